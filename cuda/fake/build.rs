@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives the library the driver's name, so that a program that asked for the driver is content.
+//! Gives the library the driver's name.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -19,7 +19,7 @@ use crate::memory::memory;
 use crate::modules::modules;
 use crate::{fault, kernels, profiler};
 
-/// The error of a kernel, which every later call that waits tells.
+/// Returned by every later call that waits.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 static EVENTS: AtomicU64 = AtomicU64::new(0);
 static LIMITS: Mutex<BTreeMap<i32, u64>> = Mutex::new(BTreeMap::new());
@@ -30,10 +30,8 @@ type Parameters = *const *const c_void;
 macro_rules! exports {
     ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
         $(
-            /// As the driver's function of this name.
-            ///
             /// # Safety
-            /// As for the driver's function.
+            /// As for the driver's function of this name.
             #[unsafe(no_mangle)]
             #[allow(unused_variables, clippy::too_many_arguments, reason = "as the driver has them")]
             pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
@@ -58,7 +56,7 @@ unsafe fn put<T>(place: *mut T, value: T) -> Answer {
     Ok(())
 }
 
-/// Waits for kernels that wait for the host.
+/// For kernels that wait for the host.
 fn wait() -> Answer {
     while kernels::waiting() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -169,14 +167,13 @@ unsafe fn launch(
     // SAFETY: the parameters are those of the kernel.
     let result = unsafe { kernels::run(&name, sizes, &packed, variable) };
     match result {
-        // A kernel fails while it runs; whoever waits learns of it.
+        // Shows at the next wait.
         Err(Status::LAUNCH_FAILED) => STICKY.store(Status::LAUNCH_FAILED.0, Ordering::SeqCst),
         other => other?,
     }
     Ok(())
 }
 
-/// Copies the values of a list of handles that a program passes.
 unsafe fn handles(first: *const Handle, count: usize) -> Vec<Handle> {
     if first.is_null() || count == 0 {
         return Vec::new();
@@ -185,7 +182,7 @@ unsafe fn handles(first: *const Handle, count: usize) -> Vec<Handle> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// Answers as much of a list as there is room for, or only its length.
+/// As far as there is room, or only the length.
 unsafe fn list(items: &[Handle], to: *mut Handle, count: *mut usize) -> Answer {
     // SAFETY: our caller's places.
     unsafe {
@@ -209,7 +206,6 @@ unsafe fn memset(set: &MemsetNode) -> Answer {
     Ok(())
 }
 
-/// A copy in a stream, or in what is captured of it.
 unsafe fn copy_in(destination: u64, source: u64, size: usize, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {
@@ -221,7 +217,6 @@ unsafe fn copy_in(destination: u64, source: u64, size: usize, stream: Handle) ->
     unsafe { copy(destination, source, size) }
 }
 
-/// A memset in a stream, or in what is captured of it.
 unsafe fn set_in(set: MemsetNode, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {
@@ -231,7 +226,6 @@ unsafe fn set_in(set: MemsetNode, stream: Handle) -> Answer {
     unsafe { memset(&set) }
 }
 
-/// All rows of a `CUDA_MEMCPY3D`.
 unsafe fn copy_rows(words: &Copy3d) -> Answer {
     const HOST: u64 = 1;
     let at = |first: usize, row: u64, layer: u64| {
@@ -249,7 +243,6 @@ unsafe fn copy_rows(words: &Copy3d) -> Answer {
     Ok(())
 }
 
-/// Rows of a `CUDA_MEMCPY2D` as layers of one.
 fn flat(words: &[u64; 16]) -> Copy3d {
     let mut deep: Copy3d = [0; 25];
     for (from, to) in [(0, 0), (7, 11)] {
@@ -261,7 +254,6 @@ fn flat(words: &[u64; 16]) -> Copy3d {
     deep
 }
 
-/// Rows in a stream, or in what is captured of it.
 unsafe fn rows_in(words: Copy3d, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {
@@ -351,7 +343,7 @@ exports! {
     cuMemAlloc_v2(address: *mut u64, size: usize) { put(address, memory().allocate(size)?) }
     cuMemAllocAsync(address: *mut u64, size: usize, stream: Handle) { put(address, memory().allocate(size)?) }
     cuMemAllocFromPoolAsync(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
-        // A pool's handle is the ordinal of its GPU here.
+        // A pool's handle is its GPU's ordinal.
         let at = memory().allocate(size)?;
         memory().belongs(at, pool);
         put(address, at)
@@ -533,7 +525,7 @@ exports! {
             }
             attribute::node::CONDITIONAL => {
                 let body = graphs().create();
-                // As the driver's, it lives as long as the node: for ever.
+                // Lives for ever, as the node.
                 (*parameters).words[2] = std::ptr::from_mut(Box::leak(Box::new(body))) as u64;
                 graphs().add(graph, &after, Node::Twice(body))?
             }

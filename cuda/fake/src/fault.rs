@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Failures on purpose, and what is launched.
+//! Failures on purpose, and traces.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,6 @@ fn number(name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Fails if this call is the one that is to fail.
 pub(crate) fn check(function: &str) -> Result<(), Status> {
     static FAIL: LazyLock<u64> = LazyLock::new(|| number("GPUREPLAY_FAKE_FAIL"));
     if *FAIL != 0 && CALLS.fetch_add(1, Ordering::SeqCst) + 1 == *FAIL {
@@ -25,12 +24,12 @@ pub(crate) fn check(function: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// Whether wanted addresses are taken in this process.
+/// Whether wanted addresses are taken.
 pub(crate) fn collides() -> bool {
     number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
 }
 
-/// Bytes of memory that nothing has: 8 GB, or few.
+/// 8 GB, or few.
 pub(crate) fn free_memory() -> usize {
     if number("GPUREPLAY_FAKE_FULL") > 0 {
         1 << 20
@@ -39,7 +38,6 @@ pub(crate) fn free_memory() -> usize {
     }
 }
 
-/// Says what is done, if that is asked for.
 pub(crate) fn trace(what: impl FnOnce() -> String) {
     static TRACE: LazyLock<bool> = LazyLock::new(|| number("GPUREPLAY_FAKE_TRACE") > 0);
     if *TRACE {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: nodes, edges, copies, and executable graphs, which are copies too.
+//! Graphs, and executable graphs, which are copies.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -9,7 +9,6 @@ use gpureplay_cuda_launch::abi::{Copy3d, Handle, KernelNode, MemsetNode, Status,
 
 use crate::modules::modules;
 
-/// A kernel's node with values of its own.
 #[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) node: KernelNode,
@@ -24,7 +23,7 @@ pub(crate) enum Node {
     Set(MemsetNode),
     Empty,
     Event,
-    /// A graph that runs twice.
+    /// Runs twice.
     Twice(Handle),
 }
 
@@ -32,8 +31,6 @@ pub(crate) enum Node {
 unsafe impl Send for Node {}
 
 impl Kernel {
-    /// Copies the values of the parameters.
-    ///
     /// # Safety
     /// There is a pointer for each parameter of the kernel.
     pub(crate) unsafe fn new(node: KernelNode) -> Result<Self, Status> {
@@ -55,7 +52,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// The node with pointers to its own values, which live as long as it does.
+    /// Pointers live as long as it does.
     pub(crate) fn parameters(&mut self) -> KernelNode {
         let addresses = self.values.iter().map(|value| value.as_ptr() as usize);
         self.pointers = addresses.collect();
@@ -82,10 +79,9 @@ impl Node {
 
 #[derive(Clone, Default)]
 pub(crate) struct Graph {
-    /// Nodes in the order in which they were added.
     pub(crate) nodes: Vec<Handle>,
     pub(crate) edges: Vec<(Handle, Handle)>,
-    /// For a copy: the node that each node was copied to.
+    /// Of a copy: by original node.
     copies: BTreeMap<Handle, Handle>,
 }
 
@@ -94,13 +90,13 @@ pub(crate) struct Graphs {
     last: Handle,
     graphs: BTreeMap<Handle, Graph>,
     nodes: BTreeMap<Handle, Node>,
-    /// Streams that are captured, and into what.
+    /// By captured stream.
     pub(crate) captures: BTreeMap<Handle, Handle>,
-    /// What the next node of a captured stream comes after.
+    /// What a captured stream's next node comes after.
     tails: BTreeMap<Handle, Vec<Handle>>,
-    /// Events that captured streams recorded: the graph, and what they stand for.
+    /// Captured: graph, and what each stands for.
     events: BTreeMap<Handle, (Handle, Vec<Handle>)>,
-    /// Streams and their flags.
+    /// With flags.
     pub(crate) streams: BTreeMap<Handle, u32>,
 }
 
@@ -137,7 +133,7 @@ impl Graphs {
     ) -> Result<Handle, Status> {
         let handle = self.handle();
         let graph = self.graphs.get_mut(&graph).ok_or(Status::INVALID_HANDLE)?;
-        // The other way round, so that the order of a list is no order to run in.
+        // In reverse: a list's order is no order to run in.
         graph.nodes.insert(0, handle);
         graph
             .edges
@@ -158,7 +154,7 @@ impl Graphs {
         self.tails.insert(stream, Vec::new());
     }
 
-    /// A capture ends: of its stream, and of all that joined it.
+    /// Also for all streams that joined.
     pub(crate) fn end(&mut self, stream: Handle) -> Result<Handle, Status> {
         let graph = *self.captures.get(&stream).ok_or(Status::INVALID_VALUE)?;
         self.captures.retain(|_, other| *other != graph);
@@ -174,7 +170,6 @@ impl Graphs {
         Ok(())
     }
 
-    /// An event stands for what a captured stream has captured.
     pub(crate) fn record(&mut self, event: Handle, stream: Handle) {
         if let Some(graph) = self.captures.get(&stream) {
             let tail = self.tails.get(&stream).cloned().unwrap_or_default();
@@ -182,7 +177,7 @@ impl Graphs {
         }
     }
 
-    /// A stream waits for an event, and joins its capture.
+    /// Joins the event's capture.
     pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
         if let Some((graph, tail)) = self.events.get(&event) {
             self.captures.insert(stream, *graph);
@@ -215,7 +210,6 @@ impl Graphs {
         Ok(copy)
     }
 
-    /// Takes another graph's nodes into an executable graph.
     pub(crate) fn update(&mut self, executable: Handle, graph: Handle) -> Result<(), Status> {
         let copy = self.copy(graph)?;
         let taken = self.graphs.remove(&copy).unwrap_or_default();
@@ -239,7 +233,6 @@ impl Graphs {
         Ok(())
     }
 
-    /// What runs, each after those that it waits for.
     pub(crate) fn in_order(&self, graph: Handle) -> Result<Vec<Node>, Status> {
         let graph = self.graph(graph)?;
         let mut left = graph.nodes.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels as host functions, by name. Memory is what the parameters point at, as on a GPU.
+//! Kernels as host functions, by name.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -38,21 +38,20 @@ fn half(parameters: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// Nanoseconds that the last kernel took, as events say it.
+/// In nanoseconds.
 static TOOK: AtomicU64 = AtomicU64::new(1000);
 
-/// Milliseconds of the last kernel.
+/// In milliseconds.
 pub(crate) fn took() -> f32 {
     TOOK.load(Ordering::SeqCst) as f32 / 1e6
 }
 
-/// Kernels that have run.
 static RAN: AtomicU64 = AtomicU64::new(0);
 
-/// Nanoseconds that the last kernel before each event took, and kernels that had run then.
+/// Per event: the last kernel's nanoseconds, and kernels run.
 static BEFORE: Mutex<BTreeMap<u64, [u64; 2]>> = Mutex::new(BTreeMap::new());
 
-/// Nanoseconds between two events with nothing between them.
+/// Nanoseconds of a pair of events.
 const EVENT: u64 = 250;
 
 pub(crate) fn recorded(event: u64) {
@@ -61,7 +60,7 @@ pub(crate) fn recorded(event: u64) {
     before.insert(event, now);
 }
 
-/// Milliseconds from one event to another: of the last kernel before that, if any ran, and what events take.
+/// Milliseconds of the last kernel, if one ran, and of events.
 pub(crate) fn took_between(start: u64, end: u64) -> f32 {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     let nanoseconds = match (before.get(&start), before.get(&end)) {
@@ -72,20 +71,16 @@ pub(crate) fn took_between(start: u64, end: u64) -> f32 {
     (nanoseconds + EVENT) as f32 / 1e6
 }
 
-/// Launches of a `scale` that rests after some, and what one that repeats left first.
+/// Launches of a resting `scale`; first results of a repeating one.
 static RESTED: AtomicU64 = AtomicU64::new(0);
 static FIRST: Mutex<Vec<f32>> = Mutex::new(Vec::new());
 
-/// Kernels that wait for the host.
 static WAITING: AtomicU64 = AtomicU64::new(0);
 
-/// Whether a kernel waits for the host.
 pub(crate) fn waiting() -> bool {
     WAITING.load(Ordering::SeqCst) > 0
 }
 
-/// Runs a kernel.
-///
 /// # Safety
 /// The parameters are those of the kernel of that name.
 pub(crate) unsafe fn run(
@@ -98,8 +93,8 @@ pub(crate) unsafe fn run(
     // SAFETY: our caller's promise: the pointers in the parameters are to memory of the sizes that the kernels use.
     unsafe {
         match name {
-            // scale(float *p, float factor, unsigned n), and counts threads in the variable `hits`. An image with a variable of one of
-            // these names has a kernel that does less: idles, halves, triples, repeats, rests.
+            // scale(float *p, float factor, unsigned n) counts threads in `hits`. An image's variable says what it
+            // does less: idles, halves, triples, repeats, rests.
             "scale" => {
                 let (p, factor, n) = (
                     word(parameters, 0) as *mut f32,
@@ -126,16 +121,16 @@ pub(crate) unsafe fn run(
                 }
                 *(variable("hits")? as *mut u32) += threads as u32;
             }
-            // What fills shared memory, of which there is none here.
+            // No shared memory here.
             "gpureplay_scratch" => {}
-            // gpureplay_read(u64 *from, u64 bytes): there are no caches.
+            // gpureplay_read(u64 *from, u64 bytes): no caches here.
             "gpureplay_read" => {}
             // gpureplay_copy(u64 *from, u64 *to, u64 bytes)
             "gpureplay_copy" => {
                 let [from, to, bytes] = [0, 8, 16].map(|offset| word(parameters, offset));
                 std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
             }
-            // gpureplay_shares(u32 *memory, u64 bytes, u64 key, u64 *sums): two sums for each share of 64 kB.
+            // gpureplay_shares(u32 *memory, u64 bytes, u64 key, u64 *sums): two per 64 kB.
             "gpureplay_shares" => {
                 let [memory, bytes, key, sums] =
                     [0, 8, 16, 24].map(|offset| word(parameters, offset));
@@ -157,7 +152,7 @@ pub(crate) unsafe fn run(
                     (*sums)[1] = (*sums)[1].wrapping_add(other.wrapping_mul(word));
                 }
             }
-            // gpureplay_sum(u64 *memory, u64 words, u64 first, u64 *sum): adds words, each mixed with its number.
+            // gpureplay_sum(u64 *memory, u64 words, u64 first, u64 *sum): words, mixed with their numbers.
             "gpureplay_sum" => {
                 let [memory, words, first, sum] =
                     [0, 8, 16, 24].map(|offset| word(parameters, offset));
@@ -170,7 +165,7 @@ pub(crate) unsafe fn run(
                     *sum = (*sum).wrapping_add(mixed ^ (mixed >> 31));
                 }
             }
-            // chase(node *head): each node is { node *next; float *data; u64 count }; data grows by 1.
+            // chase(node *head) of { node *next; float *data; u64 count }: data grows by 1.
             "chase" => {
                 let mut node = word(parameters, 0) as *const u64;
                 while !node.is_null() {
@@ -181,38 +176,38 @@ pub(crate) unsafe fn run(
                     node = *node as *const u64;
                 }
             }
-            // bump(u32 *unused): adds 1 through a pointer that is kept in the variable `target`.
+            // bump(u32 *unused): adds 1 through the variable `target`.
             "bump" => *(*(variable("target")? as *const u64) as *mut u32) += 1,
             // idle(float *p): changes nothing.
             "idle" => {}
-            // textured(u64 *handles): its text reads a texture; here it does nothing.
+            // textured(u64 *handles): its text reads a texture.
             "textured" => {}
-            // noise(u64 *p): p[0] differs in every run, p[1] does not.
+            // noise(u64 *p): p[0] differs in each run.
             "noise" => {
                 let p = word(parameters, 0) as *mut u64;
                 let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-                // Both halves differ: nanoseconds alone change their upper one every four seconds.
+                // Nanoseconds alone change the upper half every four seconds.
                 let scattered = |now: std::time::Duration| {
                     (now.as_nanos() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
                 };
                 *p = now.map_or(1, scattered);
                 *p.add(1) = 42;
             }
-            // constant(float *p, unsigned n): p[i] = i + 1, by as many threads as there are.
+            // constant(float *p, unsigned n): p[i] = i + 1.
             "constant" => {
                 let (p, n) = (word(parameters, 0) as *mut f32, half(parameters, 8));
                 for index in 0..sizes.threads().min(u64::from(n)) as usize {
                     *p.add(index) = (index + 1) as f32;
                 }
             }
-            // accumulate(float *p): adds nothing to 16 numbers.
+            // accumulate(float *p): adds 0 to 16 numbers.
             "accumulate" => {
                 let p = word(parameters, 0) as *mut f32;
                 for index in 0..16 {
                     *p.add(index) += 0.0;
                 }
             }
-            // patient(u32 *word): waits until the host writes the first word, then writes the second.
+            // patient(u32 *word): waits for the first word, writes the second.
             "patient" => {
                 let at = word(parameters, 0);
                 WAITING.fetch_add(1, Ordering::SeqCst);
@@ -225,15 +220,15 @@ pub(crate) unsafe fn run(
                     WAITING.fetch_sub(1, Ordering::SeqCst);
                 });
             }
-            // place(u64 *p): leaves an address of this process in p[0], as stacks of runtimes hold them, and 42 in p[1].
+            // place(u64 *p): p[0] is an address of this process, as in runtimes' stacks; p[1] = 42.
             "place" => {
                 let p = word(parameters, 0) as *mut u64;
                 *p = (&raw const WAITING) as u64 + u64::from(std::process::id());
                 *p.add(1) = 42;
             }
-            // heap(u64 *p): says how large the heap of kernels is.
+            // heap(u64 *p): the size of the kernels' heap.
             "heap" => *(word(parameters, 0) as *mut u64) = variable("limit 2")?,
-            // fragile(u32 *index, float *p): p[*index] = 1, and fails if the index is odd or a block has 64 threads.
+            // fragile(u32 *index, float *p): p[*index] = 1; fails for odd indices, or 64 threads a block.
             "fragile" => {
                 let index = *(word(parameters, 0) as *const u32);
                 if index % 2 == 1 || sizes.block[0] == 64 {
@@ -241,7 +236,7 @@ pub(crate) unsafe fn run(
                 }
                 *(word(parameters, 8) as *mut f32).add(index as usize) = 1.0;
             }
-            // once(u32 *word): word = 1, and fails if it is 1 already.
+            // once(u32 *word): word = 1; fails if it was.
             "once" => {
                 let at = word(parameters, 0) as *mut u32;
                 if *at == 1 {
@@ -249,7 +244,7 @@ pub(crate) unsafe fn run(
                 }
                 *at = 1;
             }
-            // check(float *a, float *b, u32 *wrong): counts pairs that differ by more than a half.
+            // check(float *a, float *b, u32 *wrong): counts differences above a half.
             "check" => {
                 let (a, b) = (
                     word(parameters, 0) as *const f32,
@@ -261,7 +256,7 @@ pub(crate) unsafe fn run(
                     *(word(parameters, 16) as *mut u32) += count;
                 }
             }
-            // plane(float *p, unsigned width, unsigned height): p += 1 + x + 1000 y, by a thread for each x and y.
+            // plane(float *p, unsigned width, unsigned height): p += 1 + x + 1000 y.
             "plane" => {
                 let (p, width, height) = (
                     word(parameters, 0) as *mut f32,
@@ -275,8 +270,8 @@ pub(crate) unsafe fn run(
                     }
                 }
             }
-            // stride(float *p, unsigned n): p = 3 p + 1, however many threads there are; 32 blocks of 64 threads take 2 us, others longer. With 75 % of shared
-            // memory it takes half of that.
+            // stride(float *p, unsigned n): p = 3 p + 1; 32 blocks of 64 threads take 2 us, others longer, 75 % of
+            // shared memory half.
             "stride" => {
                 let (p, n) = (word(parameters, 0) as *mut f32, half(parameters, 8));
                 for index in 0..n as usize {
@@ -288,7 +283,7 @@ pub(crate) unsafe fn run(
                     nanoseconds /= 2;
                 }
             }
-            // stray(u64 *p): p[1] = *p[0], and fails if no memory is there.
+            // stray(u64 *p): p[1] = *p[0]; fails without memory there.
             "stray" => {
                 let p = word(parameters, 0) as *mut u64;
                 let page = (*p & !4095) as *mut libc::c_void;

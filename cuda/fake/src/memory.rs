@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device memory: anonymous mappings of the host.
+//! Device memory as anonymous mappings.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use gpureplay_cuda_launch::abi::{PAGE, RESERVATION, Status};
 
-/// Allocations lie above this address, at a place that differs from process to process, as those of a GPU do.
+/// Allocations lie above, at random as a GPU's.
 const BASE: u64 = 0x2000_0000_0000;
 
-/// What is allocated, reserved and made.
 #[derive(Default)]
 pub(crate) struct Memory {
     next: u64,
-    /// Bytes mapped for each allocation.
+    /// Mapped bytes.
     allocations: HashMap<u64, usize>,
     reservations: HashMap<u64, usize>,
     physical: HashMap<u64, usize>,
-    /// Allocations of another GPU than the first.
+    /// Of other GPUs than the first.
     owners: HashMap<u64, u64>,
     handles: u64,
 }
@@ -81,12 +80,10 @@ impl Memory {
         Err(Status::OUT_OF_MEMORY)
     }
 
-    /// An allocation is another GPU's.
     pub(crate) fn belongs(&mut self, address: u64, gpu: u64) {
         self.owners.insert(address, gpu);
     }
 
-    /// The ordinal of the GPU that memory belongs to.
     pub(crate) fn owner(&self, address: u64) -> Result<i32, Status> {
         if self.range(address).is_err() && !self.reserved(address, 1) {
             return Err(Status::INVALID_VALUE);
@@ -104,7 +101,6 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that an address lies in.
     pub(crate) fn range(&self, address: u64) -> Result<(u64, usize), Status> {
         let inside = |(start, size): &(&u64, &usize)| {
             address >= **start && address < **start + **size as u64

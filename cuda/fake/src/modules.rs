@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Modules: kernels and variables of images that are parsed, not compiled.
+//! Kernels and variables of parsed images.
 
 use std::ffi::CString;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -9,26 +9,25 @@ use gpureplay_cuda_launch::image::{Contents, Extent, Kernel, PREFIX, extent, par
 
 use crate::memory::memory;
 
-/// A variable and where it lies.
 pub(crate) struct Placed {
     pub(crate) name: String,
     pub(crate) address: u64,
     pub(crate) size: usize,
 }
 
-/// A loaded image; its handle is its number plus 1.
+/// Handles are numbers plus 1.
 pub(crate) struct Module {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) variables: Vec<Placed>,
 }
 
-/// A kernel of a module; its handle is its number plus 1.
+/// Handles are numbers plus 1.
 pub(crate) struct Function {
     pub(crate) module: u64,
     pub(crate) name: CString,
     pub(crate) kernel: Kernel,
     pub(crate) dynamic_shared: i32,
-    /// Percent of what it shares with a cache; -1 unless it is set.
+    /// In percent; -1 unless set.
     pub(crate) carveout: i32,
 }
 
@@ -44,8 +43,6 @@ pub(crate) fn modules() -> MutexGuard<'static, Modules> {
     MODULES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The bytes of the image at an address.
-///
 /// # Safety
 /// There is a whole image, and at least as many bytes as its headers have.
 unsafe fn image<'a>(address: *const u8) -> Result<&'a [u8], Status> {
@@ -106,7 +103,6 @@ impl Modules {
         Ok(self.modules.len() as u64)
     }
 
-    /// All kernels of a module allow so many threads of a block.
     pub(crate) fn bound(&mut self, handle: u64, threads: u32) -> Result<(), Status> {
         self.module(handle)?;
         let module = self.modules[handle as usize - 1].as_mut();
@@ -179,7 +175,7 @@ impl Modules {
     }
 
     pub(crate) fn unlink(&mut self, link: u64) -> Result<(), Status> {
-        // What it linked is gone, and not only unreachable: a copy that is read too late shows it.
+        // So that a late copy shows.
         self.linked(link)?.fill(0);
         self.links[link as usize - 1] = None;
         Ok(())

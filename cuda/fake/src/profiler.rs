@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A stand-in for CUPTI, in the same library: records of kernels that ran.
+//! A stand-in for CUPTI.
 
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,6 @@ type Done = unsafe extern "C" fn(u64, u32, *mut u8, usize, usize);
 struct State {
     callbacks: Option<(Want, Done)>,
     is_enabled: bool,
-    /// Name and sizes of each kernel.
     ran: Vec<(CString, Sizes)>,
 }
 
@@ -34,7 +33,6 @@ pub(crate) fn ran(name: &CStr, sizes: Sizes) {
     }
 }
 
-/// As CUPTI's function of this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuptiActivityRegisterCallbacks(want: Want, done: Done) -> i32 {
     STATE
@@ -44,7 +42,6 @@ pub(crate) extern "C" fn cuptiActivityRegisterCallbacks(want: Want, done: Done) 
     0
 }
 
-/// As CUPTI's function of this name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuptiActivityEnable(kind: u32) -> i32 {
     STATE
@@ -54,8 +51,6 @@ pub(crate) extern "C" fn cuptiActivityEnable(kind: u32) -> i32 {
     0
 }
 
-/// As CUPTI's function of this name.
-///
 /// # Safety
 /// What it was registered with are such functions.
 #[unsafe(no_mangle)]
@@ -90,8 +85,6 @@ pub(crate) unsafe extern "C" fn cuptiActivityFlushAll(_flags: u32) -> i32 {
     0
 }
 
-/// As CUPTI's function of this name.
-///
 /// # Safety
 /// The buffer is one that `done` got, with so many bytes of records.
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What recorder and replayer of CUDA share: calls of the driver ([`abi`]), images of code ([`image`]), probes in them ([`probe`]), recordings on disk ([`recording`]).
+//! Shared CUDA code: [`abi`], [`image`], [`probe`], [`recording`].
 #![deny(unsafe_code)]
 
 pub mod abi;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes in PTX texts: what is added where, and that everything else stays. `device-test analyse` compiles and runs such texts.
+//! Added probes; all else stays. `device-test analyse` runs such texts.
 #![allow(clippy::unwrap_used)]
 
 use gpureplay_cuda_launch::probe::{Calls, Instrumented, Kind, ProbeError, Space, instrument};
@@ -80,7 +80,7 @@ fn accesses_and_blocks_get_calls() {
     );
     let kernel = found.sites.iter().filter(|site| site.function == "kernel");
     let blocks = kernel.filter(|site| site.access.is_none()).count();
-    // At its beginning, after the branch and at the label.
+    // Beginning, after the branch, label.
     assert_eq!(blocks, 3);
     let source = |line: u32| Some(("/src/it's {a} kernel.cu".to_owned(), line));
     let store = found
@@ -111,11 +111,11 @@ fn a_call_happens_where_the_access_does() {
         ..ALL
     })
     .text;
-    // A predicate holds for the call, too.
+    // It holds for the call, too.
     let expected = "@%p1 bra $gpureplay_1;\n{\n.reg .b64 %gpureplay_a;\n.reg .b32 %gpureplay_b;\nmov.b64 %gpureplay_a, %rd1;\n\
         add.s64 %gpureplay_a, %gpureplay_a, -8;\ncall gpureplay_global, (%gpureplay_a, 1, 8);\n}\n$gpureplay_1:\n@!%p1 ld.global.v2.u32";
     assert!(text.contains(expected), "{text}");
-    // In the scope the register has 32 bits.
+    // 32 bits in this scope.
     assert!(text.contains("mov.b32 %gpureplay_b, %rd1;\nadd.s32 %gpureplay_b, %gpureplay_b, 0;"));
     assert!(text.contains("mov.u32 %gpureplay_b, room;\nadd.s32 %gpureplay_b, %gpureplay_b, 8;"));
     // Other kernels stay.
@@ -155,7 +155,7 @@ fn barriers_are_counted_for_races() {
     assert!(found.text.contains(
         "call gpureplay_race, (%gpureplay_b, 1, 8, 1, %gpureplay_barriers, %gpureplay_warp);"
     ));
-    // The helper has a generic access, whose order is not known.
+    // A generic access has no known order.
     assert!(found.unordered.is_some());
 }
 
@@ -181,7 +181,6 @@ fn what_fits_no_probes_is_refused() {
     assert_eq!(refused(&many, "kernel"), ProbeError::TooMany);
 }
 
-/// Texts cut and changed anywhere: no panic, and no more than is added to each statement.
 #[test]
 fn names_that_places_repeat_are_bounded() {
     let long = "n".repeat(1 << 20);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An arena for the program's device memory (`--alloc arena`), at addresses that no process uses for anything else.
+//! Device memory at addresses that no process uses otherwise (`--alloc arena`).
 //!
-//! Native allocations lie at random addresses, which another process may have taken when it replays. Those of the arena lie
-//! above 2^44, a terabyte for each GPU, reserved when the first is made: the driver puts nothing of its own there then. Allocations are
-//! cut from slabs, each mapped as a whole, so that none spans two mappings.
+//! Native, random addresses may be taken in a replay. The arena lies above 2^44, a terabyte per GPU, reserved at
+//! first use, before the driver puts anything there. Slabs are mapped whole, so allocations never span mappings.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +14,11 @@ use gpureplay_cuda_launch::abi::{
 
 use crate::real::{current_device, driver};
 
-/// Where the arena of the first GPU begins.
 const START: u64 = 1 << 44;
-/// Addresses of one GPU.
 const SPAN: u64 = 1 << 40;
-/// Where addresses end that no process uses.
+/// No process uses addresses below.
 const END: u64 = 1 << 46;
-/// What the driver's own allocations are aligned to.
+/// As the driver's allocations.
 const ALIGNMENT: u64 = 512;
 
 static ARENA: Mutex<Arena> = Mutex::new(Arena {
@@ -29,29 +26,27 @@ static ARENA: Mutex<Arena> = Mutex::new(Arena {
     reserved: BTreeMap::new(),
 });
 
-/// Memory that was mapped as a whole.
 struct Slab {
     device: i32,
     start: u64,
     size: u64,
-    /// The physical memory; 0 if it was given back.
+    /// 0 if given back.
     memory: Handle,
-    /// Free ranges: address and size.
+    /// Address and size.
     free: BTreeMap<u64, u64>,
-    /// Allocations: address and size.
+    /// Address and size.
     used: BTreeMap<u64, u64>,
 }
 
 struct Arena {
     slabs: Vec<Slab>,
-    /// Whether each GPU has its addresses.
     reserved: BTreeMap<i32, bool>,
 }
 
-/// Where addresses begin that the program reserves itself.
+/// For the program's own reservations.
 static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
 
-/// Addresses for a reservation of the program's that wants none: as those of the arena, no process uses them for anything else.
+/// For reservations without a wanted address.
 pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
     let block = RESERVATION.max(alignment as u64);
     let size = (size as u64).div_ceil(block).saturating_mul(block);
@@ -59,11 +54,10 @@ pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
         let begin = next.checked_next_multiple_of(block)?;
         begin.checked_add(size).filter(|end| *end <= END)
     });
-    // The driver chooses where there is no room.
+    // Without room the driver chooses.
     taken.map_or(0, |next| next.next_multiple_of(block))
 }
 
-/// Takes all addresses of one GPU.
 fn reserve(driver: &Driver, base: u64) -> bool {
     let Ok(span) = usize::try_from(SPAN) else {
         return false;
@@ -95,7 +89,6 @@ impl Slab {
         }
     }
 
-    /// The first free range that is large enough.
     fn take(&mut self, size: u64) -> Option<u64> {
         let (&start, &room) = self.free.iter().find(|(_, room)| **room >= size)?;
         self.free.remove(&start);
@@ -106,7 +99,7 @@ impl Slab {
         Some(start)
     }
 
-    /// Gives an allocation back, joined with its free neighbours.
+    /// Joins neighbours.
     fn give(&mut self, mut start: u64) -> bool {
         let Some(mut size) = self.used.remove(&start) else {
             return false;
@@ -124,7 +117,6 @@ impl Slab {
         true
     }
 
-    /// Gives it physical memory.
     fn back(&mut self, driver: &Driver) -> Result<(), Status> {
         let properties = AllocationProperties::pinned(self.device);
         let access = AccessDescriptor::read_write(self.device);
@@ -143,7 +135,6 @@ impl Slab {
         }
     }
 
-    /// Gives physical memory back if nothing is allocated here.
     fn release(&mut self, driver: &Driver) {
         if self.memory != 0 && self.used.is_empty() {
             let size = usize::try_from(self.size).unwrap_or(0);
@@ -171,7 +162,7 @@ impl Arena {
         let wanted = size
             .checked_next_multiple_of(RESERVATION)
             .ok_or(Status::OUT_OF_MEMORY)?;
-        // Addresses whose memory was given back are used again.
+        // Reuses addresses whose memory was given back.
         let idle =
             |slab: &&mut Slab| slab.device == device && slab.memory == 0 && slab.size == wanted;
         if let Some(slab) = self.slabs.iter_mut().find(idle) {
@@ -204,7 +195,6 @@ impl Arena {
     }
 }
 
-/// Memory of the current GPU.
 pub(crate) fn allocate(size: usize) -> Result<u64, Status> {
     let device = current_device()?;
     let driver = driver()?;
@@ -224,19 +214,18 @@ pub(crate) fn allocate(size: usize) -> Result<u64, Status> {
     }
 }
 
-/// Takes an allocation back; says whether it was one of the arena. Nothing may use it any more.
+/// False outside the arena. Nothing may use it any more.
 pub(crate) fn free(address: u64) -> bool {
     arena().slabs.iter_mut().any(|slab| slab.give(address))
 }
 
-/// Whether an address is one of the arena's, allocated or free.
+/// Allocated or free.
 pub(crate) fn holds(address: u64) -> bool {
     let slabs = &arena().slabs;
     let mut all = slabs.iter().map(|slab| slab.start..slab.start + slab.size);
     all.any(|slab| slab.contains(&address))
 }
 
-/// Whether an address lies in an allocation of the arena: its start and size.
 pub(crate) fn range(address: u64) -> Option<(u64, u64)> {
     arena().slabs.iter().find_map(|slab| {
         let (start, size) = slab.used.range(..=address).next_back()?;

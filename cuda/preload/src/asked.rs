@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program asks for when it launches a kernel.
+//! What a program asks for at a launch.
 
 use std::ffi::c_void;
 
@@ -9,28 +9,23 @@ use crate::real;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// Blocks in x, y, z.
     pub(crate) grid: [u32; 3],
-    /// Threads of a block in x, y, z.
     pub(crate) block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// In bytes.
     pub(crate) shared: u32,
 }
 
-/// What a program asks for.
 pub(crate) struct Launch {
     pub(crate) entry: &'static str,
     pub(crate) function: Handle,
     pub(crate) sizes: Sizes,
     pub(crate) stream: Handle,
-    /// Default streams are those of the thread.
     pub(crate) per_thread: bool,
     pub(crate) parameters: *const *const c_void,
     pub(crate) extra: *const *const c_void,
     pub(crate) attributes: Vec<LaunchAttribute>,
 }
 
-/// Whether a stream is being captured into a graph.
 pub(crate) fn is_capturing(launch: &Launch) -> bool {
     let mut state = 0;
     let Ok(driver) = real::driver() else {

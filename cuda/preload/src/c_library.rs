@@ -4,20 +4,19 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where it is; 0 until it is known.
 pub(crate) static REAL_DLSYM: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// The C library's `dlsym`. Its version tells it from ours.
+/// Its version tells it from ours.
 pub(crate) fn real_dlsym() -> usize {
     let known = REAL_DLSYM.load(Ordering::Relaxed);
     if known != 0 {
         return known;
     }
-    // glibc 2.34 moved the function into libc; before it was in libdl under the version of each architecture's birth.
+    // In libc since glibc 2.34; before in libdl, under the version of each architecture's birth.
     for version in [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"] {
         // SAFETY: both are C strings; RTLD_NEXT is a handle.
         let address = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
@@ -29,7 +28,6 @@ pub(crate) fn real_dlsym() -> usize {
     0
 }
 
-/// What the C library answers to `dlsym(handle, name)`.
 pub(crate) fn look_up(handle: usize, name: &CStr) -> usize {
     type Dlsym = unsafe extern "C" fn(usize, *const c_char) -> usize;
     let real = real_dlsym();

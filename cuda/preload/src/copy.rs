@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of device memory, through two pinned buffers and with several threads: one is filled while the other is emptied.
+//! Copies device memory by two pinned buffers and several threads.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -11,23 +11,21 @@ use gpureplay_cuda_launch::abi::{Driver, Handle, Status, attribute};
 use crate::real::{current_context, driver};
 use crate::report::COPIED;
 
-/// Bytes of a pinned buffer.
 const BUFFER: usize = 32 << 20;
-/// Smaller pieces are copied by the driver alone.
+/// Only the driver copies less.
 const LEAST: usize = 1 << 20;
-/// Threads that empty a buffer; more do not copy faster.
+/// More are not faster.
 const MOST_THREADS: usize = 8;
-/// Bytes of which each begins a huge page, where the system has such.
+/// In bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A pinned buffer and the stream that fills it.
 #[derive(Clone, Copy)]
 struct Lane {
     stream: Handle,
     buffer: usize,
 }
 
-/// The lanes of each context; none if it has no memory for them.
+/// By context; none without memory.
 static LANES: LazyLock<Mutex<HashMap<Handle, Option<[Lane; 2]>>>> = LazyLock::new(Mutex::default);
 
 fn lane(driver: &Driver) -> Result<Lane, Status> {
@@ -53,7 +51,6 @@ fn count(bytes: usize, began: Instant) {
     COPIED[1].fetch_add(u64::try_from(nanoseconds).unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Goes through device memory in parts: `part` is given the offset of each and its bytes.
 fn through(address: u64, size: usize, mut part: impl FnMut(usize, &[u8])) -> Result<(), Status> {
     let driver = driver()?;
     let mut lanes = LANES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +112,6 @@ fn threads() -> usize {
     gpureplay_host::cores().min(MOST_THREADS)
 }
 
-/// Appends to a vector that has room for it, on several threads.
 fn append(to: &mut Vec<u8>, from: &[u8]) {
     if from.len() <= LEAST {
         return to.extend_from_slice(from);
@@ -131,7 +127,6 @@ fn append(to: &mut Vec<u8>, from: &[u8]) {
     unsafe { to.set_len(to.len() + from.len()) };
 }
 
-/// Both slices are as long; compares on several threads.
 fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() <= LEAST {
         return one == other;
@@ -149,7 +144,6 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     })
 }
 
-/// An empty vector with room for a copy, or none.
 fn room(size: usize) -> Option<Vec<u8>> {
     let mut bytes: Vec<u8> = Vec::new();
     bytes.try_reserve_exact(size).ok()?;
@@ -162,7 +156,7 @@ fn room(size: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A copy of device memory; none if there is no room for it.
+/// None without room.
 pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status> {
     let began = Instant::now();
     let Some(mut bytes) = room(size) else {
@@ -173,7 +167,7 @@ pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status>
     Ok(Some(bytes))
 }
 
-/// What device memory holds if it is not what it held before. Room is only taken if it is not; none if there is none.
+/// If not as before; inner none: no room for it.
 pub(crate) fn changed(address: u64, before: &[u8]) -> Result<Option<Option<Vec<u8>>>, Status> {
     let began = Instant::now();
     let mut after: Option<Vec<u8>> = None;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times of kernels from CUPTI, NVIDIA's library for profilers, loaded when it is asked for.
+//! Kernels' times from CUPTI, if asked for.
 //!
-//! Offsets are those of `CUpti_ActivityKernel9` and newer in `cupti_activity.h`, which only grow at the end.
+//! Offsets: `CUpti_ActivityKernel9` in `cupti_activity.h`; newer ones only grow at the end.
 
 use std::ffi::{CStr, CString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -23,7 +23,7 @@ const GRID: usize = 52;
 const BLOCK: usize = 64;
 const NAME: usize = 104;
 
-/// Words of a buffer for records.
+/// In words.
 const BUFFER: usize = 1 << 17;
 
 type Next = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> i32;
@@ -41,7 +41,7 @@ struct Cupti {
 static CUPTI: OnceLock<Cupti> = OnceLock::new();
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-/// Begins to collect times. If CUPTI cannot, pairs of events are used.
+/// Without CUPTI, events are used.
 pub(crate) fn start(path: &Path) {
     match open(path) {
         Ok(()) => ACTIVE.store(true, Ordering::Relaxed),
@@ -55,7 +55,6 @@ pub(crate) fn start(path: &Path) {
     }
 }
 
-/// Whether CUPTI collects times.
 pub(crate) fn is_active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
@@ -90,7 +89,6 @@ fn open(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Asks for the records that are left.
 pub(crate) fn finish() {
     if let Some(cupti) = CUPTI.get() {
         // SAFETY: CUPTI's own function; 1 forces buffers out that are not full.

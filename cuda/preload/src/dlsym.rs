@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `dlsym` of the process: the driver's functions by name become ours, everything else is the C library's affair.
+//! The process's `dlsym`: driver functions become ours.
 
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::c_library::{REAL_DLSYM, look_up, real_dlsym};
 use crate::hooks;
 
-/// The address to hand out for `name`, or 0: then the C library decides, with its caller's return address in place, so that
-/// RTLD_NEXT means what its caller means.
+/// 0: the C library answers, with its caller's return address in place, so that RTLD_NEXT means the caller's.
 #[cfg_attr(
     not(target_arch = "x86_64"),
     expect(dead_code, reason = "only the x86-64 entry calls it")
@@ -31,7 +30,7 @@ unsafe extern "C" fn substitute(handle: usize, name: *const c_char) -> usize {
     address
 }
 
-/// `dlsym`: asks [`substitute`], and jumps to the C library's where that has no answer.
+/// Jumps to the C library's if [`substitute`] has none.
 ///
 /// # Safety
 /// As for `dlsym`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long each kernel took: a table by name and sizes. Without CUPTI, by a pair of events around each launch.
+//! Kernels' times by name and sizes, by events without CUPTI.
 //!
-//! Where kernels are replaced and both are timed, launches of a kernel and size are in turn the original and the replacement.
+//! Where replacements are timed, launches alternate with the original.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,34 +19,31 @@ use crate::report::CAPTURED;
 use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
 
-/// Pairs of events that wait to be read, at most; then they are read, which waits for the GPU.
+/// Reading pending ones waits for the GPU.
 const PAIRS: usize = 4096;
 
-/// A kernel with the sizes of its launch.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) kernel: String,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
-    /// Which of two kernels that are compared.
     pub(crate) side: Option<Side>,
 }
 
-/// What a launch ran where kernels are replaced.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Side {
     Original,
     Replacement,
 }
 
-/// Times of launches, in microseconds.
+/// In microseconds.
 #[derive(Clone, Copy)]
 struct Times {
     occurrences: u64,
     total: f64,
     least: f64,
     most: f64,
-    /// The first launch, which loads the kernel, is left out.
+    /// The first launch loads the kernel.
     is_without_first: bool,
 }
 
@@ -70,7 +67,6 @@ struct State {
     table: BTreeMap<Key, Times>,
     waiting: Vec<Pair>,
     free: Vec<(Handle, Handle)>,
-    /// Launches of kernels of which both sides are timed.
     turns: BTreeMap<Key, u64>,
 }
 
@@ -97,7 +93,6 @@ fn add(table: &mut BTreeMap<Key, Times>, key: Key, microseconds: f64) {
     times.most = times.most.max(microseconds);
 }
 
-/// The log, if one is wanted and can be written.
 static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
     let Mode::Durations(durations) = &settings().mode else {
         return None;
@@ -108,7 +103,7 @@ static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
         .ok()
 });
 
-/// A line for a launch: whole, since other processes write to the same file.
+/// A line at once: other processes write, too.
 fn log(key: &Key, microseconds: f64) {
     let Some(mut file) = LOG.as_ref() else { return };
     let (process, sizes) = (std::process::id(), [key.grid, key.block].map(sizes));
@@ -119,7 +114,6 @@ fn log(key: &Key, microseconds: f64) {
         sizes[1].clone(),
         format!("{microseconds:.3}"),
     ]);
-    // What cannot be written is missing in the file; the program goes on.
     let _ = file.write_all(line.as_bytes());
 }
 
@@ -127,7 +121,6 @@ fn sizes([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }
 
-/// A kernel ran for so long.
 pub(crate) fn ran(key: Key, microseconds: f64) {
     add(
         &mut STATE.lock().unwrap_or_else(PoisonError::into_inner).table,
@@ -136,7 +129,6 @@ pub(crate) fn ran(key: Key, microseconds: f64) {
     );
 }
 
-/// A launch between two events.
 pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     let function = functions::get(launch.function)
         .ok()
@@ -160,7 +152,7 @@ fn key(launch: &Launch, kernel: &str, side: Option<Side>) -> Key {
     }
 }
 
-/// A launch whose turn it is to run the original or the replacement, between two events; `call` says which of them ran.
+/// `call` says which side ran.
 pub(crate) fn in_turn(
     launch: &Launch,
     kernel: &str,
@@ -180,7 +172,6 @@ pub(crate) fn in_turn(
     })
 }
 
-/// What a call launches between two events, and what its time is added to.
 fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
     let Some((start, end)) = events() else {
         return call().0;
@@ -252,7 +243,6 @@ impl State {
     }
 }
 
-/// Writes the table at the end of the process.
 pub(crate) fn finish() {
     let folder = match &settings().mode {
         Mode::Durations(durations) => &durations.table,
@@ -271,7 +261,7 @@ pub(crate) fn finish() {
             Some(Side::Original) => "original\t",
             Some(Side::Replacement) => "replacement\t",
         };
-        // Writing to a string does not fail. Names of kernels hold no tabs.
+        // Strings take all; kernels' names have no tabs.
         let _ = writeln!(
             text,
             "{side}{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",

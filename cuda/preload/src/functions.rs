@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels by handle: name, image, counts, attributes.
+//! Kernels by handle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char};
@@ -13,57 +13,50 @@ use crate::real::driver;
 use crate::settings::settings;
 use crate::state::{self, Image};
 
-/// What is counted for all kernels of one name.
+/// By kernel name.
 #[derive(Default)]
 pub(crate) struct Counts {
-    /// Launches so far.
     pub(crate) seen: AtomicU64,
-    /// Launches that were recorded.
     pub(crate) recorded: AtomicU64,
-    /// Launches that were tried.
     pub(crate) tried: AtomicU64,
-    /// A launch ran into the time limit; others would, too.
+    /// A launch took too long; others would, too.
     pub(crate) hopeless: AtomicBool,
 }
 
-/// A `CUfunction` or a `CUkernel` that stands for one.
+/// A `CUfunction`, or a `CUkernel` for one.
 pub(crate) struct Function {
     pub(crate) name: Arc<str>,
     pub(crate) is_kernel: bool,
-    /// The module of a function, the library of a kernel.
     pub(crate) owner: Handle,
     pub(crate) image: Option<Arc<Image>>,
     pub(crate) wanted: bool,
     pub(crate) counts: Arc<Counts>,
     pub(crate) attributes: Mutex<BTreeMap<i32, i32>>,
-    /// The kernel of another image that is launched instead.
     pub(crate) replacement: OnceLock<Option<Handle>>,
 }
 
-/// Handles of functions that no filter matches, each where [`slot`] says: so that a launch of one takes no lock.
+/// No filter matches these: no lock at launches. By [`slot`].
 static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] =
     [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
 const UNWANTED_BITS: u32 = 10;
 
-/// Where a handle lies in [`UNWANTED`]: the upper bits of a product with 2^64 divided by the golden ratio.
+/// The upper bits after a product with 2^64 / golden ratio.
 fn slot(handle: Handle) -> &'static AtomicU64 {
     let mixed = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - UNWANTED_BITS);
     &UNWANTED[mixed as usize]
 }
 
-/// Whether a handle is known to be of a function that no filter matches. A handle that shares its place with another one may be
-/// unknown here.
+/// May miss some that share a slot.
 pub(crate) fn is_unwanted(handle: Handle) -> bool {
     handle != 0 && slot(handle).load(Ordering::Relaxed) == handle
 }
 
-/// Takes a handle that may be another function's from now on out of [`UNWANTED`], or puts it there.
+/// The handle may now be another function's.
 fn note(handle: Handle, wanted: bool) {
     let slot = slot(handle);
     if !wanted {
         slot.store(handle, Ordering::Relaxed);
     } else {
-        // Another handle in the same place stays.
         let _ = slot.compare_exchange(handle, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -71,7 +64,7 @@ fn note(handle: Handle, wanted: bool) {
 static FUNCTIONS: LazyLock<RwLock<HashMap<Handle, Arc<Function>>>> = LazyLock::new(RwLock::default);
 static COUNTS: LazyLock<Mutex<HashMap<Arc<str>, Arc<Counts>>>> = LazyLock::new(Mutex::default);
 
-/// Offset and size of each parameter.
+/// Offset and size.
 pub(crate) type Layout = Vec<[usize; 2]>;
 
 impl Function {
@@ -90,7 +83,6 @@ impl Function {
         }
     }
 
-    /// Gives another kernel the attributes that the program gave this one.
     pub(crate) fn give_attributes(&self, other: Handle) {
         let Ok(driver) = driver() else { return };
         let attributes = self
@@ -103,7 +95,6 @@ impl Function {
         }
     }
 
-    /// Offset and size of each parameter, as the driver says them.
     pub(crate) fn layout(&self, handle: Handle) -> Result<Layout, Status> {
         let driver = driver()?;
         if self.is_kernel {
@@ -114,7 +105,7 @@ impl Function {
     }
 }
 
-/// The kernel of this name in a module of ours, if it has one. One that takes other parameters is an error.
+/// Other parameters are errors.
 pub(crate) fn fitting(
     module: Handle,
     name: &str,
@@ -145,7 +136,6 @@ fn kernel_layout(driver: &Driver, kernel: Handle) -> Result<Layout, Status> {
     })
 }
 
-/// Offset and size of each parameter of a function.
 fn function_layout(driver: &Driver, function: Handle) -> Result<Layout, Status> {
     collect(|index, offset, size| {
         // SAFETY: the pointers are to locals of `collect`, the function is alive.
@@ -166,8 +156,6 @@ fn collect(mut get: impl FnMut(usize, *mut usize, *mut usize) -> Status) -> Resu
     }
 }
 
-/// The program got a function of a module.
-///
 /// # Safety
 /// The name is a C string.
 pub(crate) unsafe fn found_function(function: Handle, module: Handle, name: *const c_char) {
@@ -179,8 +167,6 @@ pub(crate) unsafe fn found_function(function: Handle, module: Handle, name: *con
     );
 }
 
-/// The program got a kernel of a library.
-///
 /// # Safety
 /// The name is a C string.
 pub(crate) unsafe fn found_kernel(kernel: Handle, library: Handle, name: *const c_char) {
@@ -192,7 +178,6 @@ pub(crate) unsafe fn found_kernel(kernel: Handle, library: Handle, name: *const 
     );
 }
 
-/// The program asked which function stands for a kernel.
 pub(crate) fn found_function_of_kernel(function: Handle, kernel: Handle) {
     let Ok(known) = get(kernel) else { return };
     let mut module = 0;
@@ -213,7 +198,7 @@ unsafe fn text(name: *const c_char) -> Arc<str> {
 
 fn insert(handle: Handle, function: Function) {
     let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
-    // The driver hands out the same handle again for the same function; its attributes stay.
+    // One handle per function; attributes stay.
     let same = functions.get(&handle).is_some_and(|known| {
         known.name == function.name
             && known.owner == function.owner
@@ -229,7 +214,7 @@ fn insert(handle: Handle, function: Function) {
     }
 }
 
-/// What is known of a handle that is launched. One that came another way is asked for its name.
+/// Asks the driver about unknown handles.
 pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
     if let Some(function) = known(handle, Arc::clone) {
         return Ok(function);
@@ -257,7 +242,6 @@ pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
     known(handle, Arc::clone).ok_or(Status::INVALID_HANDLE)
 }
 
-/// Something of a handle that is known already.
 pub(crate) fn known<R>(handle: Handle, read: impl FnOnce(&Arc<Function>) -> R) -> Option<R> {
     FUNCTIONS
         .read()
@@ -266,7 +250,6 @@ pub(crate) fn known<R>(handle: Handle, read: impl FnOnce(&Arc<Function>) -> R) -
         .map(read)
 }
 
-/// The program set an attribute.
 pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
     if let Ok(function) = get(handle) {
         let mut attributes = function
@@ -278,13 +261,13 @@ pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
 }
 
 impl Counts {
-    /// One more launch; how many there were before.
+    /// Before this one.
     pub(crate) fn launched(&self) -> u64 {
         self.seen.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// A module is gone: the driver may use its functions' handles for others.
+/// Its handles may be reused.
 pub(crate) fn forget_owner(owner: Handle) {
     FUNCTIONS
         .write()
@@ -304,7 +287,6 @@ mod tests {
 
     #[test]
     fn unwanted_handles_are_known_until_they_are_forgotten() {
-        // Handles of the driver are addresses.
         let handles: Vec<u64> = (1..200)
             .map(|number| 0x5600_0000_0000 + number * 0x40)
             .collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The gate: what changes memory goes through together, a snapshot alone.
+//! The gate: memory changes pass together, snapshots alone.
 //!
-//! A snapshot waits until the calls that are under way return, then no launch, copy, memset or free of any thread begins until
-//! it is done. A kernel that waits for the host to write memory can so wait forever; such kernels must be filtered out.
+//! A snapshot waits for running calls; no thread's launch, copy, memset or free begins before its end. So filter
+//! out kernels that wait for the host to write.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -10,17 +10,16 @@ use crate::settings::{Mode, settings};
 
 static GATE: RwLock<()> = RwLock::new(());
 
-/// Goes through, together with others. Costs nothing where nothing is recorded.
+/// Free where nothing is recorded.
 pub(crate) fn pass() -> Option<RwLockReadGuard<'static, ()>> {
     matches!(settings().mode, Mode::Record(_)).then(enter)
 }
 
-/// Goes through where it is known that launches are recorded.
+/// While recording.
 pub(crate) fn enter() -> RwLockReadGuard<'static, ()> {
     GATE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps everybody else out.
 pub(crate) fn close() -> RwLockWriteGuard<'static, ()> {
     GATE.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: which kernels they hold, and launching one node by node when a kernel in it is to be recorded.
+//! Graphs, launched node by node to record a kernel.
 //!
-//! A graph is copied when it is instantiated, since the program may change or destroy it afterwards. Whether it was built by hand
-//! or captured makes no difference then. Where a kernel is wanted, the nodes of the copy run one after the other in an
-//! order that the graph allows, in the stream of the launch; otherwise the program's own graph is launched.
+//! Instantiating copies a graph, which the program may change or destroy. For a wanted kernel the copy's nodes run
+//! in a permitted order in the launch's stream; else the program's graph does.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -25,10 +24,9 @@ use crate::settings::{Mode, settings};
 use crate::state::CAPTURES;
 use crate::{cupti, durations, gate, tally};
 
-/// Graphs in graphs, at most so deep.
 const MAX_DEPTH: u32 = 16;
 
-/// What a node does; the handle is that of the node.
+/// With the node's handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Kernel(Handle),
@@ -37,41 +35,34 @@ pub(crate) enum Step {
     Host(Handle),
 }
 
-/// What is known of an executable graph.
 pub(crate) struct Plan {
-    /// Our copy of the graph; 0 if there is none.
+    /// 0 if none.
     copy: Handle,
-    /// What its nodes do, in an order that the graph allows; or why it cannot be launched node by node.
+    /// In a permitted order, or why not.
     pub(crate) steps: Result<Vec<Step>, String>,
-    /// Kernels that one launch runs.
     kernels: u64,
-    /// Names of those that are wanted.
     counted: Vec<Arc<str>>,
-    /// Names of wanted kernels that a node decides upon, which run as often as it says.
+    /// Wanted ones that nodes decide on.
     decided: Vec<Arc<str>>,
 }
 
-/// Kernels' nodes of a graph.
 #[derive(Default)]
 struct Kernels {
-    /// Those that run once.
     once: Vec<Handle>,
-    /// Those in graphs that a node decides upon.
+    /// Nodes decide on them.
     decided: Vec<Handle>,
-    /// There is a node that decides upon graphs that are not known.
+    /// Of a deciding node.
     has_unknown: bool,
 }
 
-/// Graphs that nodes decide upon. The driver keeps them as long as the node; what is asked of one that is gone fails.
+/// The driver keeps them as long as the node.
 static DECIDED: LazyLock<Mutex<HashMap<Handle, Vec<Handle>>>> = LazyLock::new(Mutex::default);
 
-/// The program added a node that decides whether and how often these graphs run.
 pub(crate) fn decides(node: Handle, bodies: Vec<Handle>) {
     let mut decided = DECIDED.lock().unwrap_or_else(PoisonError::into_inner);
     decided.insert(node, bodies);
 }
 
-/// Kernels of the graphs that a node decides upon.
 fn decided(driver: &Driver, node: Handle, depth: u32, kernels: &mut Kernels) {
     let bodies = DECIDED
         .lock()
@@ -84,7 +75,7 @@ fn decided(driver: &Driver, node: Handle, depth: u32, kernels: &mut Kernels) {
     };
     for body in bodies {
         let mut inner = Kernels::default();
-        // What cannot be run is no matter here, as long as it is known.
+        // Counting needs no runnable graph.
         if steps(driver, body, depth + 1, &mut inner).is_err()
             && inner.once.is_empty()
             && inner.decided.is_empty()
@@ -121,7 +112,7 @@ pub(crate) fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the nodes of a graph do, in order. Kernels are counted even where another node makes the graph impossible.
+/// In order; counts kernels even of impossible graphs.
 fn steps(
     driver: &Driver,
     graph: Handle,
@@ -186,7 +177,6 @@ fn handle(node: &KernelNode) -> Handle {
     }
 }
 
-/// Whether graphs are launched node by node.
 fn goes_node_by_node() -> bool {
     match settings().mode {
         Mode::Record(_) => true,
@@ -235,7 +225,6 @@ fn wanted(driver: &Driver, kernels: &[Handle]) -> Vec<Arc<str>> {
     kernels.iter().filter_map(name).collect()
 }
 
-/// The program made an executable graph.
 pub(crate) fn instantiated(executable: Handle, graph: Handle) {
     if matches!(settings().mode, Mode::Off) {
         return;
@@ -247,16 +236,15 @@ pub(crate) fn instantiated(executable: Handle, graph: Handle) {
     }
 }
 
-/// It is gone.
 pub(crate) fn destroyed(executable: Handle) {
     let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
     plans.remove(&executable);
 }
 
-/// The program gave a kernel of an executable graph other parameters; the node is that of the graph it was made from.
+/// The node is the original graph's.
 ///
 /// # Safety
-/// The parameters are as the driver has just accepted them.
+/// The driver has just accepted the parameters.
 pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *const KernelNode) {
     let (Some(plan), Ok(driver)) = (plan(executable), driver()) else {
         return;
@@ -280,17 +268,15 @@ pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *cons
     }
 }
 
-/// The program changed a node of an executable graph in a way that is not followed.
 pub(crate) fn changed(executable: Handle, call: &'static str) {
     if let Some(plan) = plan(executable) {
         lock(&plan).steps = Err(format!("its graph was changed by {call}"));
     }
 }
 
-/// A picked kernel of a graph, and how many launches of it came before.
 type Picked = (Arc<Function>, u64);
 
-/// Launches a graph: as the program asks, or node by node if one of its kernels is to be recorded.
+/// Node by node to record.
 pub(crate) fn launch(
     entry: &'static str,
     executable: Handle,
@@ -370,7 +356,7 @@ fn launched(
     Status::SUCCESS
 }
 
-/// For each step, the function if it is a kernel that is to be recorded. Every kernel counts as launched.
+/// Wanted ones; all count as launched.
 fn picked(
     driver: &Driver,
     record: &crate::settings::Record,
@@ -417,7 +403,6 @@ fn run(
     }
 }
 
-/// Calls the function of a node.
 pub(crate) fn host(driver: &Driver, step: Step, stream: Handle) -> Status {
     let Step::Host(node) = step else {
         return Status::SUCCESS;
@@ -446,7 +431,7 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
         height,
         ..
     } = *set;
-    // Which bits count, the size of an element says.
+    // The element's size selects the bits.
     let bytes = value.to_le_bytes();
     let short = u16::from_le_bytes([bytes[0], bytes[1]]);
     // SAFETY: our caller's promise.
@@ -463,7 +448,6 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
     }
 }
 
-/// Attributes of a kernel's node that a launch keeps.
 fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     let mut attributes = Vec::new();
     for number in attribute::launch::KEPT {
@@ -484,7 +468,6 @@ fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
     attributes
 }
 
-/// The launch that a kernel's node is.
 pub(crate) fn node_launch(
     driver: &Driver,
     entry: &'static str,
@@ -508,7 +491,6 @@ pub(crate) fn node_launch(
     })
 }
 
-/// Makes a launch that is a node's, of its function or another one.
 pub(crate) fn node_call(driver: &Driver, launch: &Launch, function: Handle) -> Status {
     let configuration = LaunchConfiguration {
         grid: launch.sizes.grid,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of images at the moment when the program gives them to the driver.
+//! Images, copied when programs load them.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -13,19 +13,18 @@ use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::{Image, images};
 
-/// Wrappers may point at wrappers, not forever.
 const MAX_WRAPPERS: usize = 4;
 
-/// The image at an address, as long as its headers say.
+/// Its headers give the length.
 ///
 /// # Safety
-/// The driver has accepted the image at this address.
+/// The driver has accepted the image.
 unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
     // SAFETY: what the headers of an image that the driver accepted say is mapped, is mapped.
     let bytes =
         |address: *const u8, size: usize| unsafe { std::slice::from_raw_parts(address, size) };
     for _ in 0..MAX_WRAPPERS {
-        // A text may be shorter than the headers of the other kinds.
+        // Texts may be shorter than headers.
         let short = (0..4).find(|at| {
             // SAFETY: no byte before it is zero, so the text reaches to here.
             unsafe { *address.add(*at) == 0 }
@@ -68,10 +67,10 @@ unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
     Err(ImageError::Unknown)
 }
 
-/// Images that the driver's linker made, by link: address and size.
+/// Address and size.
 static LINKED: Mutex<BTreeMap<Handle, (usize, usize)>> = Mutex::new(BTreeMap::new());
 
-/// The driver linked an image. It stays where it is until the link is destroyed.
+/// Valid until the link is destroyed.
 pub(crate) fn linked(link: Handle, address: usize, size: usize) {
     if wanted() && size <= MAX_IMAGE {
         let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +78,6 @@ pub(crate) fn linked(link: Handle, address: usize, size: usize) {
     }
 }
 
-/// A link is gone, and its image with it.
 pub(crate) fn unlinked(link: Handle) {
     let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
     linked.remove(&link);
@@ -113,17 +111,14 @@ fn keep(kind: Owner, handle: Handle, bytes: Result<Vec<u8>, String>) {
     }
 }
 
-/// What an image was loaded as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Module,
     Library,
 }
 
-/// The program loaded the image at an address.
-///
 /// # Safety
-/// The driver has accepted the image at this address.
+/// The driver has accepted the image.
 pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void) {
     if wanted() {
         let bytes = match linked_size(address) {
@@ -139,8 +134,6 @@ pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void)
     }
 }
 
-/// The program loaded an image from a file.
-///
 /// # Safety
 /// The name is a C string.
 pub(crate) unsafe fn loaded_file(kind: Owner, handle: Handle, name: *const c_char) {
@@ -154,7 +147,6 @@ pub(crate) unsafe fn loaded_file(kind: Owner, handle: Handle, name: *const c_cha
     }
 }
 
-/// A module or library is gone.
 pub(crate) fn unloaded(kind: Owner, handle: Handle) {
     let mut images = images();
     match kind {
@@ -163,7 +155,7 @@ pub(crate) fn unloaded(kind: Owner, handle: Handle) {
     };
 }
 
-/// The image of a module. One that stands for a library in a context is known by the library.
+/// A library's module in a context is known by the library.
 pub(crate) fn of_module(module: Handle) -> Option<Arc<Image>> {
     let mut images = images();
     if let Some(image) = images.modules.get(&module) {

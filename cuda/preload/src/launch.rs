@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch: whether it is recorded, timed, replaced or only passed on.
+//! Launches are recorded, timed, replaced or passed on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,9 @@ use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
 use crate::{cupti, durations, gate, record, replace, run, tally};
 
-/// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
+/// For "the first launch": retries cost time and fail alike.
 const TRIES: u64 = 3;
 
-/// Does what the settings say with a launch; `call` launches a handle as the program asked, or with other sizes.
 pub(crate) fn launch(
     launch: impl FnOnce() -> Launch,
     function: Handle,
@@ -25,7 +24,7 @@ pub(crate) fn launch(
 ) -> Status {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     let mode = &settings().mode;
-    // What goes into a graph runs when the graph does: only then it is recorded (`graphs.rs`).
+    // Graphs' launches are recorded when the graph runs (`graphs.rs`).
     if CAPTURES.load(Ordering::Relaxed) > 0 && !matches!(mode, Mode::Off) {
         let launch = launch();
         if is_capturing(&launch) {
@@ -41,7 +40,6 @@ pub(crate) fn launch(
     counted(function, decided(mode, launch, function, call))
 }
 
-/// Counts a launch that the driver took, if that is wanted.
 fn counted(function: Handle, status: Status) -> Status {
     if tally::is_on()
         && status == Status::SUCCESS
@@ -70,7 +68,7 @@ fn decided(
         }
         Mode::Record(_) if run::is_wanted() => run::launch(&launch(), || call(function, None)),
         Mode::Record(settings) => {
-            // One relaxed load decides for a function that no filter matches.
+            // One relaxed load decides if no filter matches.
             let wanted = if functions::is_unwanted(function) {
                 None
             } else {
@@ -86,7 +84,7 @@ fn decided(
     }
 }
 
-/// The function and how many launches of it came before, if this one is to be recorded.
+/// With the count before.
 pub(crate) fn wanted(settings: &Record, handle: Handle) -> Option<(Arc<Function>, u64)> {
     let look = |function: &Arc<Function>| {
         let occurrence = function.counts.launched();
@@ -116,7 +114,7 @@ fn picked(settings: &Record, function: &Function, occurrence: u64) -> bool {
     }
 }
 
-/// The mixing step of SplitMix64: numbers that look random, the same in every run.
+/// SplitMix64's mixing step: random-looking, repeatable.
 fn scatter(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -131,19 +129,19 @@ fn recorded(
     occurrence: u64,
     call: impl FnOnce(Handle) -> Status,
 ) -> Status {
-    // Waiting for the context would break a capture of any stream.
+    // Waiting would break captures.
     if CAPTURES.load(Ordering::SeqCst) > 0 {
         refuse(&function.name, "a stream is being captured into a graph");
         let _pass = gate::enter();
         return call(launch.function);
     }
     let closed = gate::close();
-    // Between looking and closing, another thread may have recorded the launch that was wanted.
+    // Another thread may have been first.
     if !picked(settings, function, occurrence) || CAPTURES.load(Ordering::SeqCst) > 0 {
         return call(launch.function);
     }
     let (status, snapshot) = taken(settings, launch, function, occurrence, call);
-    // Writing needs neither the GPU nor the program's memory.
+    // Writing needs no GPU or program memory.
     drop(closed);
     if let Some(snapshot) = snapshot {
         written(settings, launch, function, occurrence, snapshot);
@@ -151,7 +149,7 @@ fn recorded(
     status
 }
 
-/// Launches between two snapshots, if that is possible. The gate is closed.
+/// The gate is closed.
 pub(crate) fn taken(
     settings: &Record,
     launch: &Launch,

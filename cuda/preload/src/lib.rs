@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library that `gpureplay cuda record` puts into an unmodified program (`LD_PRELOAD`).
+//! The library that `gpureplay cuda record` preloads into a program (`LD_PRELOAD`).
 //!
-//! It exports the driver's functions and `dlsym`. A program that links to `libcuda.so.1`, one that looks functions up with
-//! `dlsym`, and one that asks `cuGetProcAddress`, all get ours, which pass calls on. Around a launch that is wanted, all
-//! memory that the kernel can reach is copied before and after; launches, copies and memsets of other threads wait
-//! meanwhile (`gate.rs`). What cannot be recorded is named on standard error, and the program runs on undisturbed.
+//! Programs that link to `libcuda.so.1`, use `dlsym` or `cuGetProcAddress` get our functions, which pass calls on.
+//! Around a wanted launch, reachable memory is copied while other threads wait (`gate.rs`). Standard error names
+//! what cannot be recorded; the program runs on.
 //!
-//! The substitution of `dlsym` is written for x86-64. On other processors only programs that link to the driver are seen.
+//! Our `dlsym` is for x86-64; elsewhere only linked programs are seen.
 
 mod arena;
 mod asked;

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which memory the program has, and what a kernel can reach of it.
+//! The program's memory, and what a kernel can reach.
 
 use std::collections::BTreeMap;
 
-/// Where memory comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `cuMemAlloc`, a pool, or an import from another process.
+    /// `cuMemAlloc`, pools, imports from processes.
     Device,
-    /// `cuMemMap`: neighbours are one piece.
+    /// `cuMemMap`; neighbours are one piece.
     Mapped,
-    /// Memory of the host that the device sees.
+    /// The device sees it.
     Host,
-    /// It moves between host and device by itself.
+    /// Moving between host and device.
     Managed,
-    /// Another process owns it.
+    /// Another process's.
     Imported,
-    /// What is written goes to several GPUs.
+    /// Written to several GPUs.
     Multicast,
-    /// A variable of an image, of which the program asked for the address.
+    /// The program asked for its address.
     Variable,
 }
 
@@ -36,7 +35,6 @@ impl Piece {
     }
 }
 
-/// All pieces of memory, by address.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     pieces: BTreeMap<u64, Piece>,
@@ -59,7 +57,6 @@ impl Memory {
         self.pieces.remove(&address);
     }
 
-    /// The pieces by themselves, ascending.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
         self.pieces.values().copied()
     }
@@ -69,7 +66,7 @@ impl Memory {
         (address < piece.end()).then_some(*piece)
     }
 
-    /// Adds what of a piece lies in no other one: memory that was freed and given out again stays as it was.
+    /// Only parts outside other pieces: reused memory stays.
     pub(crate) fn insert_rest(&mut self, piece: Piece) {
         let mut at = piece.address;
         while at < piece.end() {
@@ -88,14 +85,13 @@ impl Memory {
         }
     }
 
-    /// Forgets all pieces that begin in a range.
     pub(crate) fn remove_range(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
         self.pieces
             .retain(|start, _| *start < address || *start >= end);
     }
 
-    /// The pieces as they are now, neighbouring mappings of one device joined.
+    /// Joins a device's neighbouring mappings.
     pub(crate) fn snapshot(&self) -> Reach {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces.values() {
@@ -119,7 +115,6 @@ impl Memory {
     }
 }
 
-/// A search for the pieces that words point into.
 pub(crate) struct Reach {
     pieces: Vec<Piece>,
     reached: Vec<bool>,
@@ -127,7 +122,6 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Everything that aligned words of `bytes` point into is reached.
     pub(crate) fn scan(&mut self, bytes: &[u8]) {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else {
             return;
@@ -154,7 +148,6 @@ impl Reach {
         }
     }
 
-    /// All pieces of the device and the host are reached.
     pub(crate) fn reach_all(&mut self) {
         for index in 0..self.pieces.len() {
             if !self.reached[index]
@@ -169,7 +162,6 @@ impl Reach {
         }
     }
 
-    /// A piece that was reached and not yet answered.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         self.work.pop().map(|index| self.pieces[index])
     }

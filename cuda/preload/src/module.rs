@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images of ours in the program's context.
+//! Our images in the program's context.
 
 use gpureplay_cuda_launch::abi::{Handle, JitOptions};
 
 use crate::real::driver;
 
-/// Loads an image into the current context.
 pub(crate) fn load(mut image: Vec<u8>, options: JitOptions) -> Result<Handle, String> {
     gpureplay_cuda_launch::image::check(&image).map_err(|error| error.to_string())?;
     let driver = driver().map_err(|status| status.to_string())?;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nodes of a graph, as the driver tells them.
+//! A graph's nodes.
 
 use gpureplay_cuda_launch::abi::{Driver, EdgeData, Handle, Status};
 
 use crate::order;
 
-/// A list that the driver gives in two calls: its length, then its items.
+/// Two calls: length, then items.
 pub(crate) fn list<T: Clone>(
     empty: T,
     mut get: impl FnMut(*mut T, *mut usize) -> Status,
@@ -24,7 +24,7 @@ pub(crate) fn because(call: &'static str) -> impl Fn(Status) -> String {
     move |status| format!("the nodes of its graph cannot be read: {call}: {status}")
 }
 
-/// The nodes of a graph, each after those that it waits for.
+/// Each behind those that it waits for.
 pub(crate) fn nodes(driver: &Driver, graph: Handle) -> Result<Vec<Handle>, String> {
     // SAFETY: the graph is alive; the arrays have as many places as the driver is told.
     let nodes = list(0, |nodes, count| unsafe {

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges that a program names with NVTX. NVTX loads this library as its injection (`NVTX_INJECTION64_PATH`) and asks for functions.
+//! NVTX ranges: we are its injection (`NVTX_INJECTION64_PATH`).
 //!
-//! Numbers and layouts are those of `nvtxTypes.h` and `nvtxImpl.h` of NVTX 3.
+//! Numbers and layouts: `nvtxTypes.h` and `nvtxImpl.h` of NVTX 3.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::run;
 
-/// What NVTX hands over: a function that says where functions go.
 #[repr(C)]
 struct Callbacks {
     size: usize,
     table: Option<unsafe extern "C" fn(c_int, *mut *mut *mut usize, *mut u32) -> c_int>,
 }
 
-/// What functions without a domain stand for.
 const NO_DOMAIN: usize = 0;
 /// `NVTX_ETID_CALLBACKS`.
 const CALLBACKS: u32 = 1;
 
-/// `NVTX_CB_MODULE_CORE` and `NVTX_CB_MODULE_CORE2`, each with numbers of functions and ours.
+/// `NVTX_CB_MODULE_CORE` and `NVTX_CB_MODULE_CORE2`, with numbers of functions.
 fn ours() -> [(c_int, Vec<(usize, usize)>); 2] {
     [
         (
@@ -42,7 +40,7 @@ fn ours() -> [(c_int, Vec<(usize, usize)>); 2] {
     ]
 }
 
-/// Called by NVTX, once for each library that it is built into; 1 if it is to call us.
+/// Called once per library with NVTX; returns 1.
 ///
 /// # Safety
 /// `export` is NVTX's function that gives tables by number.
@@ -78,10 +76,8 @@ pub(crate) unsafe extern "C" fn InitializeInjectionNvtx2(
     1
 }
 
-/// A text of the program's.
-///
 /// # Safety
-/// The pointer is null or that of a C string.
+/// Null, or a C string.
 unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     match text.is_null() {
         true => Cow::Borrowed(""),
@@ -90,16 +86,16 @@ unsafe fn text<'a>(text: *const c_char) -> Cow<'a, str> {
     }
 }
 
-/// Where the kind of a message lies in a range's attributes, and the message.
+/// Attributes' offsets: message kind, message.
 const KIND: usize = 32;
 const MESSAGE: usize = 40;
 /// `NVTX_MESSAGE_TYPE_ASCII`.
 const ASCII: i32 = 1;
 
-/// The message of a range's attributes; registered and wide ones are none.
+/// Only unregistered, narrow ones.
 ///
 /// # Safety
-/// The pointer is null or that of `nvtxEventAttributes_t`.
+/// Null, or `nvtxEventAttributes_t`.
 unsafe fn message<'a>(attributes: *const u8) -> Cow<'a, str> {
     if attributes.is_null() {
         return Cow::Borrowed("");
@@ -123,7 +119,7 @@ unsafe extern "C" fn push_text(name: *const c_char) -> c_int {
     run::range_begins(&unsafe { text(name) }, NO_DOMAIN)
 }
 
-/// Its name is not read, but it ends as others do.
+/// Its name is not read, but it ends as others.
 extern "C" fn push_wide(_name: *const c_void) -> c_int {
     run::range_begins("", NO_DOMAIN)
 }

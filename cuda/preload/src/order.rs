@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An order of a graph's nodes in which each comes after those that it waits for.
+//! Orders a graph's nodes.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// The nodes, each after all that have an edge to it, in the given order where that is free. None if there is a cycle, or an edge
-/// names no node.
+/// Stable; none for cycles or edges without a node.
 pub(crate) fn topological(nodes: &[u64], edges: &[(u64, u64)]) -> Option<Vec<u64>> {
     let number: HashMap<u64, usize> = nodes
         .iter()
@@ -43,7 +42,7 @@ mod tests {
         let edges = [(30, 10), (10, 20), (30, 20), (40, 30)];
         let order = topological(&[10, 20, 30, 40, 50], &edges);
         assert_eq!(order, Some(vec![40, 30, 10, 20, 50]));
-        // Two edges between the same nodes, as graphs have them for several ports.
+        // Graphs have several edges for several ports.
         let twice = topological(&[1, 2], &[(2, 1), (2, 1)]);
         assert_eq!(twice, Some(vec![2, 1]));
     }

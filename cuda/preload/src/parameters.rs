@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parameters of a launch, packed as the kernel sees them, and handles in them that cannot be recorded.
+//! Packed parameters, and handles that cannot be recorded.
 
 use gpureplay_cuda_launch::abi::{LaunchParameter, MAX_PARAMETER_BYTES};
 use gpureplay_cuda_launch::image::objects;
@@ -9,10 +9,8 @@ use crate::asked::Launch;
 use crate::functions::Layout;
 use crate::state::{Image, unrecordable};
 
-/// Why a launch is not recorded.
 pub(crate) type Reason = String;
 
-/// The parameters as the kernel sees them.
 pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> {
     if !launch.parameters.is_null() {
         let end = layout
@@ -63,7 +61,7 @@ pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> 
         // SAFETY: the program passes a buffer of that size.
         unsafe { std::slice::from_raw_parts(buffer, size) }.to_vec()
     };
-    // A program may leave out the padding at the end.
+    // Programs may omit the final padding.
     let end = layout
         .iter()
         .map(|[offset, size]| offset + size)
@@ -75,7 +73,7 @@ pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> 
     Ok(packed)
 }
 
-/// Textures and surfaces are parameters of eight bytes, or such members of larger ones.
+/// Of eight bytes, alone or in larger parameters.
 pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), Reason> {
     let objects = unrecordable();
     for [offset, size] in layout {
@@ -93,8 +91,7 @@ pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), R
     Ok(())
 }
 
-/// Handles may lie in memory, too, where they look like any number: then the code says that it uses some. It can only if the program
-/// has such objects.
+/// In memory they look like numbers: the code tells, if the program has such objects at all.
 pub(crate) fn refuse_hidden_handles(
     image: &Image,
     kernel: &str,

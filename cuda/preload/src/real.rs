@@ -14,7 +14,7 @@ static LIBRARY: LazyLock<usize> = LazyLock::new(|| {
     unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) as usize }
 });
 
-/// The address of one of the driver's functions, 0 if it has none of that name.
+/// 0 if missing.
 pub(crate) fn address(name: &CStr) -> usize {
     if *LIBRARY == 0 {
         0
@@ -28,12 +28,10 @@ static DRIVER: LazyLock<Option<Driver>> = LazyLock::new(|| {
     unsafe { Driver::new(address) }.ok()
 });
 
-/// The driver's functions that we call for ourselves.
 pub(crate) fn driver() -> Result<&'static Driver, Status> {
     DRIVER.as_ref().ok_or(Status::NOT_INITIALIZED)
 }
 
-/// The GPU that is current on this thread.
 pub(crate) fn current_device() -> Result<i32, Status> {
     let mut device = 0;
     // SAFETY: the pointer is to a local.
@@ -48,8 +46,7 @@ pub(crate) fn current_context() -> Result<u64, Status> {
     Ok(context)
 }
 
-/// Waits until everything is done that the current context was asked for, so long at most; says whether it is. What waits is a
-/// thread of its own: one that waits for a kernel that never ends cannot be stopped.
+/// On another thread: a wait for a hung kernel cannot be stopped. False: out of time.
 pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
     let context = current_context()?;
     let (answer, answered) = mpsc::channel();
@@ -58,7 +55,7 @@ pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
         let status = driver()
             .and_then(|driver| unsafe { driver.cuCtxSetCurrent(context) }.check())
             .and_then(|()| synchronize());
-        // Nobody listens any more once the time is over.
+        // Nothing receives it when out of time.
         let _ = answer.send(status);
     };
     let thread = std::thread::Builder::new().name("gpureplay".into());
@@ -70,7 +67,6 @@ pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
     }
 }
 
-/// Waits for everything that the current context was asked for.
 pub(crate) fn synchronize() -> Result<(), Status> {
     // SAFETY: no arguments.
     unsafe { driver()?.cuCtxSynchronize() }.check()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A snapshot of everything that a launch can reach, before and after it.
+//! Snapshots around a launch.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -21,12 +21,10 @@ use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
 
-/// Says what failed before the driver's error.
 pub(crate) fn because(what: &'static str) -> impl Fn(Status) -> Reason {
     move |status| format!("{what}: {status}")
 }
 
-/// A piece of memory with its contents.
 pub(crate) struct Held {
     pub(crate) address: u64,
     kind: RegionKind,
@@ -35,7 +33,6 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Memory of the device as it was.
     pub(crate) fn of_device(address: u64, before: Vec<u8>) -> Self {
         Self {
             address,
@@ -51,7 +48,6 @@ pub(crate) struct HeldVariable {
     pub(crate) held: Held,
 }
 
-/// Everything that a launch can reach.
 pub(crate) struct Snapshot {
     image: Arc<Image>,
     parameters: Vec<u8>,
@@ -61,7 +57,6 @@ pub(crate) struct Snapshot {
     variables: Vec<HeldVariable>,
 }
 
-/// Waits for the GPU and copies what the launch can reach.
 pub(crate) fn before(
     settings: &Record,
     launch: &Launch,
@@ -113,7 +108,7 @@ pub(crate) fn before(
             Kind::Managed => return Err("it reaches managed memory".into()),
             Kind::Imported => return Err("it reaches memory of another process".into()),
             Kind::Multicast => return Err("it reaches a multicast object".into()),
-            // Those of the kernel's own image are copied above.
+            // The kernel's own were copied.
             Kind::Variable => continue,
         };
         total = total.saturating_add(piece.size);
@@ -144,7 +139,7 @@ pub(crate) fn before(
     })
 }
 
-/// Whose memory this is, as the driver says: a pool or a handle may belong to another GPU than the one that was current.
+/// Pools and handles may belong to another GPU than the current one.
 pub(crate) fn gpu_of(address: u64) -> Option<i32> {
     let mut ordinal = 0i32;
     let place = (&raw mut ordinal).cast();
@@ -157,7 +152,6 @@ pub(crate) fn gpu_of(address: u64) -> Option<i32> {
     (status == Status::SUCCESS && ordinal >= 0).then_some(ordinal)
 }
 
-/// The GPU that is current on this thread.
 pub(crate) fn device() -> Result<Device, Reason> {
     static KNOWN: LazyLock<Mutex<HashMap<i32, Device>>> = LazyLock::new(Mutex::default);
     let ordinal = current_device().map_err(because("no current GPU"))?;
@@ -202,7 +196,6 @@ pub(crate) fn device() -> Result<Device, Reason> {
     Ok(device)
 }
 
-/// Variables of a function's image, with their contents. The function was just launched, or is about to be.
 pub(crate) fn variables(
     launched: Handle,
     function: &Function,
@@ -252,7 +245,7 @@ pub(crate) fn variables(
                 )
             }
         };
-        // A variable that the linker left out, because no kernel uses it, is not found.
+        // Linkers drop unused variables.
         if status == Status::NOT_FOUND || (status == Status::SUCCESS && size == 0) {
             continue;
         }
@@ -261,7 +254,7 @@ pub(crate) fn variables(
             .map_err(|status| format!("its variable {}: {status}", variable.name))?;
         found.push((address, size, variable.name));
     }
-    // The driver finds the same variable twice where two translation units have one of that name.
+    // Variables of one name in two translation units are found twice.
     found.sort_by_key(|(address, size, _)| (*address, std::cmp::Reverse(*size)));
     let mut end = 0;
     let mut variables = Vec::new();
@@ -278,7 +271,6 @@ pub(crate) fn variables(
     Ok(variables)
 }
 
-/// The module in the current context that a kernel of a library runs from.
 fn module_of(kernel: Handle) -> Result<Handle, Status> {
     let driver = driver()?;
     let (mut function, mut module) = (0, 0);
@@ -300,7 +292,6 @@ fn unreadable(address: u64) -> impl Fn(Status) -> Reason {
     move |status| format!("its memory at {address:#x} cannot be read: {status}")
 }
 
-/// A copy of memory.
 pub(crate) fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8>, Reason> {
     match kind {
         RegionKind::Host => {
@@ -320,7 +311,6 @@ pub(crate) fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8
     }
 }
 
-/// What memory holds now, if it is not what it held.
 fn changed(held: &Held) -> Result<Option<Vec<u8>>, Reason> {
     match held.kind {
         RegionKind::Host => {
@@ -334,7 +324,6 @@ fn changed(held: &Held) -> Result<Option<Vec<u8>>, Reason> {
 }
 
 impl Snapshot {
-    /// Waits for the launch and copies what it changed.
     pub(crate) fn after(mut self, settings: &Record, function: &Function) -> Result<Self, Reason> {
         if !idle_within(settings.time_limit).map_err(because("the kernel fails"))? {
             function.counts.hopeless.store(true, Ordering::Relaxed);
@@ -350,7 +339,6 @@ impl Snapshot {
         Ok(self)
     }
 
-    /// Writes the launch and says its number.
     pub(crate) fn write(
         self,
         settings: &Record,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of the same name and parameters out of other images, and other sizes of launches, while the program runs.
+//! Replaces kernels and sizes in a running program.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,10 +17,9 @@ use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
 use crate::tuned::{self, Plan};
 
-/// Modules of the given images, loaded into the context of the first launch.
+/// Of the first launch's context.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 
-/// The kernel to launch instead of this one, if an image has one that fits.
 fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
     *function.replacement.get_or_init(|| {
         let layout = function.layout(handle).ok()?;
@@ -39,7 +38,6 @@ fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Optio
     })
 }
 
-/// A node of the kernel that takes the place of a node's, if kernels are replaced and one does.
 pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     let handle = if node.function == 0 {
         node.kernel
@@ -52,7 +50,7 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
         shared: node.shared,
     };
     let (function, sizes) = instead(handle, sizes)?;
-    // Which of the two a handle is, its owner knows.
+    // The owner tells which it is.
     let (function, kernel) = match function == node.kernel {
         true => (0, function),
         false => (function, 0),
@@ -67,7 +65,6 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     })
 }
 
-/// The same for a node as programs of older drivers describe it.
 pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     let sizes = Sizes {
         grid: node.grid,
@@ -84,7 +81,6 @@ pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
     })
 }
 
-/// The kernel and the sizes that take the place of these in a graph, if something is replaced.
 fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     let Mode::Replace(replace) = &settings().mode else {
         return None;
@@ -96,7 +92,6 @@ fn instead(handle: Handle, sizes: Sizes) -> Option<(Handle, Sizes)> {
     replacement(&function, handle, &replace.images).map(|other| (other, sizes))
 }
 
-/// A function that is replaced, perhaps.
 fn wanted(handle: Handle) -> Option<Arc<Function>> {
     if functions::is_unwanted(handle) {
         return None;
@@ -113,7 +108,6 @@ fn planned(
     tuned::plan(replace.tuned.as_ref()?, function, handle, sizes)
 }
 
-/// Launches what takes the place of a kernel and its sizes, or what the program asked for.
 pub(crate) fn launch(
     replace: &Replace,
     handle: Handle,
@@ -142,7 +136,7 @@ pub(crate) fn launch(
     call(other.unwrap_or(handle), None)
 }
 
-/// Launches a kernel and what takes its place in turn, and times both. In a graph the replacement runs, and nothing is timed.
+/// Alternately, and timed. In graphs the replacement runs untimed.
 fn in_turn(
     replace: &Replace,
     function: &Arc<Function>,
@@ -194,7 +188,7 @@ fn modules(images: &[PathBuf]) -> Vec<Handle> {
         .clone()
 }
 
-/// A file; no more of one that is too long for an image than says so.
+/// No more than shows that it is too long.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut image = Vec::new();
     File::open(path)?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the library says on standard error, and the counts of a process.
+//! Messages, and counts of a process.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,23 +8,20 @@ use std::sync::{Mutex, PoisonError};
 use crate::say::say;
 use crate::settings::{Mode, settings};
 
-/// Launches that came through the hooks, but those of graphs.
+/// Without graphs'.
 pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-/// Of these, launches into a stream that is being captured.
+/// Of these, into captures.
 pub(crate) static CAPTURED: AtomicU64 = AtomicU64::new(0);
-/// Graphs that were launched.
 pub(crate) static GRAPHS: AtomicU64 = AtomicU64::new(0);
-/// Kernels that ran in them.
+/// In graphs.
 pub(crate) static GRAPH_KERNELS: AtomicU64 = AtomicU64::new(0);
-/// Launches that were recorded.
 pub(crate) static RECORDED: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that were copied, and the nanoseconds it took.
+/// Bytes, nanoseconds.
 pub(crate) static COPIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 static REFUSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
-/// What is done with launches.
 fn verb() -> &'static str {
     match settings().mode {
         Mode::Durations(_) => "timed",
@@ -32,7 +29,7 @@ fn verb() -> &'static str {
     }
 }
 
-/// A launch was wanted and is not recorded, or not timed. Each reason is said once, and counted.
+/// A wanted launch is skipped; each reason is said once.
 pub(crate) fn refuse(kernel: &str, reason: &str) {
     let line = format!("{kernel} is not {}: {reason}", verb());
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +40,6 @@ pub(crate) fn refuse(kernel: &str, reason: &str) {
     }
 }
 
-/// What happened in this process, at its end.
 pub(crate) fn summary() {
     let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     let not_recorded: u64 = refused.values().sum();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the command wants, from the environment.
+//! The command's wishes, from the environment.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,59 +11,48 @@ use regex_lite::Regex;
 
 use crate::say::say;
 
-/// What is done with the program.
 pub(crate) enum Mode {
-    /// Nothing.
     Off,
     Record(Record),
-    /// Launches are timed.
     Durations(Durations),
-    /// Kernels are taken from other images, or run with other sizes.
     Replace(Replace),
 }
 
-/// What takes the place of the program's kernels and sizes.
 pub(crate) struct Replace {
-    /// Images that are tried in turn.
     pub(crate) images: Vec<PathBuf>,
-    /// A file of winners, and what it says.
     pub(crate) tuned: Option<(PathBuf, Tuned)>,
-    /// Originals and replacements run in turn, and their times go here.
+    /// Times of originals and replacements in turn.
     pub(crate) table: Option<PathBuf>,
 }
 
-/// Where recordings go and what is recorded.
 pub(crate) struct Record {
     pub(crate) folder: PathBuf,
     pub(crate) pick: Pick,
     pub(crate) most_per_kernel: u64,
     pub(crate) all_memory: bool,
     pub(crate) most_bytes: u64,
-    /// Another recording, whose chunks are linked instead of written again.
+    /// To link chunks from.
     pub(crate) share: Option<PathBuf>,
-    /// Whether device memory comes from our arena.
     pub(crate) arena: bool,
-    /// How long a snapshot waits for the GPU.
+    /// Of a snapshot's wait for the GPU.
     pub(crate) time_limit: Duration,
-    /// A region is recorded as a whole, and no single launch.
+    /// Instead of single launches.
     pub(crate) run: Option<Region>,
-    /// Turns after the second of which inputs and outputs are kept.
+    /// With inputs and outputs only.
     pub(crate) later_turns: u64,
-    /// Other names of inputs and outputs than those by order.
+    /// Names of inputs and outputs, if not by order.
     pub(crate) names: Vec<(String, String)>,
 }
 
-/// What begins and ends the region that is recorded as a whole.
+/// Around a whole region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
-    /// A turn of a loop that is found by itself.
     Turn,
-    /// A range of NVTX of this name.
     Nvtx(&'static str),
-    /// From behind the launch before the first of these numbers to before the launch of the second, or to the first work after the
-    /// launch before that of which the host may know a result.
+    /// From behind the launch before the first number, to before that of the second; or to the first work after the
+    /// launch before it, once the host may know a result.
     Launches(u64, u64),
 }
 
@@ -73,7 +62,7 @@ impl FromStr for Region {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = "is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END";
         if let Some(name) = text.strip_prefix("nvtx:").filter(|name| !name.is_empty()) {
-            // Settings are read once.
+            // Read once.
             return Ok(Self::Nvtx(Box::leak(name.to_owned().into_boxed_str())));
         }
         match text {
@@ -91,20 +80,17 @@ impl FromStr for Region {
     }
 }
 
-/// How launches are timed and where the table goes.
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
-    /// Where a line for each launch goes.
     pub(crate) log: Option<PathBuf>,
 }
 
-/// Which launches of a kernel are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pick {
     First,
     All,
     Number(u64),
-    /// One in so many.
+    /// One in N.
     Random(u64),
 }
 
@@ -133,11 +119,10 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
-    /// The path of CUPTI, if it is wanted.
     pub(crate) cupti: Option<PathBuf>,
-    /// Where launches are counted for a comparison with CUPTI.
+    /// For a comparison with CUPTI.
     pub(crate) strict: Option<PathBuf>,
-    /// Say each refusal's details and a sum at the end.
+    /// Refusals' details, and a sum.
     pub(crate) verbose: bool,
 }
 
@@ -260,7 +245,7 @@ fn read() -> Result<Settings, String> {
     })
 }
 
-/// The rank that a launcher of several processes gave this one.
+/// By a launcher.
 fn rank() -> Option<u32> {
     [
         "OMPI_COMM_WORLD_RANK",

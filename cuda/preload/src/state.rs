@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of the process: memory, images, things that cannot be recorded.
+//! The process's memory, images, and unrecordable objects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -17,15 +17,13 @@ pub(crate) static CAPTURES: AtomicU64 = AtomicU64::new(0);
 
 static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
 
-/// The program's memory.
 pub(crate) fn memory() -> MutexGuard<'static, Memory> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Limits that the program set, by context and number.
+/// By context and number.
 static LIMITS: Mutex<BTreeMap<(Handle, i32), u64>> = Mutex::new(BTreeMap::new());
 
-/// The program set a limit of the current context.
 pub(crate) fn limited(limit: i32, value: usize) {
     let mut limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Ok(context) = current_context() {
@@ -33,7 +31,7 @@ pub(crate) fn limited(limit: i32, value: usize) {
     }
 }
 
-/// Limits of the current context that the program set and that kernels depend on: number, value.
+/// If kernels depend on them: number, value.
 pub(crate) fn limits() -> Vec<[u64; 2]> {
     let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
     let context = current_context().unwrap_or(0);
@@ -42,7 +40,6 @@ pub(crate) fn limits() -> Vec<[u64; 2]> {
         .collect()
 }
 
-/// New memory on the current device.
 pub(crate) fn track(address: u64, size: usize, kind: Kind) {
     if matches!(settings().mode, Mode::Record(_)) {
         let device = current_device().unwrap_or(0);
@@ -55,7 +52,6 @@ pub(crate) fn track(address: u64, size: usize, kind: Kind) {
     }
 }
 
-/// A copy of an image that the program loaded.
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
     hash: OnceLock<Hash>,
@@ -67,27 +63,24 @@ impl Image {
         Self { bytes, hash }
     }
 
-    /// The SHA-256 of its bytes, which is computed once.
     pub(crate) fn hash(&self) -> Hash {
         *self.hash.get_or_init(|| Hash::of(&self.bytes))
     }
 }
 
-/// Modules and libraries, by handle.
 #[derive(Default)]
 pub(crate) struct Images {
     pub(crate) modules: HashMap<Handle, Arc<Image>>,
     pub(crate) libraries: HashMap<Handle, Arc<Image>>,
 }
 
-/// The program's images.
 pub(crate) fn images() -> MutexGuard<'static, Images> {
     static IMAGES: LazyLock<Mutex<Images>> = LazyLock::new(Mutex::default);
     IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles of textures and surfaces, which parameters may hold; memory handles of multicast objects and of other processes'
-/// memory; modules of which the program asked for a reference to a texture or a surface.
+/// Textures and surfaces; multicast objects and other processes' memory; modules whose texture or surface was asked
+/// for.
 #[derive(Default)]
 pub(crate) struct Unrecordable {
     pub(crate) textures: HashSet<u64>,
@@ -97,7 +90,6 @@ pub(crate) struct Unrecordable {
     pub(crate) references: HashMap<Handle, &'static str>,
 }
 
-/// What cannot be recorded.
 pub(crate) fn unrecordable() -> MutexGuard<'static, Unrecordable> {
     static UNRECORDABLE: LazyLock<Mutex<Unrecordable>> = LazyLock::new(Mutex::default);
     UNRECORDABLE.lock().unwrap_or_else(PoisonError::into_inner)

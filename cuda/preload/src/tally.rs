@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches of each kernel, as the hooks saw them and as CUPTI did: where they differ, one was missed.
+//! Launches seen by hooks and CUPTI, to find missed ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::say::say;
 use crate::settings::settings;
 
-/// By name: seen by the hooks, seen by CUPTI.
+/// By hooks, by CUPTI.
 static TALLY: Mutex<BTreeMap<Arc<str>, [u64; 2]>> = Mutex::new(BTreeMap::new());
 
-/// Whether launches are counted.
 pub(crate) fn is_on() -> bool {
     settings().strict.is_some()
 }
@@ -28,19 +27,17 @@ fn add(name: &str, column: usize) {
     }
 }
 
-/// A launch of a kernel came through the hooks.
 pub(crate) fn seen(name: &Arc<str>) {
     add(name, 0);
 }
 
-/// CUPTI tells of a kernel that ran.
 pub(crate) fn ran(name: &str) {
     if is_on() {
         add(name, 1);
     }
 }
 
-/// Writes what was counted at the end of the process; nothing if CUPTI counts nothing.
+/// Nothing without CUPTI.
 pub(crate) fn finish(has_cupti: bool) {
     let Some(folder) = &settings().strict else {
         return;
@@ -48,7 +45,7 @@ pub(crate) fn finish(has_cupti: bool) {
     let mut text = String::new();
     if has_cupti {
         for (name, [hooks, cupti]) in &*TALLY.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Writing to a string does not fail. Names of kernels hold no tabs.
+            // Strings take all; kernels' names have no tabs.
             let _ = writeln!(text, "{}\t{hooks}\t{cupti}", name.replace('\t', " "));
         }
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches that a search made faster: those of a kernel, size and GPU of `tuned.toml` run as it says.
+//! Runs launches as `tuned.toml` says.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,23 +17,18 @@ use crate::real::{current_device, driver};
 use crate::record::device;
 use crate::say::say;
 
-/// How launches of one size of a function run.
 pub(crate) struct Plan {
-    /// The GPU that this is for.
     ordinal: i32,
     asked: Sizes,
     sizes: Sizes,
-    /// The kernel of another image.
     other: Option<Handle>,
-    /// The driver refused it once.
     is_refused: AtomicBool,
 }
 
-/// Plans of each function that was launched. What is kept of the function keeps its address from being another's.
+/// The function is held so that its address is not reused.
 type Plans = HashMap<usize, (Arc<Function>, Vec<Arc<Plan>>)>;
 static PLANS: LazyLock<RwLock<Plans>> = LazyLock::new(RwLock::default);
 
-/// How a launch of this size runs, if it is tuned.
 pub(crate) fn plan(
     (path, tuned): &(PathBuf, Tuned),
     function: &Arc<Function>,
@@ -55,7 +50,7 @@ pub(crate) fn plan(
     find(&plans.entry(key).or_insert_with(all).1)
 }
 
-/// The plans of a function that is launched for the first time. Each winner of its name that does not fit is named.
+/// Names winners that do not fit.
 fn all(path: &Path, tuned: &Tuned, function: &Function, handle: Handle) -> Vec<Arc<Plan>> {
     let winners = tuned.winners.iter();
     winners
@@ -132,12 +127,11 @@ impl Plan {
             && current_device().is_ok_and(|ordinal| ordinal == self.ordinal)
     }
 
-    /// The kernel to launch, and its sizes.
     pub(crate) fn instead(&self, function: Handle) -> (Handle, Sizes) {
         (self.other.unwrap_or(function), self.sizes)
     }
 
-    /// The driver did not take it: this launch is made as the program asked, and so are those that follow.
+    /// From now on, as the program asked.
     pub(crate) fn refused(&self, name: &str, status: Status) {
         self.is_refused.store(true, Ordering::Relaxed);
         say(&format!(
@@ -146,8 +140,7 @@ impl Plan {
     }
 }
 
-/// A function's kernel of another image, compiled as a change says. An image with variables is refused: they are not those that the
-/// program set.
+/// Refuses images with variables: the program set others.
 fn compiled(
     function: &Function,
     handle: Handle,

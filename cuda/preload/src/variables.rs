@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variables of which the program asked for the address: kernels of any image may be given it.
+//! Variables with known addresses, which any kernel may get.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
@@ -12,7 +12,6 @@ use crate::memory::Kind;
 use crate::settings::{Mode, settings};
 use crate::state::{self, Image, memory, track};
 
-/// A variable, and whose it is.
 #[derive(Clone)]
 pub(crate) struct Asked {
     owner: Handle,
@@ -20,15 +19,12 @@ pub(crate) struct Asked {
     pub(crate) name: String,
 }
 
-/// By address.
 static ASKED: Mutex<BTreeMap<u64, Asked>> = Mutex::new(BTreeMap::new());
 
 fn all() -> MutexGuard<'static, BTreeMap<u64, Asked>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The program was told where a variable lies.
-///
 /// # Safety
 /// The name is a C string.
 pub(crate) unsafe fn asked(
@@ -53,12 +49,10 @@ pub(crate) unsafe fn asked(
     track(address, size, Kind::Variable);
 }
 
-/// All of them, by address.
 pub(crate) fn known() -> BTreeMap<u64, Asked> {
     all().clone()
 }
 
-/// A module or library is gone, and its variables with it.
 pub(crate) fn forget_owner(owner: Handle) {
     let mut all = all();
     let mut memory = memory();

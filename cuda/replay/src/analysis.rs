@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch with probes in its kernel: what they count, by site and by piece of memory.
+//! A launch with probes, counted by site and piece.
 
 use gpureplay_cuda_launch::abi::JitOptions;
 use gpureplay_cuda_launch::image;
@@ -9,67 +9,63 @@ use crate::module::variable_address;
 use crate::room::Room;
 use crate::{Comparison, Loaded, Mask, ReplayError, Session, Times, Verdict};
 
-/// Words of 64 bits that count what happens at a site.
+/// Counters of 64 bits per site.
 pub const COUNTERS: usize = 16;
-/// Parts of a piece of memory that are told apart.
+/// Parts of a piece that heat tells apart.
 pub const CELLS: usize = 64;
-/// The most memory that counters by site and piece may take, in bytes.
+/// Bytes, at most.
 const MAX_HEAT: u64 = 1 << 30;
 
-/// The most memory that marks of shared memory may take, in bytes; blocks beyond have none.
+/// Bytes, at most; blocks beyond have none.
 const MAX_MARKS: u64 = 1 << 30;
-/// Bytes of the marks of a word of shared memory.
+/// Bytes of marks per word.
 const MARK: u64 = 32;
-/// Shared memory that the driver keeps for itself at the start, and what alignment may add, in bytes.
+/// Bytes that the driver keeps at the start, and alignment.
 const RESERVED: u64 = 2048;
-/// Timed runs with probes, and without.
 const RUNS: u32 = 3;
-/// Findings that there is room for.
 const FINDINGS: usize = 4096;
 
-/// Probes at accesses and blocks.
 const ACCESS: &str = include_str!("analysis/access.ptx");
-/// Probes at accesses to shared memory.
 const RACES: &str = include_str!("analysis/races.ptx");
 
-/// What is looked for.
+/// What to look for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Lines, sectors, bank conflicts and heat.
+    /// Lines, sectors, bank conflicts, heat.
     pub accesses: bool,
-    /// Executions of basic blocks, and how many of them have lanes elsewhere.
+    /// Executions of basic blocks, with or without lanes elsewhere.
     pub divergence: bool,
-    /// Races in shared memory, and reads of it before any write.
+    /// Races, and reads before any write.
     pub races: bool,
-    /// A text with probes of the user's, and the function of it that is called.
+    /// The user's probes, and the function to call.
     pub own: Option<(&'a str, &'a str)>,
 }
 
-/// What is wrong between two accesses to shared memory.
+/// What is wrong with accesses to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A read and a write that nothing orders.
+    /// An unordered read and write.
     ReadAndWrite,
-    /// Two writes that nothing orders.
+    /// Two unordered writes.
     TwoWrites,
-    /// A read of what nothing wrote.
+    /// A read before any write.
     Unwritten,
 }
 
-/// Accesses to shared memory that are wrong.
+/// A wrong access to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is wrong.
+    /// Which.
     pub fault: Fault,
-    /// The site that saw it, and the other one.
+    /// The seeing site, and the other.
     pub sites: [usize; 2],
     /// How often.
     pub times: u64,
-    /// The block of the first, counted by x, then y, then z.
+    /// Block of the first, by x, then y, then z.
     pub block: u32,
-    /// The byte of shared memory of the first, as the kernel addresses it.
+    /// Its byte, as the kernel addresses it.
     pub byte: u32,
-    /// The threads of the first.
+    /// Its threads.
     pub threads: [u32; 2],
 }
 
@@ -78,31 +74,30 @@ pub struct Finding {
 pub struct Analysis {
     /// The text that ran.
     pub instrumented: Instrumented,
-    /// What the launch left, compared as ever.
+    /// The comparison.
     pub verdict: Verdict,
-    /// Times of the recorded kernel and of the one with probes.
+    /// Without and with probes.
     pub times: [Times; 2],
     /// By site.
     pub counters: Vec<[u64; COUNTERS]>,
-    /// Numbers of the pieces of memory, as the launch has them: regions, then variables.
+    /// Regions, then variables.
     pub pieces: Vec<usize>,
     /// By site and piece: sectors, bytes.
     pub heat: Vec<[u64; 2]>,
     /// By piece: sectors of each part.
     pub cells: Vec<[u64; CELLS]>,
-    /// By piece: how far an offset is shifted for the number of its part.
+    /// By piece: shift from offset to part.
     pub shifts: Vec<u32>,
-    /// Variables of the user's text after the launch, as words of 64 bits or the bytes that are left.
+    /// The user's variables, in words of 64 bits or the bytes left.
     pub own: Vec<(String, Vec<u8>)>,
-    /// Bytes that heat would have taken if it was left out.
+    /// Bytes of heat, if left out.
     pub heat_left_out: Option<u64>,
-    /// Races and reads of nothing.
+    /// Wrong accesses.
     pub findings: Vec<Finding>,
-    /// How many blocks were looked at for these.
+    /// Blocks with marks.
     pub marked_blocks: u64,
 }
 
-/// A finding as `races.ptx` writes it.
 fn finding(words: &[u64; 4]) -> Option<Finding> {
     let [key, times, place, threads] = *words;
     #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
@@ -127,16 +122,15 @@ fn bytes_of(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// How far an offset into so many bytes is shifted so that it is less than [`CELLS`].
 fn shift(size: u64) -> u32 {
     (u64::BITS - size.saturating_sub(1).leading_zeros()).saturating_sub(CELLS.ilog2())
 }
 
 impl Session {
-    /// Launches the kernel with probes in its PTX, compares as ever, and says what they counted.
+    /// Launches with probes, compares, and counts.
     ///
     /// # Errors
-    /// If the text has no room for probes, the driver refuses it, or the kernel fails.
+    /// No room for probes, a refusal, or a failed kernel.
     pub fn analyse(
         &mut self,
         text: &[u8],
@@ -257,13 +251,11 @@ impl Session {
         })
     }
 
-    /// Gives a variable of the probes its value.
     fn set(&self, loaded: &Loaded, name: &str, value: u64) -> Result<(), ReplayError> {
         let address = variable_address(self.gpu(), loaded.module, name, 8)?;
         self.gpu().upload(address, &value.to_le_bytes())
     }
 
-    /// What the variables of the user's text hold.
     fn own_variables(
         &self,
         loaded: &Loaded,
@@ -286,7 +278,6 @@ impl Session {
     }
 }
 
-/// A text without the lines that a text begins with.
 fn without_head(text: &str) -> String {
     let is_head = |line: &&str| {
         let line = line.trim_start();

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory after a replay against memory after the recorded launch.
+//! Memory after a replay against the recorded one.
 
 use std::fmt;
 use std::str::FromStr;
 
 use gpureplay_tensors::f16_to_f32;
 
-/// What memory holds, where bits may differ.
+/// Element type of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// IEEE half precision.
+    /// IEEE half.
     F16,
-    /// The upper half of a single-precision number.
+    /// Upper half of a single.
     Bf16,
-    /// IEEE single precision.
+    /// IEEE single.
     F32,
-    /// IEEE double precision.
+    /// IEEE double.
     F64,
-    /// 32-bit integers with a sign.
+    /// Signed 32-bit integer.
     I32,
 }
 
@@ -62,7 +62,7 @@ impl Element {
 /// How memory is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Type and relative error that is allowed; without it, bits.
+    /// Allowed relative error; without, bits decide.
     pub tolerance: Option<(Element, f64)>,
 }
 
@@ -71,25 +71,25 @@ pub struct Comparison {
 pub enum Verdict {
     /// Every bit is as recorded.
     Exact,
-    /// Every element is within the tolerance.
+    /// All elements are within tolerance.
     Within {
-        /// The largest relative error.
+        /// Largest relative error.
         worst: f64,
     },
     /// Something differs.
     Differs(Difference),
-    /// A replay that launches nothing would pass too, so this one shows nothing.
+    /// Launching nothing would pass too.
     Inconclusive,
 }
 
 /// How memory differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Difference {
-    /// Elements (words of four bytes where no type is given) that differ.
+    /// Differing elements (of four bytes without a type).
     pub elements: u64,
-    /// The largest relative error, where a type is given.
+    /// Largest relative error, with a type.
     pub worst: f64,
-    /// Where the first difference is: an address of the recorded process.
+    /// First differing recorded address.
     pub first: u64,
 }
 
@@ -129,10 +129,9 @@ impl Verdict {
     }
 }
 
-/// Words that differ after a replay: where, as recorded, as found.
+/// Address, as recorded, as found.
 pub type Differing = (u64, u32, u32);
 
-/// The first words that differ, as many as are wanted in all.
 pub(crate) fn differing(
     found: &mut Vec<Differing>,
     most: usize,
@@ -152,7 +151,7 @@ pub(crate) fn differing(
     }));
 }
 
-/// Words of four bytes that differ, added to those that are known.
+/// Adds words of four bytes.
 pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
     if first == second {
         return;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded run as a recording of the library: programs in Rust, C and Python use it as they use recordings of Mali GPUs.
+//! A recorded CUDA run as a recording of the library.
 //!
-//! A session loads the run when it first runs, and continues from the memory that its last run left: states stay on the GPU. Inputs and
-//! numbers of the host are tensors of kind input.
+//! Loads at a session's first run; states stay on the GPU. Host numbers are tensors of kind input.
 
 mod session;
 
@@ -25,11 +24,11 @@ use crate::signature::signed;
 use crate::target::Target;
 use session::CudaSession;
 
-/// Opens a recording of any GPU: a folder with a run of CUDA (`DIR`, or `DIR#runK` where it holds several), a pack of one, or what
-/// [`gpureplay_library::Recording::open_trusted`] opens.
+/// Opens any GPU's recording: a CUDA run (`DIR`, `DIR#runK`), a pack, or as
+/// [`gpureplay_library::Recording::open_trusted`].
 ///
 /// # Errors
-/// It is missing, damaged, breaks a rule, or is not signed as demanded.
+/// Missing, damaged, breaks a rule, or not signed as demanded.
 pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     if let Some(run) = CudaRun::open(path, trust)? {
         return Ok(Box::new(run));
@@ -40,10 +39,10 @@ pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     }))
 }
 
-/// Opens a recording that is in memory.
+/// From memory.
 ///
 /// # Errors
-/// It is damaged, or breaks a rule.
+/// Damaged, or breaks a rule.
 pub fn from_bytes(bytes: Vec<u8>) -> Result<Box<dyn Recorded>> {
     if let Some(recording) = Recording::of_pack(&bytes) {
         return Ok(Box::new(CudaRun::of(recording, 0, &Trust::default())?));
@@ -66,7 +65,7 @@ fn other(failure: impl Into<Failure>) -> Error {
     }
 }
 
-/// A run of a recording, checked.
+/// A checked run of a recording.
 #[derive(Clone)]
 pub struct CudaRun {
     recording: Recording,
@@ -78,10 +77,10 @@ pub struct CudaRun {
 }
 
 impl CudaRun {
-    /// Opens a run; nothing if there is no recording of CUDA.
+    /// `None` without a CUDA recording.
     ///
     /// # Errors
-    /// The recording holds no run, or several and none is named; it is damaged, breaks a rule, or is not signed as demanded.
+    /// No run, or several unnamed; damaged, breaks a rule, or not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Option<Self>> {
         let Some(Ok(target)) = path.to_str().map(str::parse::<Target>) else {
             return Ok(None);
@@ -122,7 +121,7 @@ impl CudaRun {
     }
 }
 
-/// Inputs, numbers of the host, outputs; in this order.
+/// Inputs, host numbers, outputs.
 fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
     let ports = [
         (TensorKind::Input, &run.inputs),
@@ -149,7 +148,7 @@ fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
     Ok(all)
 }
 
-/// An input or an output; an array of bytes if nobody said what it is.
+/// Bytes if the type is unknown.
 fn of_port(kind: TensorKind, port: &Port) -> Result<TensorInfo> {
     let form = port.form.as_deref().map(str::parse::<Form>).transpose();
     let form = form.map_err(|error| other(Failure::Usage(error)))?;

@@ -11,7 +11,7 @@ use crate::Refusal;
 /// Why a launch is not replayed.
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    /// There is no driver.
+    /// No driver.
     #[error("libcuda.so.1 cannot be loaded: this machine has no CUDA driver")]
     NoDriver,
     /// The driver lacks a function.
@@ -20,18 +20,18 @@ pub enum ReplayError {
     /// A call of the driver failed.
     #[error("{call} fails: {status}")]
     Driver {
-        /// Which function.
+        /// Function.
         call: &'static str,
-        /// What it returned.
+        /// Its result.
         status: Status,
     },
     /// The recording is damaged.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// A recorded address is taken in this process. Another process may have it free.
+    /// A taken address; another process may have it free.
     #[error("the recorded addresses from {address:#x}, {size} bytes, are taken in this process")]
     Collision {
-        /// Where the range begins.
+        /// Start of the range.
         address: u64,
         /// Its bytes.
         size: u64,
@@ -39,39 +39,39 @@ pub enum ReplayError {
     /// The image cannot be read.
     #[error("the image: {0}")]
     Image(#[from] ImageError),
-    /// The driver does not load the image.
+    /// The driver does not load it.
     #[error("the driver does not load the image: {status}{}{log}", if log.is_empty() { "" } else { ": " })]
     NotLoaded {
-        /// What it returned.
+        /// Its result.
         status: Status,
-        /// What its compiler says.
+        /// Its compiler's log.
         log: String,
     },
     /// The image has no such kernel.
     #[error("the image has no kernel {0}")]
     NoKernel(String),
-    /// The image holds no text that could be compiled with options.
+    /// No text to compile with options.
     #[error("the image holds no PTX of {0}, which options of the compiler need")]
     NoPtx(String),
-    /// The text has no room for probes.
+    /// No room for probes.
     #[error("probes: {0}")]
     Probe(#[from] gpureplay_cuda_launch::probe::ProbeError),
-    /// The kernel takes other parameters than the recorded one.
+    /// Other parameters than recorded.
     #[error(
         "the kernel takes parameters (offset, size) {found:?}; the recorded one takes {recorded:?}"
     )]
     Parameters {
-        /// Those of the image.
+        /// Of the image.
         found: Vec<[usize; 2]>,
-        /// Those that were recorded.
+        /// As recorded.
         recorded: Vec<[usize; 2]>,
     },
-    /// A variable of the recorded image is missing or has another size.
+    /// A variable is missing or resized.
     #[error("the image's variable {name} has {found} bytes; the recorded one has {recorded}")]
     Variable {
-        /// Its name.
+        /// Name.
         name: String,
-        /// Bytes in this image, 0 if it has none.
+        /// Bytes here, 0 if missing.
         found: u64,
         /// Bytes in the recording.
         recorded: u64,
@@ -79,20 +79,20 @@ pub enum ReplayError {
     /// The launch breaks a limit.
     #[error("refused: {0}")]
     Refused(#[from] Refusal),
-    /// An input has another size than the recorded one.
+    /// An input has another size.
     #[error("the input {name} has {size} bytes; {found} were given")]
     Input {
-        /// Its name.
+        /// Name.
         name: String,
-        /// Bytes that were given.
+        /// Given bytes.
         found: u64,
-        /// Bytes that it has.
+        /// Wanted bytes.
         size: u64,
     },
-    /// Weights that the run needs are not there, or are not those that it was recorded with.
+    /// Weights are missing or wrong.
     #[error("the tensor {name} of the weights: {reason}")]
     Weights {
-        /// Which tensor.
+        /// Tensor.
         name: String,
         /// What is wrong.
         reason: String,
@@ -100,16 +100,16 @@ pub enum ReplayError {
     /// The kernel runs for too long.
     #[error("the kernel did not end within {seconds} s")]
     TimeLimit {
-        /// How long it had.
+        /// The limit.
         seconds: u64,
     },
-    /// A name with a zero byte, a region that does not fit into an address space.
+    /// Such as a name with a zero byte.
     #[error("{0}")]
     Impossible(&'static str),
 }
 
 impl ReplayError {
-    /// Whether a kernel used an address where no memory is.
+    /// Whether a kernel used an unmapped address.
     #[must_use]
     pub fn is_illegal_address(&self) -> bool {
         matches!(

@@ -10,7 +10,6 @@ use gpureplay_cuda_launch::image::ImageError;
 use gpureplay_cuda_launch::recording::RecordingError;
 use thiserror::Error;
 
-/// Why a command fails.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error("{0}")]
@@ -44,7 +43,7 @@ pub(crate) enum Failure {
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 impl Failure {
-    /// Whether the reader of the output has gone away, as `head` does when it has seen enough.
+    /// The output's reader is gone, as `head` goes.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

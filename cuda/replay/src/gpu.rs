@@ -9,12 +9,12 @@ use gpureplay_cuda_launch::recording::Run;
 use crate::ReplayError;
 use crate::error::driver;
 
-/// Says the driver how many queues a context has for work.
+/// Queues of a context.
 const QUEUES: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
-/// As many as it makes if nothing is said.
+/// The driver's default.
 const MOST_QUEUES: usize = 8;
 
-/// A GPU. Its context is made when it is needed, since recorded addresses are easier to have before.
+/// A GPU. Its context is made late, since recorded addresses are then easier to have.
 #[derive(Clone)]
 pub struct Gpu {
     pub(crate) driver: Driver,
@@ -22,24 +22,24 @@ pub struct Gpu {
     info: GpuInfo,
 }
 
-/// What a GPU and its driver are.
+/// Properties of GPU and driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuInfo {
     /// As the driver names it.
     pub name: String,
     /// Compute capability: major, minor.
     pub capability: [i32; 2],
-    /// The driver's version of CUDA: 13000 is 13.0.
+    /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,
-    /// How many GPUs there are.
+    /// Number of GPUs.
     pub count: i32,
 }
 
 impl Gpu {
-    /// Opens a GPU by its ordinal.
+    /// By ordinal.
     ///
     /// # Errors
-    /// If there is no driver, or no such GPU.
+    /// No driver, or no such GPU.
     pub fn open(ordinal: i32) -> Result<Self, ReplayError> {
         // SAFETY: a C string and a flag; the library's constructors are the driver's.
         let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
@@ -82,7 +82,6 @@ impl Gpu {
                 gpu.driver
                     .cuDeviceGetName(name.as_mut_ptr(), 256, gpu.device),
             )?;
-            // The driver ends the name with a zero byte; the array was zero.
             gpu.info.name = CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
         }
         gpu.info.capability = [
@@ -92,8 +91,8 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// As [`Gpu::open`], for one run in a process that has no other thread and makes no context but the run's: the driver makes as many
-    /// queues as the run has streams, not eight of each kind, and takes half the time for the context. What the environment says counts.
+    /// For one run, without other threads or contexts: as many queues as streams, not eight of each kind, halve the
+    /// context's time. The environment overrules.
     ///
     /// # Errors
     /// As [`Gpu::open`].
@@ -106,7 +105,7 @@ impl Gpu {
         Self::open(ordinal)
     }
 
-    /// What it is.
+    /// Its properties.
     #[must_use]
     pub fn info(&self) -> &GpuInfo {
         &self.info
@@ -122,7 +121,6 @@ impl Gpu {
         driver("cuDeviceGetAttribute", status).map(|()| value)
     }
 
-    /// Makes the context that launches run in.
     pub(crate) fn enter(&self) -> Result<(), ReplayError> {
         let mut context = 0;
         // SAFETY: a pointer to a local; the context that the driver just made.
@@ -136,7 +134,6 @@ impl Gpu {
         }
     }
 
-    /// Sets limits of the context: number, value.
     pub(crate) fn limit(&self, limits: &[[u64; 2]]) -> Result<(), ReplayError> {
         for [number, value] in limits {
             let wrong = ReplayError::Impossible("a limit is larger than memory");
@@ -160,7 +157,6 @@ impl Gpu {
         driver("cuMemcpyHtoD_v2", status)
     }
 
-    /// Zeros.
     pub(crate) fn clear(&self, address: DevicePointer, size: u64) -> Result<(), ReplayError> {
         let size = usize::try_from(size)
             .map_err(|_| ReplayError::Impossible("memory is larger than memory"))?;
@@ -182,7 +178,7 @@ impl Gpu {
         driver("cuMemcpyDtoH_v2", status)
     }
 
-    /// Bytes of memory that nothing has.
+    /// Free memory in bytes.
     pub(crate) fn free_memory(&self) -> Result<usize, ReplayError> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: pointers to locals.
@@ -198,7 +194,7 @@ impl Gpu {
     }
 }
 
-/// The context of a GPU, for as long as this lives.
+/// Releases the context on drop.
 pub(crate) struct Context {
     gpu: Gpu,
     handle: Handle,
@@ -219,7 +215,7 @@ impl Context {
         })
     }
 
-    /// Makes it this thread's context, until what is returned is dropped.
+    /// Until the result is dropped.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         let entered = Entered::keep(&self.gpu)?;
         // SAFETY: a context that is retained.
@@ -241,7 +237,7 @@ impl Drop for Context {
     }
 }
 
-/// This thread's context comes back when this is dropped, whatever is made current meanwhile.
+/// On drop restores the thread's earlier context.
 pub(crate) struct Entered {
     driver: Driver,
     before: Handle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers of a whole run: the ranges that its program named, as the library counts and names layers.
+//! Layers of a whole run: ranges that its program named.
 
 use std::ops::Range;
 
@@ -7,13 +7,12 @@ use gpureplay_cuda_launch::recording::{Operation, Range as Named, Run};
 use gpureplay_library::Layer;
 use gpureplay_tensors::Names;
 
-/// Operations of each layer.
 pub(crate) fn parts(run: &Run) -> Vec<Range<u32>> {
     let layers = run.layers().into_iter();
     layers.map(|layer| layer.first..layer.end).collect()
 }
 
-/// The layers; of several of one name, the second gets `-2` behind it.
+/// A name's second layer gets `-2`.
 pub(crate) fn layers(run: &Run) -> Vec<Layer> {
     let mut names = Names::default();
     let layers = run.layers().into_iter().zip(0..);

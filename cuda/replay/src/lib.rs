@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays a recorded launch of a CUDA kernel in a process of its own.
+//! Replays recorded launches of CUDA kernels.
 //!
-//! A [`Session`] puts memory back where it was, at the recorded addresses; [`Session::load`] loads the recorded image, or
-//! another one, and rewrites pointers to variables, which the driver places elsewhere in each process; [`Session::run`]
-//! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]). Where it passes,
-//! because memory held the results already, [`Session::poison`] finds words that can be changed before the launch.
+//! A [`Session`] maps memory at recorded addresses; [`Session::load`] rewrites pointers to variables, which move
+//! between processes; [`Session::run`] launches. A result counts only if launching nothing fails the same
+//! comparison ([`Verdict`]); else [`Session::poison`] finds words to change first.
 //!
-//! A [`RunSession`] does the same with a whole run: with the recorded inputs, or with others. Programs open one as any recording: see
-//! [`embed`].
+//! A [`RunSession`] replays a whole run; programs use [`embed`].
 
 #![cfg_attr(
     not(feature = "command"),

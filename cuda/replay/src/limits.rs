@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sizes of a launch, held against the limits of GPU and kernel before the driver sees them.
+//! Checks sizes of a launch before the driver sees them.
 
 use thiserror::Error;
 
@@ -15,7 +15,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Another block, and in each dimension as many blocks as are needed for at least as many threads.
+    /// Another block, with at least as many threads per dimension.
     #[must_use]
     pub fn keep_total(self, block: [u32; 3]) -> Self {
         let blocks = |axis: usize| {
@@ -34,7 +34,7 @@ impl Sizes {
 /// What GPU and kernel allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block of this kernel: registers and `__launch_bounds__` make them fewer than the GPU's.
+    /// Threads of a block: the GPU's, less by registers or `__launch_bounds__`.
     pub threads: u32,
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
@@ -42,15 +42,15 @@ pub struct Limits {
     pub grid: [u32; 3],
     /// Dynamic shared memory, in bytes.
     pub shared: u32,
-    /// `.reqntid`: the only block that the kernel takes.
+    /// `.reqntid`: the only block.
     pub required: Option<[u32; 3]>,
     /// Registers of a thread.
     pub registers: u32,
-    /// What a kernel of OpenMP was compiled for.
+    /// Limits of an OpenMP kernel.
     pub openmp: OpenMp,
 }
 
-/// How many threads of a block, and teams (blocks), LLVM compiled a kernel of OpenMP for: at least, at most.
+/// Threads and teams (blocks) that LLVM compiled for: least, most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenMp {
     threads: [Option<u32>; 2],
@@ -58,18 +58,16 @@ pub struct OpenMp {
 }
 
 impl OpenMp {
-    /// Bytes of a kernel's environment that are read.
     pub(crate) const BYTES: usize = 20;
 
-    /// The name of a kernel's environment, a variable of its image.
     pub(crate) fn variable(kernel: &str) -> String {
         format!("{kernel}_kernel_environment")
     }
 
-    /// What a kernel's environment says. The recorded sizes are right whatever it says.
+    /// Never refuses recorded sizes.
     ///
-    /// After bytes of modes, at 4, 8, 12 and 16, it has the least and the most threads and teams; none is not positive
-    /// (LLVM, `ConfigurationEnvironmentTy` in openmp's Environment.h).
+    /// At bytes 4, 8, 12, 16: least and most threads, least and most teams, if above 0 (LLVM,
+    /// `ConfigurationEnvironmentTy` in openmp's Environment.h).
     pub(crate) fn read(environment: &[u8; Self::BYTES], recorded: &Sizes) -> Self {
         let (_, limits) = environment.split_at(4);
         let (limits, _) = limits.as_chunks();
@@ -132,7 +130,7 @@ pub enum Refusal {
     /// Another block than the only one.
     #[error("block {block:?}: this kernel takes {required:?} only (.reqntid)")]
     Required {
-        /// The block that was asked for.
+        /// Wanted block.
         block: [u32; 3],
         /// The only one.
         required: [u32; 3],
@@ -143,11 +141,11 @@ pub enum Refusal {
          (it has {registers} registers, and perhaps launch bounds)"
     )]
     Threads {
-        /// The block that was asked for.
+        /// Wanted block.
         block: [u32; 3],
         /// Its threads.
         threads: u64,
-        /// How many there may be.
+        /// Limit.
         limit: u32,
         /// Registers of a thread.
         registers: u32,
@@ -159,29 +157,29 @@ pub enum Refusal {
         what: &'static str,
         /// x, y or z.
         axis: char,
-        /// What was asked for.
+        /// Wanted.
         value: u32,
-        /// What there may be.
+        /// Limit.
         limit: u32,
     },
-    /// More or fewer threads or teams than OpenMP compiled the kernel for.
+    /// Outside OpenMP's threads or teams.
     #[error("{value} {what}; OpenMP compiled this kernel for at {bound} {limit}")]
     OpenMp {
         /// Threads or teams.
         what: &'static str,
-        /// What was asked for.
+        /// Wanted.
         value: u64,
         /// Least or most.
         bound: &'static str,
-        /// How many that is.
+        /// Limit.
         limit: u32,
     },
     /// Too much shared memory.
     #[error("{bytes} bytes of dynamic shared memory; this kernel allows at most {limit}")]
     Shared {
-        /// What was asked for.
+        /// Wanted.
         bytes: u32,
-        /// What there may be.
+        /// Limit.
         limit: u32,
     },
 }
@@ -190,7 +188,7 @@ impl Limits {
     /// Refuses sizes that break a limit.
     ///
     /// # Errors
-    /// Which limit, and its value.
+    /// The limit and its value.
     pub fn check(&self, sizes: &Sizes) -> Result<(), Refusal> {
         for (what, sizes) in [("block", sizes.block), ("grid", sizes.grid)] {
             if sizes.contains(&0) {
@@ -205,7 +203,7 @@ impl Limits {
                 required,
             });
         }
-        // Before the GPU's word: machine code has OpenMP's limit as a bound without a name.
+        // First: in machine code OpenMP's limit is a nameless bound.
         self.openmp.check(sizes)?;
         let threads = product(sizes.block);
         if threads > u64::from(self.threads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An image in the driver: its kernel, its variables, its limits.
+//! An image in the driver.
 
 use std::ffi::CString;
 
@@ -10,18 +10,18 @@ use gpureplay_cuda_launch::recording::Launch;
 use crate::error::driver;
 use crate::{Gpu, Limits, OpenMp, ReplayError, Sizes};
 
-/// An image that the driver has loaded.
+/// A loaded image.
 pub struct Loaded {
     pub(crate) module: Handle,
     pub(crate) function: Handle,
-    /// Address of each recorded variable in this process.
+    /// Recorded variables' addresses in this process.
     pub(crate) variables: Vec<DevicePointer>,
-    /// It has a carve-out of shared memory of its own, which the launch's does not change.
+    /// Its own carve-out overrides the launch's.
     pub(crate) has_carveout: bool,
     limits: Limits,
 }
 
-/// Room for what the compiler says.
+/// Bytes of the compiler's log.
 const LOG: usize = 8192;
 
 impl Loaded {
@@ -40,7 +40,6 @@ impl Loaded {
         let kernel = gpureplay_cuda_launch::image::kernel(image, &launch.kernel)?
             .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?;
         let mut bytes = text(image, &launch.kernel, options)?;
-        // The end of a text.
         bytes.push(0);
         let module = load(gpu, &bytes, options)?;
         let mut loaded = Self {
@@ -100,7 +99,7 @@ impl Loaded {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// Static shared memory, in bytes.
+    /// In bytes.
     pub(crate) fn shared(&self, gpu: &Gpu) -> Result<u32, ReplayError> {
         self.attribute(gpu, attribute::function::SHARED_SIZE_BYTES)
     }
@@ -127,7 +126,6 @@ impl Loaded {
         })
     }
 
-    /// What a kernel of OpenMP was compiled for; nothing of other kernels.
     fn openmp(&self, gpu: &Gpu, launch: &Launch) -> Result<OpenMp, ReplayError> {
         let name = OpenMp::variable(&launch.kernel);
         let (address, size) = variable(gpu, self.module, &name)?;
@@ -144,7 +142,7 @@ impl Loaded {
         Ok(OpenMp::read(&environment, &recorded))
     }
 
-    /// Lets the kernel have so much dynamic shared memory, if it has less.
+    /// Never lowers the limit.
     pub(crate) fn allow_shared(&self, gpu: &Gpu, bytes: u32) -> Result<(), ReplayError> {
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.attribute(gpu, number)? {
@@ -156,10 +154,10 @@ impl Loaded {
         Ok(())
     }
 
-    /// Prefers so many percent of what shared memory and the first-level cache share for shared memory.
+    /// Shared memory's percentage of what it shares with the first-level cache.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn prefer_shared(&mut self, gpu: &Gpu, percent: u32) -> Result<(), ReplayError> {
         let number = attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT;
         let percent = i32::try_from(percent).unwrap_or(i32::MAX);
@@ -179,8 +177,7 @@ impl Loaded {
     }
 }
 
-/// Offset and size of each parameter of a function. If the image says how many there are, the driver is not asked for more: a tool
-/// that watches the driver would show that as an error.
+/// Offset and size of each. Asking beyond a known count would look like an error to watching tools.
 pub(crate) fn layout(
     gpu: &Gpu,
     function: Handle,
@@ -206,7 +203,7 @@ pub(crate) fn layout(
     }
 }
 
-/// What the driver is given for an image: the image itself, or the PTX in it that options need.
+/// The image, or its PTX if options need it.
 pub(crate) fn text(
     image: &[u8],
     kernel: &str,
@@ -238,7 +235,7 @@ pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     Err(ReplayError::NoPtx(kernel.to_owned()))
 }
 
-/// Loads an image that ends with a zero byte.
+/// It must end with a zero byte.
 pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
     let mut log = vec![0u8; LOG];
     let mut names = vec![
@@ -275,7 +272,7 @@ fn c_string(text: &str) -> Result<CString, ReplayError> {
     CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
 }
 
-/// The kernel of a module by its name and how many parameters it has; their places are the recorded ones.
+/// Parameters must be at the recorded places.
 pub(crate) fn kernel(
     gpu: &Gpu,
     module: Handle,
@@ -301,7 +298,6 @@ pub(crate) fn kernel(
     Ok(function)
 }
 
-/// Where a module has a variable of this name and size.
 pub(crate) fn variable_address(
     gpu: &Gpu,
     module: Handle,
@@ -319,7 +315,7 @@ pub(crate) fn variable_address(
     Ok(address)
 }
 
-/// Where a module has a variable, and its size; 0 if it has none of this name.
+/// Size 0 if there is none.
 fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayError> {
     let text = c_string(name)?;
     let (mut address, mut size) = (0, 0);
@@ -334,7 +330,7 @@ fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayE
     Ok((address, size as u64))
 }
 
-/// Gives a function the attributes that it was recorded with. One that this GPU lacks shows in the limits, or at the launch.
+/// Ignores refusals: they show in the limits, or at the launch.
 pub(crate) fn set_attributes(gpu: &Gpu, function: Handle, attributes: &[[i32; 2]]) {
     for [number, value] in attributes {
         // SAFETY: a function that is loaded.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers that a program's host computed, as text.
+//! The host's numbers as text.
 
-/// A word as the number that it most likely is, so that `--set` takes it: an integer, or a 32-bit float.
+/// The likeliest number, as for `--set`: integer, or 32-bit float.
 pub(crate) fn shown(word: u32) -> String {
     let float = f32::from_bits(word);
     if word >= 1 << 24 && (1e-9..1e9).contains(&float.abs()) {

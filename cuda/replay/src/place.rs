@@ -9,13 +9,13 @@ use gpureplay_cuda_launch::recording::{Launch, RegionKind, Run};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// Pages of the host, in bytes.
+/// In bytes.
 const HOST_PAGE: u64 = 4096;
 
-/// Ranges rounded to whole pages and joined where they touch; they ascend and do not overlap.
+/// In pages, joined; ascending, without overlaps.
 fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
-    // The recording's rules: regions ascend, do not overlap, and end below 2^47.
+    // The format's regions ascend without overlaps, below 2^47.
     for (start, end) in regions {
         let (start, end) = (start / page * page, end.next_multiple_of(page));
         match ranges.last_mut() {
@@ -26,14 +26,12 @@ fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u6
     ranges
 }
 
-/// Whether a part of a range lies in one of some ranges, which ascend and do not overlap.
 fn touches(ranges: &[(u64, u64)], (start, end): (u64, u64)) -> bool {
-    // Only the first that ends behind the start can hold a part of it: no other is looked at, as there may be many.
+    // Only the first that ends behind the start can touch.
     let next = ranges.partition_point(|range| range.1 <= start);
     ranges.get(next).is_some_and(|range| end > range.0)
 }
 
-/// A range of recorded memory, and where it lay.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     range: (u64, u64),
@@ -56,8 +54,7 @@ pub(crate) fn of_run(run: &Run) -> Vec<Span> {
     spans.collect()
 }
 
-/// For each range, whether device memory takes its place in a replay. Device memory does; so does memory of the host inside of a
-/// block that is reserved for device memory, since nothing else can lie there. A kernel sees no difference.
+/// Host memory inside a block reserved for device memory must be device memory; kernels see no difference.
 pub(crate) fn on_device(spans: &[Span]) -> Vec<bool> {
     let device = spans.iter().filter(|span| span.kind == RegionKind::Device);
     let blocks = rounded(device.map(|span| span.range), RESERVATION);
@@ -67,7 +64,6 @@ pub(crate) fn on_device(spans: &[Span]) -> Vec<bool> {
         .collect()
 }
 
-/// The ranges that memory of the device, or of the host, takes in a replay.
 fn ranges(spans: &[Span], device: bool, page: u64) -> Vec<(u64, u64)> {
     let all = spans.iter().zip(on_device(spans));
     let wanted = all.filter(|(_, on_device)| *on_device == device);
@@ -79,7 +75,7 @@ fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
         .map_err(|_| ReplayError::Impossible("a region is larger than memory"))
 }
 
-/// Addresses and device memory at them; given back when this is dropped.
+/// Given back on drop.
 pub(crate) struct Room {
     gpu: Gpu,
     reserved: Vec<(u64, usize)>,
@@ -87,8 +83,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Reserves the addresses of all device memory. The driver rounds wanted addresses up to blocks of 32 MiB, so whole blocks
-    /// are reserved.
+    /// In whole blocks: the driver rounds addresses up to 32 MiB.
     pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<Self, ReplayError> {
         let mut room = Self {
             gpu: gpu.clone(),
@@ -119,7 +114,6 @@ impl Room {
         Ok(room)
     }
 
-    /// Gives memory to the reserved addresses, and to those of host memory.
     pub(crate) fn map(&mut self, spans: &[Span]) -> Result<(), ReplayError> {
         let properties = AllocationProperties::pinned(self.gpu.device);
         let access = AccessDescriptor::read_write(self.gpu.device);
@@ -135,7 +129,7 @@ impl Room {
                 )?;
                 driver("cuMemMap", driver_.cuMemMap(start, size, 0, handle, 0))?;
                 self.mapped.push((start, size));
-                // Memory that is mapped stays until it is unmapped.
+                // It stays until unmapped.
                 driver("cuMemRelease", driver_.cuMemRelease(handle))?;
                 driver(
                     "cuMemSetAccess",
@@ -149,7 +143,7 @@ impl Room {
         Ok(())
     }
 
-    /// Leaves all to the process: something may still use it.
+    /// Something may still use it.
     pub(crate) fn leave(&mut self) {
         self.reserved.clear();
         self.mapped.clear();
@@ -170,7 +164,7 @@ impl Drop for Room {
     }
 }
 
-/// Memory of the host at recorded addresses, which stays for the life of the process.
+/// Stays until the process ends.
 fn map_host(gpu: &Gpu, start: u64, end: u64) -> Result<(), ReplayError> {
     let size = bytes(start, end)?;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which words a launch writes although memory held their values before: they are changed first, and must come back.
+//! Finds words that a launch rewrites: changed, they must come back.
 
 use std::collections::VecDeque;
 
-/// Launches that a search may use.
 const LAUNCHES: u32 = 24;
 const WORD: usize = 4;
 
-/// A set of words of one piece of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words(Vec<u64>);
 
@@ -38,13 +36,12 @@ impl Words {
     }
 }
 
-/// Memory before and after the recorded launch.
 pub(crate) struct Piece<'a> {
     pub(crate) before: &'a [u8],
     pub(crate) after: &'a [u8],
 }
 
-/// Words that are changed before a launch which must write them.
+/// Words to change before a launch, which must write them.
 #[derive(Clone, Debug, Default)]
 pub struct Poison {
     words: Vec<Words>,
@@ -52,34 +49,32 @@ pub struct Poison {
 }
 
 impl Poison {
-    /// Bytes that are changed before the launch.
+    /// Bytes that are changed.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         count(&self.words) * WORD as u64
     }
 
-    /// Bytes that the recorded kernel was seen to write.
+    /// Bytes that the recorded kernel writes.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written * WORD as u64
     }
 
-    /// Whether nothing is changed, so that nothing can be shown.
+    /// Then nothing can be shown.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
-    /// Memory before the launch, changed.
     pub(crate) fn apply(&self, pieces: &[Piece<'_>]) -> Vec<Vec<u8>> {
         scrambled(pieces, &self.words, Scramble::Word)
     }
 }
 
-/// How a word is changed.
 #[derive(Clone, Copy)]
 enum Scramble {
-    /// Its lowest bit: an index or a count stays near to what it was.
+    /// The lowest: indices and counts stay near.
     Bit,
     /// All its bits.
     Word,
@@ -98,7 +93,6 @@ fn count(words: &[Words]) -> u64 {
     words.iter().map(Words::count).sum()
 }
 
-/// Memory before the launch, with these words other than they are afterwards.
 fn scrambled(pieces: &[Piece<'_>], words: &[Words], how: Scramble) -> Vec<Vec<u8>> {
     let change = |(piece, words): (&Piece<'_>, &Words)| {
         let mut bytes = piece.before.to_vec();
@@ -114,7 +108,6 @@ fn scrambled(pieces: &[Piece<'_>], words: &[Words], how: Scramble) -> Vec<Vec<u8
     pieces.iter().zip(words).map(change).collect()
 }
 
-/// Those of the words that satisfy a condition on the two contents.
 fn select(
     words: &[Words],
     one: &[Vec<u8>],
@@ -135,7 +128,7 @@ fn select(
     pieces.map(filter).collect()
 }
 
-/// Two halves of a set, by position.
+/// By position.
 fn halves(words: &[Words]) -> [Vec<Words>; 2] {
     let half = count(words) / 2;
     let mut passed = 0;
@@ -155,11 +148,8 @@ fn halves(words: &[Words]) -> [Vec<Words>; 2] {
     halves
 }
 
-/// A launch from changed memory.
 struct Probe {
-    /// All memory is as the recorded launch left it.
     is_right: bool,
-    /// Changed words that are as the recorded launch left them: the kernel wrote them.
     written: Vec<Words>,
 }
 
@@ -197,7 +187,7 @@ where
         Ok(select(may, &got, &from, |got, from| got != from))
     }
 
-    /// Parts of a set, each of which can be changed by a bit without a trace.
+    /// Each can be changed by a bit without a trace.
     fn parts(&mut self, all: Vec<Words>) -> Result<Vec<Words>, E> {
         let empty = self
             .pieces
@@ -205,7 +195,7 @@ where
             .map(|piece| Words::new(piece.before.len()));
         let mut found: Vec<Words> = empty.collect();
         let mut queue = VecDeque::from([all]);
-        // The rest confirms what is found.
+        // The rest confirms.
         while self.launches < LAUNCHES - 6
             && let Some(words) = queue.pop_front()
         {
@@ -231,11 +221,10 @@ where
     }
 }
 
-/// Finds words that can be changed, all their bits, such that the recorded kernel leaves all memory as recorded all the same.
-/// It must then have written them. Words that may not be changed are `fixed` (the piece's number and the word's), pointers for example.
+/// Words that can be changed wholly while the kernel leaves all memory as recorded: it wrote them. `fixed` (piece,
+/// word), such as pointers, stay.
 ///
-/// No set is trusted before a launch has confirmed it as a whole, and the words of a kernel that only adds to them, or writes
-/// nothing, never come back. At most 24 launches.
+/// A launch confirms each whole set. Words that are only added to never come back. At most 24 launches.
 pub(crate) fn search<E>(
     pieces: &[Piece<'_>],
     fixed: impl Fn(usize, usize) -> bool,
@@ -270,7 +259,7 @@ pub(crate) fn search<E>(
         if probe.is_right && same {
             return Ok(Poison { words, written });
         }
-        // Words that come back and change others' results are no outputs: half of them is tried.
+        // They change other results, so are no outputs: try half.
         words = if same {
             let [low, _] = halves(&probe.written);
             low
@@ -306,7 +295,6 @@ mod tests {
         memory[piece][word * 4..word * 4 + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Searches with a kernel whose output is in memory already: memory is what one run of it leaves.
     fn poison(memory: &Memory, kernel: impl Fn(&mut Memory)) -> (Poison, Memory) {
         let mut memory = memory.clone();
         kernel(&mut memory);

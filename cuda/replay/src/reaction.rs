@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel does that wrote nothing on recorded memory: changed inputs must make it write.
+//! Changed inputs for kernels that write nothing.
 //!
-//! A kernel that compares or checks leaves memory alone where nothing is wrong, and a replay that launches nothing leaves the same. So a
-//! few words are changed where a parameter points, until the recorded kernel writes. What it leaves then, twice the same, is
-//! what a replay must leave from the same memory; one that launches nothing does not.
+//! A kernel that only checks leaves memory alone, as no launch does. So words behind a parameter are changed until
+//! the recorded kernel writes; what it leaves, twice the same, is the reference.
 
 use std::ops::Range;
 
-/// Launches that a search may use.
 const LAUNCHES: u32 = 24;
 const WORD: usize = 4;
-/// Bytes that are changed from where a parameter points, at most.
+/// Bytes from a parameter's target, at most.
 pub(crate) const WINDOW: usize = 4096;
 
-/// How words are changed: a bit at first, which keeps an index near to what it was; then a number's size; then all of it.
+/// A bit (indices stay near), a number's size, all bits.
 const CHANGES: [u32; 3] = [1, 0x0040_0000, u32::MAX];
 
-/// Words of one piece of memory that are changed, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     piece: usize,
@@ -24,7 +21,7 @@ struct Change {
     bits: u32,
 }
 
-/// A change of inputs, and what the recorded kernel writes then.
+/// Changed inputs, and what is then written.
 #[derive(Clone, Debug)]
 pub struct Reaction {
     change: Change,
@@ -44,25 +41,23 @@ impl Change {
 }
 
 impl Reaction {
-    /// Bytes that are changed before the launch.
+    /// Bytes that are changed.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.change.words.len() * WORD) as u64
     }
 
-    /// Bytes that the recorded kernel writes then.
+    /// Bytes that are then written.
     #[must_use]
     pub fn written(&self) -> u64 {
         (self.written.len() * WORD) as u64
     }
 
-    /// Memory before the launch, changed.
     pub(crate) fn before(&self, mut memory: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         self.change.apply(&mut memory);
         memory
     }
 
-    /// What changed memory is after the launch.
     pub(crate) fn after(&self, mut changed: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         for (piece, word, value) in &self.written {
             changed[*piece][word * WORD..(word + 1) * WORD].copy_from_slice(value);
@@ -71,8 +66,7 @@ impl Reaction {
     }
 }
 
-/// Finds a change of words in one of the windows (a piece of memory, and bytes of it) upon which the kernel writes. At most 24
-/// launches. Words that may not be changed are `fixed`.
+/// Windows are bytes of pieces; `fixed` words stay. At most 24 launches.
 pub(crate) fn search<E>(
     memory: &[&[u8]],
     windows: &[(usize, Range<usize>)],
@@ -84,7 +78,7 @@ pub(crate) fn search<E>(
         for (piece, window) in windows {
             let words = window.start / WORD..window.end / WORD;
             let words: Vec<usize> = words.filter(|word| !fixed(*piece, *word)).collect();
-            // The second launch confirms the first.
+            // Confirms the first.
             if words.is_empty() || launches + 2 > LAUNCHES {
                 continue;
             }
@@ -180,7 +174,7 @@ mod tests {
     #[test]
     fn a_kernel_that_checks_reacts_to_what_is_wrong() {
         let reaction = found(&memory(), check).unwrap();
-        // Three words may be changed; a bit of each is too little to be noticed, the first of a mantissa is not.
+        // A bit of three words is too little, the first of a mantissa is not.
         assert_eq!((reaction.bytes(), reaction.written()), (12, 4));
         let from = reaction.before(memory());
         assert_eq!(from[0][..4], memory()[0][..4]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variables move from process to process: words that point into them are rewritten.
+//! Rewrites words that point at moved variables.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
@@ -8,7 +8,7 @@ pub(crate) struct Move {
     pub(crate) to: u64,
 }
 
-/// All ranges that moved, by their old addresses. Code addresses are not among them.
+/// By old addresses; without code addresses.
 pub(crate) struct Moves(Vec<Move>);
 
 impl Moves {
@@ -22,7 +22,6 @@ impl Moves {
         self.0.is_empty()
     }
 
-    /// Where an address lies now, if it lies in a range that moved.
     pub(crate) fn moved(&self, address: u64) -> Option<u64> {
         let before = self.0.partition_point(|one| one.from <= address);
         let one = self.0.get(before.checked_sub(1)?)?;
@@ -30,7 +29,7 @@ impl Moves {
         (offset < one.size).then(|| one.to + offset)
     }
 
-    /// Rewrites the aligned words that point into old ranges; says which bytes they were at and what they were.
+    /// Aligned words; returns offsets and old values.
     pub(crate) fn apply(&self, bytes: &mut [u8]) -> Vec<(usize, u64)> {
         let mut changed = Vec::new();
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else {
@@ -50,18 +49,16 @@ impl Moves {
     }
 }
 
-/// Ranges that will move: words that point into one are found before it is known where to.
+/// Where to is not known yet.
 pub(crate) struct Leaving(Vec<(u64, u64)>);
 
 impl Leaving {
-    /// Ranges by address and size.
     pub(crate) fn new(ranges: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut ranges: Vec<_> = ranges.collect();
         ranges.sort_unstable();
         Self(ranges)
     }
 
-    /// The aligned words that point into one: which bytes they are at, and what they are.
     pub(crate) fn words(&self, bytes: &[u8]) -> Vec<(usize, u64)> {
         let (Some(first), Some(last)) = (self.0.first(), self.0.last()) else {
             return Vec::new();
@@ -79,7 +76,6 @@ impl Leaving {
     }
 }
 
-/// Puts words back that [`Moves::apply`] rewrote.
 pub(crate) fn undo(bytes: &mut [u8], changed: &[(usize, u64)]) {
     for (at, old) in changed {
         bytes[*at..*at + 8].copy_from_slice(&old.to_le_bytes());

@@ -4,7 +4,7 @@
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// Zeroed memory that goes when this is dropped.
+/// Zeroed; freed on drop.
 pub(crate) struct Room<'a> {
     gpu: &'a Gpu,
     pub(crate) address: u64,
@@ -12,7 +12,6 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// At least so many bytes.
     pub(crate) fn new(gpu: &'a Gpu, size: usize) -> Result<Self, ReplayError> {
         let size = size.max(8);
         let mut room = Self {
@@ -28,7 +27,6 @@ impl<'a> Room<'a> {
         driver("cuMemsetD8_v2", status).map(|()| room)
     }
 
-    /// What it holds, as groups of words.
     pub(crate) fn read<const N: usize>(&self) -> Result<Vec<[u64; N]>, ReplayError> {
         let mut bytes = vec![0; self.size];
         self.gpu.download(self.address, &mut bytes)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded launch, back in memory, ready to run.
+//! A recorded launch, back in memory.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -32,29 +32,28 @@ pub use second::{Second, Useless};
 pub use strays::Strays;
 use tools::Tools;
 
-/// Bytes that are read and compared at a time: a whole number of elements of any type.
+/// In bytes: whole elements of any type.
 const PART: usize = 64 << 20;
 
-/// What a piece of memory holds before and after the recorded launch.
 struct Contents {
-    /// Where it lies; of a variable, in the recorded process.
+    /// A variable's is the recorded one.
     address: u64,
     kind: Kind,
     before: Vec<u8>,
     after: Option<Vec<u8>>,
-    /// Outside of these, both are the same.
+    /// The rest stays the same.
     changed: Vec<Range<usize>>,
 }
 
-/// A piece of memory as a replay leaves it.
+/// Memory after a replay.
 pub struct Left<'a> {
-    /// Where it lies; of a variable, in the recorded process.
+    /// Address; of a variable, the recorded one.
     pub address: u64,
     /// The variable's name.
     pub variable: Option<&'a str>,
-    /// Whether it is not what it was before the launch.
+    /// By the launch.
     pub is_changed: bool,
-    /// What it holds.
+    /// Contents.
     pub bytes: Vec<u8>,
 }
 
@@ -65,7 +64,7 @@ enum Kind {
     Variable(usize),
 }
 
-/// Where words were rewritten, and what they were.
+/// Offsets and old values.
 type Rewritten = Vec<(usize, u64)>;
 
 /// A recorded launch in this process.
@@ -76,34 +75,32 @@ pub struct Session {
     parameters: Vec<u8>,
     contents: Vec<Contents>,
     time_limit: Duration,
-    /// Memory that evicts other memory from the second-level cache.
+    /// It evicts others from the second-level cache.
     evicting: Option<(u64, usize)>,
-    /// Kernels of ours.
     tools: OnceCell<Tools>,
-    /// Bytes of shared memory of a block that are filled before launches.
+    /// Filled per block before launches, in bytes.
     scratch: Option<u32>,
-    /// What the launch changes, as it was before it.
+    /// Before the launch.
     backups: Backups,
-    /// What the launch is to leave.
+    /// After the launch.
     expected: Expected,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
-    /// For each piece, whether it is left out of comparisons.
     ignored: Vec<bool>,
 }
 
 impl Session {
-    /// Has a launch's addresses, and fills them; the launch is one of the recording.
+    /// Maps and fills memory.
     ///
     /// # Errors
-    /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
+    /// The recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
         launch: Launch,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        // Before the context: it takes addresses of its own.
+        // Before the context, which takes addresses.
         let spans = place::of_launch(&launch);
         let mut room = place::Room::reserve(&gpu, &spans)?;
         let store = recording.store();
@@ -137,7 +134,7 @@ impl Session {
         gpu.enter()?;
         gpu.limit(&launch.limits)?;
         room.map(&spans)?;
-        // A kernel that does not end uses it until the process ends.
+        // A hung kernel uses it until the process ends.
         room.leave();
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
@@ -179,8 +176,7 @@ impl Session {
         }
     }
 
-    /// From now on, the region that holds this address is left out of comparisons: room for stacks that a runtime keeps in
-    /// memory of the device, for example. Says whether there is one.
+    /// Leaves a region out of comparisons, such as stacks; false if there is none.
     pub fn ignore(&mut self, address: u64) -> bool {
         let mut found = false;
         for (contents, ignored) in self.contents.iter().zip(&mut self.ignored) {
@@ -193,11 +189,10 @@ impl Session {
         found
     }
 
-    /// From now on, a piece of memory holds other bytes before each launch. Pieces are regions, then variables. What a launch leaves is
-    /// then not what was recorded.
+    /// A piece's bytes before launches (regions, then variables). Results are then not the recorded ones.
     ///
     /// # Errors
-    /// If there is no such piece, or it has another size.
+    /// No such piece, or another size.
     pub fn replace_memory(&mut self, piece: usize, bytes: Vec<u8>) -> Result<(), ReplayError> {
         let size = self.contents.get(piece).map(|piece| piece.before.len());
         if size != Some(bytes.len()) {
@@ -215,11 +210,10 @@ impl Session {
         Ok(())
     }
 
-    /// Loads an image, the recorded one if none is given, and rewrites pointers to its variables. One image at a time:
-    /// [`Session::unload`] comes before the next.
+    /// Loads an image (default: recorded) and rewrites pointers. Call [`Session::unload`] before another.
     ///
     /// # Errors
-    /// If the image has no such kernel, its parameters or variables are others, or the driver refuses.
+    /// No such kernel, other parameters or variables, or the driver refuses.
     pub fn load(
         &mut self,
         image: Option<&[u8]>,
@@ -256,22 +250,22 @@ impl Session {
         Ok(loaded)
     }
 
-    /// What [`Session::load`] gives the driver: the image, the recorded one if none is given, or the PTX in it that options need.
+    /// What [`Session::load`] gives the driver: the image (default: recorded), or its PTX if options need it.
     ///
     /// # Errors
-    /// If the image cannot be read, or holds no PTX of the kernel.
+    /// Unreadable, or no PTX of the kernel.
     pub fn text(&self, image: Option<&[u8]>, options: JitOptions) -> Result<Vec<u8>, ReplayError> {
         crate::module::text(image.unwrap_or(&self.image), &self.launch.kernel, options)
     }
 
-    /// How many words that point at variables are rewritten for the loaded image.
+    /// Words rewritten for this image.
     #[must_use]
     pub fn rewritten(&self) -> usize {
         let before = self.rewritten.iter().map(|rewritten| rewritten.0.len());
         self.rewritten_parameters.len() + before.sum::<usize>()
     }
 
-    /// Unloads an image and takes rewritten pointers back.
+    /// Restores rewritten pointers, too.
     pub fn unload(&mut self, loaded: &Loaded) {
         if !self.launch.variables.is_empty() {
             self.contents_are_new();
@@ -290,7 +284,6 @@ impl Session {
         loaded.unload(&self.gpu);
     }
 
-    /// Copies on the GPU are of other memory than the launch has from now on.
     fn contents_are_new(&self) {
         self.backups.are_old();
         self.expected.are_old();
@@ -303,7 +296,7 @@ impl Session {
         }
     }
 
-    /// Address, size and number of each piece of memory, in this process.
+    /// Address, size and number, in this process.
     pub(crate) fn ranges(&self, loaded: &Loaded) -> Vec<[u64; 3]> {
         let pieces = self.contents.iter().enumerate();
         let range = |(number, contents): (usize, &Contents)| {
@@ -313,7 +306,6 @@ impl Session {
         pieces.map(range).collect()
     }
 
-    /// Memory as it was before the recorded launch: all of it.
     fn restore(&self, loaded: &Loaded) -> Result<(), ReplayError> {
         for (number, contents) in self.contents.iter().enumerate() {
             self.put(loaded, contents, &contents.before)?;
@@ -322,7 +314,6 @@ impl Session {
         self.gpu.synchronize()
     }
 
-    /// Puts bytes where a piece of memory lies, no more than it has.
     fn put(&self, loaded: &Loaded, contents: &Contents, bytes: &[u8]) -> Result<(), ReplayError> {
         let address = self.address(loaded, contents);
         let bytes = &bytes[..bytes.len().min(contents.before.len())];
@@ -350,7 +341,6 @@ impl Session {
         Ok(bytes)
     }
 
-    /// Bytes of a piece of memory from a place in it, which it has.
     fn read_part(
         &self,
         loaded: &Loaded,
@@ -372,10 +362,10 @@ impl Session {
         Ok(())
     }
 
-    /// Restores everything, launches once, and compares.
+    /// Restores, launches once, and compares.
     ///
     /// # Errors
-    /// If a limit would be broken, the kernel fails, or it does not end in time.
+    /// A limit, a failed kernel, or no end in time.
     pub fn run(
         &self,
         loaded: &Loaded,
@@ -387,7 +377,7 @@ impl Session {
         self.compare(loaded, how, mask)
     }
 
-    /// Restores everything, and launches once.
+    /// Restores, and launches once.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -397,7 +387,7 @@ impl Session {
         self.launch_once(loaded, sizes)
     }
 
-    /// Memory as it is now: regions by address, then variables.
+    /// Regions by address, then variables.
     pub fn left<'a>(
         &'a self,
         loaded: &'a Loaded,
@@ -416,10 +406,10 @@ impl Session {
         })
     }
 
-    /// Restores everything, launches nothing, and compares: this should not be right.
+    /// Restores and compares without launching; should not be right.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn null(
         &self,
         loaded: &Loaded,
@@ -430,10 +420,10 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Compares memory as it is now with what the recorded launch left; right after [`Session::launch_restored`].
+    /// Right after [`Session::launch_restored`].
     ///
     /// # Errors
-    /// If memory cannot be read.
+    /// Memory cannot be read.
     pub fn compare(
         &self,
         loaded: &Loaded,
@@ -444,7 +434,7 @@ impl Session {
         if !verdict.is_right() {
             return Ok(verdict);
         }
-        // What a replay finds that launches nothing.
+        // Of a replay that launches nothing.
         let mut null = Sum::default();
         for (index, contents) in self.contents.iter().enumerate() {
             if let (Some(after), false) = (&contents.after, self.ignored[index]) {
@@ -458,7 +448,7 @@ impl Session {
         })
     }
 
-    /// Memory as it is now against what the recorded launch left: parts that differ are read, and compared on all cores.
+    /// Reads only parts that differ, on all cores.
     fn found(&self, loaded: &Loaded, how: &Comparison, mask: &Mask) -> Result<Sum, ReplayError> {
         let mut sum = Sum::default();
         let mut room = Vec::new();
@@ -482,10 +472,10 @@ impl Session {
         Ok(sum)
     }
 
-    /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].
+    /// The first `most` differing words, right after [`Session::run`].
     ///
     /// # Errors
-    /// If memory cannot be read.
+    /// Memory cannot be read.
     pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
         let mut found = Vec::new();
         for (contents, ignored) in self.contents.iter().zip(&self.ignored) {
@@ -506,7 +496,6 @@ impl Session {
         pieces.collect()
     }
 
-    /// Whether such memory is what the recorded launch left.
     fn verdict(&self, memory: &[Vec<u8>], how: &Comparison, mask: &Mask) -> Verdict {
         let mut sum = Sum::default();
         let pieces = self.contents.iter().zip(self.pieces()).zip(memory);

@@ -8,10 +8,9 @@ use gpureplay_sign::{PublicKey, Signature, SignatureError};
 
 use crate::failure::{Failure, file};
 
-/// The largest key file and signature, in bytes.
+/// In bytes.
 pub(crate) const MAX_FILE: u64 = 1 << 16;
 
-/// The text of a manifest that the owner of a key has signed.
 pub(crate) fn signed(
     recording: &Recording,
     (part, number): (Part, u32),

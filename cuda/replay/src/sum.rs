@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pieces of memory are compared, in parts and on all cores, and what they show is added up.
+//! Compares memory on all cores, and adds up.
 
 use crate::compare::Difference;
 use crate::{Comparison, Element, Verdict};
 
-/// The magnitude that half of the numbers in a piece of memory do not exceed, rounded down to a power of two; zeroes, infinities and
-/// what is no number do not count. The largest one would not do: memory that holds something else beside, or words of another
-/// type, has huge ones, beside which no error would be seen.
+/// Median, as a power of two, without zeroes, infinities and NaN. The largest would hide errors: other data looks
+/// huge.
 fn magnitude(element: Element, bytes: &[u8]) -> f64 {
     const EXPONENTS: usize = 1 << 11;
     let exponent = |value: f64| (value.abs().to_bits() >> 52) as usize;
@@ -26,18 +25,16 @@ fn magnitude(element: Element, bytes: &[u8]) -> f64 {
     middle.map_or(0.0, |exponent| f64::from_bits((exponent as u64) << 52))
 }
 
-/// The sum of comparing several pieces of memory.
 #[derive(Default)]
 pub(crate) struct Sum {
     /// Some bit differs.
     bits: bool,
-    /// Some element is beyond the tolerance.
     beyond: bool,
     difference: Difference,
 }
 
 impl Sum {
-    /// Compares a piece; words (of four bytes) in `mask` are left out.
+    /// `mask` has words of four bytes.
     pub(crate) fn add(
         &mut self,
         how: &Comparison,
@@ -49,14 +46,14 @@ impl Sum {
         self.join(&PieceSum::new(how, address, want, mask).compare(0, got));
     }
 
-    /// Compares a piece only as far as it takes to know that it is not right.
+    /// Stops at the first error.
     pub(crate) fn add_briefly(&mut self, how: &Comparison, got: &[u8], want: &[u8], mask: &[u32]) {
         if !self.beyond {
             self.join(&PieceSum::new(how, 0, want, mask).one(0, got, true));
         }
     }
 
-    /// Takes in the sum of memory that lies behind what was compared so far.
+    /// `other` lies behind.
     pub(crate) fn join(&mut self, other: &Self) {
         if !self.bits {
             self.difference.first = other.difference.first;
@@ -78,22 +75,21 @@ impl Sum {
     }
 }
 
-/// A piece of memory to compare with, part by part.
 pub(crate) struct PieceSum<'a> {
     address: u64,
     want: &'a [u8],
     mask: &'a [u32],
     element: Element,
-    /// The relative error that is allowed; none where bits decide.
+    /// Relative; none where bits decide.
     limit: Option<f64>,
     scale: f64,
 }
 
-/// Bytes that one core compares at a time: a whole number of elements of any type.
+/// In bytes: whole elements of any type.
 const SHARE: usize = 1 << 20;
 
 impl<'a> PieceSum<'a> {
-    /// Words (of four bytes) in `mask`, which is ascending, are left out.
+    /// `mask` has words of four bytes, ascending.
     pub(crate) fn new(how: &Comparison, address: u64, want: &'a [u8], mask: &'a [u32]) -> Self {
         let (element, limit) = match how.tolerance {
             Some((element, limit)) => (element, Some(limit)),
@@ -110,7 +106,7 @@ impl<'a> PieceSum<'a> {
         }
     }
 
-    /// Compares bytes from a place in the piece, a multiple of 8, on all cores.
+    /// `start` is a multiple of 8.
     pub(crate) fn compare(&self, start: usize, got: &[u8]) -> Sum {
         let shares = got.len().div_ceil(SHARE);
         let cores = gpureplay_host::cores();
@@ -124,7 +120,7 @@ impl<'a> PieceSum<'a> {
             let threads: Vec<_> = parts
                 .map(|(number, got)| {
                     let work = move || self.one(start + number * of_a_core, got, false);
-                    // Where the system has no thread left, this one does it.
+                    // No further thread: this one does it.
                     let other = std::thread::Builder::new().spawn_scoped(scope, work);
                     other.map_err(|_| work())
                 })
@@ -141,7 +137,7 @@ impl<'a> PieceSum<'a> {
         sum
     }
 
-    /// Compares bytes from a place in the piece; if that is enough, only up to the first that is beyond the tolerance.
+    /// If brief, stops at the first error.
     fn one(&self, start: usize, got: &[u8], is_brief: bool) -> Sum {
         let mut sum = Sum::default();
         let end = self.want.len().min(start + got.len());
@@ -172,7 +168,7 @@ impl<'a> PieceSum<'a> {
             }
             sum.bits = true;
             sum.difference.elements += 1;
-            // A piece that is no whole number of elements has a tail that only bits can tell.
+            // Only bits tell a partial element.
             let error = if self.limit.is_none() || want.len() < size {
                 f64::INFINITY
             } else {
@@ -243,7 +239,7 @@ mod tests {
 
     #[test]
     fn huge_numbers_beside_hide_no_error() {
-        // Doubles that differ in their lower halves, read as singles: some of those are as large as singles get.
+        // Doubles' lower halves can be singles of any size.
         let doubles = |change: u64| -> Vec<u8> {
             let bits = |index: u32| (f64::from(index) / 3.0).to_bits() ^ change;
             (1..1000)
@@ -258,7 +254,7 @@ mod tests {
         assert!(matches!(singles, Verdict::Differs(_)), "{singles}");
         let right = verdict(how(Element::F64, 1e-6), &got, &want, &[]);
         assert!(matches!(right, Verdict::Within { .. }), "{right}");
-        // What is nearly zero beside ordinary numbers is within their error.
+        // Near zero is within ordinary numbers' error.
         let (near, zero) = (
             self::singles(&[1e-12, 1.0, 2.0]),
             self::singles(&[0.0, 1.0, 2.0]),
@@ -306,7 +302,7 @@ mod tests {
                 .collect()
         };
         let want = bytes(&number);
-        // Differences at both sides of each border between shares, at the end, and two that are left out.
+        // Around each border between shares, at the end; two are left out.
         let border = SHARE / 4;
         let wrong = [border - 1, border, 2 * border, 3 * border - 1, words - 1];
         let left_out = [border - 2, 4 * border];

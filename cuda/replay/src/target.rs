@@ -13,15 +13,13 @@ use crate::failure::Failure;
 
 /// Bytes that tell a pack.
 const BEGIN: u64 = 64;
-/// The largest pack, in bytes.
+/// In bytes.
 const MOST_OF_A_PACK: u64 = 1 << 32;
 
-/// A recording, and perhaps which of its launches.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) folder: PathBuf,
     pub(crate) number: Option<u32>,
-    /// The number is a whole run's.
     is_run: bool,
 }
 
@@ -58,7 +56,7 @@ impl Target {
         Ok(Recording::open(&self.folder)?)
     }
 
-    /// The recording, if it is a pack of a run. The rest of another file is not read.
+    /// Reads on only for a pack.
     pub(crate) fn packed(&self) -> Option<Recording> {
         let mut file = File::open(&self.folder).ok()?;
         if !file.metadata().ok()?.is_file() {
@@ -73,7 +71,7 @@ impl Target {
         Recording::of_pack(&bytes)
     }
 
-    /// The number of the run, if a whole run is meant; a recording that holds one run and no launch needs none.
+    /// The only run, without launches, needs no number.
     pub(crate) fn run(&self, recording: &Recording) -> Result<Option<u32>, Failure> {
         if let Some(number) = self.number {
             return Ok(self.is_run.then_some(number));
@@ -93,7 +91,6 @@ impl Target {
         }
     }
 
-    /// What is meant: one launch or whole run, or all of both.
     pub(crate) fn parts(&self, recording: &Recording) -> Result<Vec<(Part, u32)>, Failure> {
         if let Some(number) = self.number {
             let part = if self.is_run { Part::Run } else { Part::Launch };
@@ -107,7 +104,7 @@ impl Target {
             .collect())
     }
 
-    /// That no whole run is meant.
+    /// Refuses whole runs.
     fn launches_only(&self) -> Result<(), Failure> {
         if self.is_run {
             return Err(Failure::Usage(
@@ -117,7 +114,7 @@ impl Target {
         Ok(())
     }
 
-    /// The number of the launch; a recording of one launch needs none.
+    /// The only launch needs no number.
     pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
         self.launches_only()?;
         if let Some(number) = self.number {
@@ -134,7 +131,6 @@ impl Target {
         }
     }
 
-    /// Numbers of the launches that are meant: one, or all.
     pub(crate) fn numbers(&self, recording: &Recording) -> Result<Vec<u32>, Failure> {
         self.launches_only()?;
         Ok(match self.number {
@@ -143,7 +139,6 @@ impl Target {
         })
     }
 
-    /// The launches that are meant: one, or all.
     pub(crate) fn launches(&self, recording: &Recording) -> Result<Vec<(u32, Launch)>, Failure> {
         let numbers = self.numbers(recording)?;
         numbers
@@ -153,7 +148,7 @@ impl Target {
     }
 }
 
-/// Sizes as `x`, `x,y` or `x,y,z`; those left out are 1.
+/// `x`, `x,y` or `x,y,z`; 1 if left out.
 pub(crate) fn sizes(text: &str) -> Result<[u32; 3], String> {
     let mut sizes = [1; 3];
     for (index, part) in text.split(',').enumerate() {

@@ -3,7 +3,7 @@
 
 use gpureplay_host::statistics::Sorted;
 
-/// Times of a kernel's runs, in microseconds, by events on the GPU. Events overstate a kernel of few microseconds.
+/// In microseconds; events overstate kernels of few.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times(Sorted);
 
@@ -12,25 +12,25 @@ impl Times {
         Self(Sorted::new(times))
     }
 
-    /// How many runs there were.
+    /// Number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.0.count()
     }
 
-    /// The shortest run, in microseconds; 0 if there was none.
+    /// Shortest run, in microseconds; 0 without runs.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0.least().unwrap_or_default()
     }
 
-    /// The run in the middle, in microseconds; 0 if there was none.
+    /// Median, in microseconds; 0 without runs.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.0.median().unwrap_or_default()
     }
 
-    /// The range in which the middle half of the runs lies, in microseconds.
+    /// Range of the middle half, in microseconds.
     #[must_use]
     pub fn spread(&self) -> f64 {
         self.0.middle_half().unwrap_or_default()

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Second inputs: recorded memory with its words in another order, or with other numbers.
+//! Second inputs: recorded memory with other order or numbers.
 //!
-//! A kernel that repeats results of an earlier launch, or has them built in, is right on recorded memory. It is not on memory that
-//! it never saw. What the recorded kernel makes of such memory is the reference.
+//! Kernels that repeat earlier results are right only on recorded memory. The recorded kernel gives the reference.
 
-/// Bytes of a word that moves: a double, a pointer, or two neighbours.
+/// In bytes: a double, a pointer, or two neighbours.
 const WORD: usize = 8;
-/// Words that change places with each other: those of a window, so that caches hold it.
+/// So that caches hold it.
 const WINDOW: usize = 1 << 14;
-/// The bit of a single-precision number that is flipped: half of its size.
+/// The flipped bit of a single: half of its size.
 const NUDGE: u32 = 0x0040_0000;
 
-/// How recorded memory is changed for a second input.
+/// How recorded memory is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variation {
-    /// Words change places, so that values stay in their ranges.
+    /// Words change places, so values stay in range.
     Permuted {
         /// Decides the order.
         seed: u64,
     },
-    /// Words that look like floating-point numbers get another size; integers, and what they index, stay.
+    /// Floats get another size; integers and what they index stay.
     Nudged,
 }
 
@@ -33,7 +32,7 @@ impl Variation {
         }
     }
 
-    /// Changes a piece of memory; words of four bytes that are `fixed` stay.
+    /// Words of four bytes.
     pub(crate) fn apply(self, piece: usize, bytes: &mut [u8], fixed: impl Fn(usize) -> bool) {
         match self {
             Self::Permuted { seed } => {
@@ -62,7 +61,7 @@ impl Variation {
     }
 }
 
-/// Whether bits are those of a single-precision number, or of the upper half of a double one, between 2^-60 and 2^60.
+/// A single, or a double's upper half, between 2^-60 and 2^60.
 fn looks_like_a_number(bits: u32) -> bool {
     (67..=187).contains(&(bits >> 23 & 0xff))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of weights: tensors that a recording names, and whose bytes it does not have.
+//! Files of weights outside a recording.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -13,19 +13,16 @@ use safetensors::tensor::Metadata;
 use crate::failure::{Failure, file};
 use crate::{ReplayError, WeightBytes, Weights};
 
-/// Bytes of a header at most: some hundred thousand tensors.
+/// In bytes: some hundred thousand tensors.
 const MAX_HEADER: u64 = 16 << 20;
-/// Tensors of a file at most, as of a run.
+/// Per file, as per run.
 const MAX_TENSORS: usize = 1 << 16;
-/// A tensor in a file.
 pub(crate) struct Place {
     pub(crate) form: String,
-    /// From the beginning of the file, in bytes.
     at: u64,
     pub(crate) size: u64,
 }
 
-/// A file whose header was read.
 pub(crate) struct Archive {
     pub(crate) path: PathBuf,
     opened: File,
@@ -79,23 +76,20 @@ impl Archive {
         })
     }
 
-    /// Name and bytes of each tensor.
     pub(crate) fn all(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let tensors = self.tensors.iter();
         let read = tensors.map(|(name, place)| Ok((name.clone(), self.read(place)?)));
         read.collect()
     }
 
-    /// The bytes of a tensor.
     pub(crate) fn read(&self, place: &Place) -> io::Result<Vec<u8>> {
-        // The header's rule: a tensor ends before the file does.
+        // By the header's rule, tensors end before the file.
         let mut bytes = vec![0; usize::try_from(place.size).unwrap_or(0)];
         self.opened.read_exact_at(&mut bytes, place.at)?;
         Ok(bytes)
     }
 }
 
-/// Weights that are given to a run.
 pub(crate) struct Given {
     archive: Archive,
     others: usize,
@@ -103,8 +97,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The file that a run needs: the given one, or the one of the recorded name, in the recording's folder, beside it, or in the current
-    /// folder. Nothing if the run needs none.
+    /// The given file, or the recorded name in the recording's directory, beside it, or in the current one.
     pub(crate) fn of(
         recording: &Recording,
         run: &Run,
@@ -119,7 +112,7 @@ impl Given {
             };
         };
         let folder = recording.folder();
-        // A name with a separator leads elsewhere.
+        // Separators would lead elsewhere.
         let name = Path::new(name).file_name().unwrap_or_default();
         let beside = folder.parent().unwrap_or(folder);
         let mut found = [folder, beside, Path::new("")]
@@ -141,7 +134,7 @@ impl Given {
             .filter(|tensor| !tensor.places.is_empty());
         let found: HashSet<Hash> = found.map(|tensor| tensor.hash).collect();
         let (mut others, mut expected) = (0, HashMap::new());
-        // By what they were: one of the tensors, and what it is.
+        // Tensor and new hash by recorded hash.
         let mut alike: HashMap<Hash, (&str, Hash)> = HashMap::new();
         for tensor in &run.tensors {
             let wrong = |reason: &str| {
@@ -152,7 +145,7 @@ impl Given {
             if (&place.form, place.size) != (&tensor.form, tensor.size) {
                 return Err(wrong(&format!("is {}, not {}", place.form, tensor.form)));
             }
-            // Without --weights, only the recorded bytes will do; they are checked where they are read.
+            // Without --weights only recorded bytes will do, checked when read.
             let hash = match given {
                 Some(_) => Store::name(&archive.read(place).map_err(file(&path))?),
                 None => tensor.hash,
@@ -179,12 +172,11 @@ impl Given {
         Ok(Some(given))
     }
 
-    /// How many tensors are others than recorded.
+    /// Not as recorded.
     pub(crate) fn others(&self) -> usize {
         self.others
     }
 
-    /// What says the bytes of each tensor.
     pub(crate) fn bytes(self) -> Weights {
         Box::new(self)
     }

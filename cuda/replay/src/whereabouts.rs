@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which piece of a launch's memory an address lies in, and which parameter leads there.
+//! An address's piece and parameter.
 
 use gpureplay_cuda_launch::recording::Launch;
 
 /// Where an address lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whereabouts {
-    /// Number of the piece: regions by address, then variables.
+    /// Regions by address, then variables.
     pub piece: usize,
-    /// Bytes from where the piece begins.
+    /// Bytes into the piece.
     pub offset: u64,
-    /// The parameter with the highest address up to this one in the piece, and the bytes from there.
+    /// Closest parameter at or below in the piece, and bytes from it.
     pub parameter: Option<(usize, u64)>,
 }
 
@@ -23,7 +23,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Of a launch: addresses are those of the recorded process.
+    /// By recorded addresses.
     #[must_use]
     pub fn of(launch: &Launch) -> Self {
         let regions = launch.regions.iter();
@@ -41,7 +41,7 @@ impl Pieces {
         };
         for (index, [offset, size]) in launch.layout.iter().enumerate() {
             let bytes = launch.parameters.get(*offset..offset.saturating_add(*size));
-            // A structure may hold several pointers.
+            // Structures may hold several pointers.
             for word in bytes.unwrap_or_default().as_chunks::<8>().0 {
                 let address = u64::from_le_bytes(*word);
                 if pieces.piece(address).is_some() {
@@ -53,14 +53,13 @@ impl Pieces {
         pieces
     }
 
-    /// Address, size and number of the piece that holds an address.
     fn piece(&self, address: u64) -> Option<(u64, u64, usize)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);
         let range = *self.ranges.get(after.checked_sub(1)?)?;
         (address - range.0 < range.1).then_some(range)
     }
 
-    /// Where an address lies; none if it is in no piece.
+    /// None outside all pieces.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Whereabouts> {
         let (start, _, piece) = self.piece(address)?;
@@ -76,7 +75,7 @@ impl Pieces {
         })
     }
 
-    /// Parameters that lead into a piece, ascending.
+    /// Those leading into a piece, ascending.
     #[must_use]
     pub fn parameters(&self, piece: usize) -> Vec<usize> {
         let leading = self.pointers.iter().filter(|(address, _)| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a recording of strangers may cost, and numbers at which sums and products go wrong.
+//! Costs of hostile recordings are bounded.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -7,11 +7,10 @@ use std::process::{Command, Output};
 use gpureplay_cuda_launch::recording::{CHUNK, Hash, Launch, Region, RegionKind, Writer};
 
 const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.toml");
-/// Address space of a command, in KiB: more than enough for it.
+/// Enough for any command.
 const SPACE_KIB: u64 = 1 << 20;
 const EMPTY: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {}\n";
 
-/// A recording of one launch of the kernel `k` with an image, changed before it is written.
 fn recorded(
     image: impl AsRef<[u8]>,
     change: impl FnOnce(&Writer, &mut Launch),
@@ -34,7 +33,6 @@ fn run(folder: &tempfile::TempDir, words: &str) -> Output {
     run_in(SPACE_KIB, folder, words)
 }
 
-/// A command in a bounded address space.
 fn run_in(space_kib: u64, folder: &tempfile::TempDir, words: &str) -> Output {
     Command::new("sh")
         .arg("-c")
@@ -66,7 +64,7 @@ fn bytes(hash: Hash) -> Vec<u8> {
 
 #[test]
 fn memory_of_any_size_is_checked_by_chunks() {
-    // More than the address space: the same chunk again and again.
+    // More than the address space, of one chunk.
     const HASHES: usize = CHUNK / 32;
     let size = (HASHES * CHUNK) as u64;
     assert!(size > SPACE_KIB << 10);
@@ -74,7 +72,6 @@ fn memory_of_any_size_is_checked_by_chunks() {
         let zeros = vec![0; CHUNK];
         writer.store().put(&zeros).unwrap();
         let list: Vec<u8> = bytes(Hash::of(&zeros)).repeat(HASHES);
-        // A list is kept as a chunk is.
         writer.store().put(&list).unwrap();
         let before = Hash::of(&list);
         launch.regions.push(Region {
@@ -91,7 +88,7 @@ fn memory_of_any_size_is_checked_by_chunks() {
     assert!(out.contains("1 launches, 2.15 GB of memory"), "{out}");
 }
 
-/// A Zstandard frame of so many blocks of 128 KiB, each of one byte.
+/// Of blocks of 128 KiB, each of one byte.
 fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
     for block in 0..blocks {
@@ -102,7 +99,6 @@ fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     frame
 }
 
-/// A PTX text in a fatbin, compressed to `frame`.
 fn member(frame: &[u8], size: u64) -> Vec<u8> {
     let mut member = vec![0; 64];
     member[0] = 1;
@@ -126,11 +122,10 @@ fn fatbin(members: &[u8]) -> Vec<u8> {
 
 #[test]
 fn images_of_a_recording_share_an_allowance() {
-    // Each is less than an image may be, and all together are more than a recording may have.
+    // Each is permitted alone, all together are not.
     let image = |byte, blocks, name: u32| {
         let size = u64::from(blocks) << 17;
         let mut members = member(&repeated(byte, blocks), size);
-        // The kernel is in the part behind it, which is not compressed.
         let text = format!("{EMPTY}// {name}\n");
         let mut last = member(text.as_bytes(), 0);
         last[40..48].fill(0);
@@ -169,7 +164,7 @@ fn one_part_of_an_image_is_held_at_a_time() {
     const BLOCKS: u32 = 64;
     let size = u64::from(BLOCKS) << 17;
     let frame = repeated(b' ', BLOCKS);
-    // What is no part gives the image the length that its parts need.
+    // Padding gives the image the length that parts need.
     let padding = vec![0; (MEMBERS * size / 32) as usize];
     let mut body = vec![0; 64];
     body[0] = 64;
@@ -181,11 +176,9 @@ fn one_part_of_an_image_is_held_at_a_time() {
     }
     let image = fatbin(&body);
     let folder = recorded(&image, |_, _| ());
-    // Room for some of its parts, and by far not for all.
     let space_kib = (MEMBERS * size / 2) >> 10;
     let said = run_in(space_kib, &folder, "info rec#0");
     assert!(said.status.success(), "{said:?}");
-    // All parts were read: none has the kernel.
     let said = run_in(space_kib, &folder, "verify rec");
     assert_eq!(said.status.code(), Some(4), "{said:?}");
     let error = String::from_utf8_lossy(&said.stderr);
@@ -207,7 +200,7 @@ fn an_image_that_launches_share_is_read_once_for_all_of_them() {
         writer.add(&launch).unwrap();
         let said = run(&folder, "verify rec");
         assert_eq!(said.status.code(), Some(code), "{said:?}");
-        // Images are looked at for all launches before any of them is told of.
+        // Nothing is printed before all images are checked.
         assert_eq!(said.stdout.is_empty(), code != 0, "{said:?}");
     }
 }

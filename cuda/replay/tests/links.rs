@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing outside of a recording's directory is read, signed or written by way of a link in it, and a pipe in it hangs no command. What a stranger
-//! writes into one is shown as escapes.
+//! Links, pipes and escapes in a recording do no harm.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -15,7 +14,7 @@ const IMAGE: &[u8] = include_bytes!("../../launch/tests/image/golden/sm_90.cubin
 const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.toml");
 const MEMORY: [u8; 4096] = [7; 4096];
 
-/// A recording of one launch, in `rec`; outside of it, a key and copies of all files.
+/// `rec`; outside, a key and copies of all files.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -37,7 +36,7 @@ impl Tree {
         self.0.path().join(name)
     }
 
-    /// The exit code of a command; none, or 124, if it had to be ended.
+    /// None, or 124, if it was ended.
     fn run(&self, words: &str) -> Option<i32> {
         Command::new("timeout")
             .arg("60")
@@ -51,7 +50,6 @@ impl Tree {
             .code()
     }
 
-    /// All files of a folder by their names there, and folders.
     fn files(&self, folder: &str) -> Vec<String> {
         let mut names = Vec::new();
         let mut folders = vec![PathBuf::from(folder)];
@@ -93,7 +91,6 @@ const READ: [&str; 6] = [
     "sign --key mine.pem --force rec",
 ];
 
-/// Exit code and all output of a command in the tree, with these streams.
 fn said(tree: &Tree, words: &str, out: Stdio, errors: Stdio) -> (Option<i32>, String) {
     let child = Command::new(env!("CARGO_BIN_EXE_gpureplay-cuda"))
         .args(words.split_whitespace())
@@ -170,7 +167,6 @@ fn a_recording_without_launches_is_not_signed() {
     assert_eq!(tree.run(words), Some(3));
 }
 
-/// The commands that need a file or folder of a recording.
 fn needs(name: &str) -> &'static [&'static str] {
     match name.split('/').next().unwrap() {
         "launches" if name.ends_with(".sig") => &READ[3..4],
@@ -180,7 +176,7 @@ fn needs(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Puts something else in the place of each file and folder of a recording, and says which commands do not refuse it.
+/// Replaces each file and directory; returns commands that accept.
 fn accepted(put: impl Fn(&Path, &str)) -> Vec<String> {
     let mut wrong = Vec::new();
     for name in Tree::new().files("rec") {
@@ -237,7 +233,6 @@ fn a_signature_is_written_in_the_recording() {
         let before = fs::read(tree.at("outside/launches/0.sig")).unwrap();
         fs::remove_file(&signature).unwrap();
         symlink(target, &signature).unwrap();
-        // A link is a file that exists.
         assert_eq!(tree.run("sign --key mine.pem --counter 9 rec"), Some(2));
         assert_eq!(
             tree.run("sign --key mine.pem --counter 9 --force rec"),

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which registers a recording may touch, and with which values.
+//! Registers and values that a recording may touch.
 //!
-//! Reset, power, address spaces, job slots and interrupt masks belong to the engine; a recording can touch none of
-//! them. What remains are the chip-specific settings that a driver makes once after reset, limited to the bits that
-//! drivers set on that GPU, and reads of constants. The set of these is computed from the register map at compile time;
-//! its names and explanations stay out of the binary.
+//! Only chip-specific bits that drivers set after reset on that GPU, and reads of constants: reset, power, address
+//! spaces, job slots and interrupt masks are the engine's. Computed at compile time, without names and explanations
+//! in the binary.
 
 use mali_facts::registers::Class;
 use mali_facts::registers::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
 
-/// Products as bits: four for each version from 6, of which the low two bits of the product choose one.
+/// Bits of products: four per version from 6, by the product's low two bits.
 const G71: u16 = 1 << 0;
 const G72: u16 = 1 << 1;
 const G51: u16 = 1 << 4;
@@ -18,14 +17,14 @@ const G52: u16 = 1 << 6;
 const G31: u16 = 1 << 7;
 const G57: u16 = 1 << 13 | 1 << 15;
 
-/// L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, in a system with ACE coherency.
+/// L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, with ACE coherency.
 const SNOOP_DISPARITY: u32 = 1 << 23;
-/// Limits of reads (25:24) and writes (27:26) on the bus.
+/// Of bus reads (25:24) and writes (27:26).
 const LIMITS: u32 = 0xf << 24;
-/// The same in three bits each: 14:12, 17:15.
+/// The same in 14:12, 17:15.
 const WIDE_LIMITS: u32 = 0x3f << 12;
 
-/// The bits of a register that set-up may set on some products. No product has two entries for one register.
+/// On some products; one entry per product and register.
 struct Setting {
     register: u16,
     products: u16,
@@ -40,12 +39,12 @@ const fn setting(register: u32, products: u16, bits: u32) -> Setting {
     }
 }
 
-/// What drivers set: Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
-/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for the limits of L2_MMU_CONFIG, r37p0 for the rest).
-/// Left out on purpose: the other bits of JM_CONFIG (clocks and throttling of Midgard), PWR_OVERRIDE1 (power of core stacks by
-/// hand, which would be the engine's), and what only a vendor's device tree sets.
+/// From Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
+/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for limits of L2_MMU_CONFIG, else r37p0). Left
+/// out: other bits of JM_CONFIG (Midgard's clocks, throttling), PWR_OVERRIDE1 (core stacks' power, the engine's),
+/// vendors' device trees.
 static SETTINGS: [Setting; 8] = [
-    // JM_FORCE_COHERENCY_FEATURES: the G71 misreports what it can do.
+    // JM_FORCE_COHERENCY_FEATURES: the G71 misreports them.
     setting(JM_CONFIG, G71, 0xc),
     // IDVS_GROUP_SIZE, six bits: HW_FEATURE_IDVS_GROUP_SIZE.
     setting(JM_CONFIG, G76 | G52 | G57, 0x3f << 16),
@@ -56,12 +55,12 @@ static SETTINGS: [Setting; 8] = [
     // TC_CLOCK_GATE_OVERRIDE: HW_ISSUE_T76X_3953 of the G71 r0p0 05dev0.
     setting(TILER_CONFIG, G71, 1),
     setting(L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS),
-    // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: of the G31 panfrost says that it has it, kbase that it has not.
+    // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: G31 has it by panfrost, not by kbase.
     setting(L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS),
     setting(L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS),
 ];
 
-/// A set of registers of the first KiB of the GPU control block, where all but the core stacks are; one bit per word.
+/// A bit per word of the GPU control block's first KiB, with all but core stacks.
 struct Registers([u32; 8]);
 
 impl Registers {
@@ -90,14 +89,14 @@ impl Registers {
 }
 
 static IDENTITY: Registers = Registers::of_class(Class::Identity);
-/// Whether an identity check may read this register: a constant of the GPU.
+/// Constants for identity checks.
 pub(super) fn identity(register: u32) -> bool {
     IDENTITY.contains(register)
 }
 
-/// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
+/// Whether a recording may write this; on unknown GPUs only zero settings.
 pub fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
-    // Version 6 to 9, product 0 to 3.
+    // Versions 6 to 9, products 0 to 3.
     let from_6 = (gpu_id >> 16).wrapping_sub(0x6000);
     let product = if from_6 & 0xc00c == 0 {
         from_6 & 3 | from_6 >> 10 & 0xc
@@ -119,7 +118,7 @@ mod tests {
     use super::*;
     use mali_facts::registers::{all, gpu};
 
-    /// A GPU_ID as chips have it: version and product, and something in the fields between and below.
+    /// With garbage in other fields.
     fn chip(product: u32) -> u32 {
         product << 16 | 0x0210_1005
     }
@@ -145,7 +144,7 @@ mod tests {
 
     #[test]
     fn each_gpu_has_its_own_bits() {
-        // By product: the bits of JM_CONFIG, SHADER_CONFIG, TILER_CONFIG and L2_MMU_CONFIG.
+        // By product: JM_CONFIG, SHADER_CONFIG, TILER_CONFIG, L2_MMU_CONFIG.
         let expected = [
             (0x6000, [0xc, 0, 1, 0x0f80_0000]),
             (0x6001, [0, 0, 0, 0x0f80_0000]),
@@ -155,7 +154,7 @@ mod tests {
             (0x7003, [0, 0x2_0000, 0, 0x0f83_f000]),
             (0x9001, [0x3f_0000, 0x2000_0000, 0, 0]),
             (0x9003, [0x3f_0000, 0x2000_0000, 0, 0]),
-            // No such product, other Valhall, Midgard: nothing.
+            // Unknown, other Valhall, Midgard.
             (0x7004, [0, 0, 0, 0]),
             (0x6009, [0, 0, 0, 0]),
             (0x8000, [0, 0, 0, 0]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts a job chain, waits for its end, and finds out how it ended.
+//! Starts a job chain, and waits for its end.
 
 use mali_facts::registers::gpu::{
     GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
@@ -15,9 +15,9 @@ use gpureplay_core::ErrorKind;
 use gpureplay_core::family::{Driver, Failed};
 use gpureplay_core::gpu::{Gpu, Lines, Submission};
 
-/// Thread priority that drivers give a job.
+/// As drivers have it.
 const PRIORITY: u32 = 8 << 16;
-/// How long to wait for an interrupt before asking the registers again: a lost interrupt costs no more than this.
+/// After it, registers show lost interrupts.
 const LONGEST_WAIT_US: u32 = 20_000;
 
 pub(super) fn submit<G: Gpu>(
@@ -26,10 +26,10 @@ pub(super) fn submit<G: Gpu>(
 ) -> Result<(), Failed> {
     let slot = chain.queue();
     let register = |register| offset(slot.into(), register);
-    // One chain at a time needs no flag to tell it from another.
+    // With one chain at a time.
     let config = u32::from(chain.configuration()) & !JobConfigFlags::CHAIN_FLAG.bits();
     let (low, high) = (chain.head() as u32, (chain.head() >> 32) as u32);
-    // The NEXT registers keep their values: only a change needs to be written.
+    // They keep their values: write only changes.
     let next = u64::from(high) << 32 | u64::from(config) | u64::from(slot);
     if at.state.loaded != next {
         if at.gpu.read32(JS_PRESENT) >> slot & 1 == 0 {
@@ -59,7 +59,7 @@ fn wait<G: Gpu>(at: &mut Driver<G, State>, slot: u8, timeout_us: u32) -> Result<
         if !late {
             at.gpu.wait_irq(Lines::ALL, timeout_us.min(LONGEST_WAIT_US));
         }
-        // Asked even when no line was raised: interrupts get lost.
+        // Interrupts get lost.
         let state = at.gpu.read32(JOB_INT_RAWSTAT);
         if state & failed != 0 {
             return job_fault(at, slot);
@@ -81,13 +81,12 @@ fn wait<G: Gpu>(at: &mut Driver<G, State>, slot: u8, timeout_us: u32) -> Result<
     }
 }
 
-/// JS_STATUS and JS_TAIL.
 fn slot_state<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> (u32, u64) {
     let register = |register| offset(slot.into(), register);
     status_at(at, register(job_slot::STATUS), register(job_slot::TAIL_LO))
 }
 
-/// Reports faults that keep a job from ever ending.
+/// With them a job may never end.
 fn check_faults<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
     check_mmu(at)?;
     if at.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {
@@ -110,7 +109,7 @@ fn check_mmu<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
 
 fn job_fault<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> Result<(), Failed> {
     let (status, tail) = slot_state(at, slot);
-    // An MMU fault says which address it was; the job's own status then follows from it.
+    // It has the address; the job's status follows from it.
     check_mmu(at)?;
     let mut pointer = [0; 8];
     let fault_address = match at.gpu.read_memory(tail.wrapping_add(8), &mut pointer) {
@@ -125,14 +124,14 @@ fn job_fault<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> Result<(), Failed> 
     })
 }
 
-/// Reads a status, then an address of 64 bits, whose high half follows the low one.
+/// Status, then 64 address bits, low half first.
 fn status_at<G: Gpu>(at: &mut Driver<G, State>, status: u32, low: u32) -> (u32, u64) {
     let status = at.gpu.read32(status);
     let half = u64::from(at.gpu.read32(low));
     (status, u64::from(at.gpu.read32(low + 4)) << 32 | half)
 }
 
-/// Requires DONE in a job header.
+/// The header must say DONE.
 pub(super) fn done<G: Gpu>(at: &mut Driver<G, State>, header: u64) -> Result<(), Failed> {
     let mut status = [0; 4];
     let read = at.gpu.read_memory(header, &mut status);

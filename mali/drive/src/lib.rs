@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mali GPUs with a job manager: which settings and chains a recording may have, and how registers drive them.
+//! Job-manager Malis: permitted settings, and driving.
 //!
-//! No allocation, no panic, no unsafe code, as in the engine that this is a family of.
+//! No allocation, no panic, no unsafe code.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -27,23 +27,20 @@ use gpureplay_core::verify::{Limits, Rule, Violation};
 pub use allow::writable;
 pub use reset::{clean_caches, reset};
 
-/// The family: architecture versions 6 and 7.
+/// Architecture versions 6 and 7.
 #[derive(Clone, Copy, Debug)]
 pub struct Mali;
 
-/// A verified recording of a Mali.
+/// A verified recording.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
-/// A session on a Mali.
+/// A session.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
-/// Where the instructions of a command stream lie while a device of the model's kind runs them: above all that a recording maps. A dispatch
-/// is named by its place there.
+/// Instructions of command streams on a model's device, above recorded maps. Its places name dispatches.
 pub const LAUNCHED_AT: u64 = 1 << 47;
 
-/// Checks a recording of a Mali against all rules.
-///
 /// # Errors
-/// As for [`gpureplay_core::verify()`].
+/// As [`gpureplay_core::verify()`].
 pub fn verify<'a>(
     recording: &'a Recording<'a>,
     limits: &Limits,
@@ -51,24 +48,23 @@ pub fn verify<'a>(
     gpureplay_core::verify::verify(recording, limits)
 }
 
-/// What is kept between chains.
+/// Kept between chains.
 #[derive(Debug)]
 pub struct State {
-    /// Shader cores that jobs run on.
+    /// For jobs.
     affinity: u32,
-    /// High word of the head, configuration and slot that the NEXT registers hold (bits 3:0 of a configuration are free), or
-    /// [`NOT_LOADED`].
+    /// NEXT registers: head's high word, configuration (bits 3:0 are free), slot; or [`NOT_LOADED`].
     loaded: u64,
 }
 
-/// A value of [`State::loaded`] that no chain has.
+/// No chain has it.
 const NOT_LOADED: u64 = u64::MAX;
 /// The product in GPU_ID.
 const PRODUCT: u32 = 0xffff_0000;
 const JOB_HEADER: u64 = 32;
-/// Job slots of every GPU with a job manager.
+/// With any job manager.
 const SLOTS: u8 = 3;
-/// JS_CONFIG bits that a recording may choose.
+/// Permitted bits of JS_CONFIG.
 const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
     | JobConfigFlags::START_FLUSH_INVALIDATE.bits()
     | JobConfigFlags::START_MMU.bits()
@@ -79,7 +75,7 @@ const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
 impl Family for Mali {
     const ID: u16 = FAMILY_MALI;
     const LAUNCHES: bool = false;
-    /// Of the largest; the engine compares with the actual one.
+    /// At most; the engine checks the actual one.
     const ADDRESS_BITS: u32 = 48;
     type State = State;
     const RESET: State = State {

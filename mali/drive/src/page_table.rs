@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU page tables, for devices that build them themselves, in both formats of [`mali_facts::page_table`].
+//! Builds page tables in [`mali_facts::page_table`]'s formats.
 
 use gpureplay_format::Access;
 pub use mali_facts::page_table::Format;
@@ -15,28 +15,28 @@ use mali_facts::registers::{AddressSpaceCommand, TranslationConfig, TranslationT
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// Memory for page tables, by physical (bus) address.
+/// By physical (bus) address.
 pub trait TableMemory {
-    /// A zeroed page, or `None` when there is none left.
+    /// Zeroed; `None` if none is left.
     fn allocate(&mut self) -> Option<u64>;
-    /// Reads the 64-bit entry at a physical address.
+    /// Reads a 64-bit entry.
     fn read(&mut self, pa: u64) -> u64;
-    /// Writes the 64-bit entry at a physical address.
+    /// Writes a 64-bit entry.
     fn write(&mut self, pa: u64, entry: u64);
 }
 
-/// Page tables under construction. Pages are added one by one; nothing is ever changed once the GPU uses them.
+/// Nothing in them changes once the GPU uses them.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTables {
     format: Format,
     root: u64,
 }
 
-/// Bound of an address-space command, as drivers have it.
+/// As drivers have it.
 const COMMAND_TIMEOUT_US: u32 = 100_000;
 
 impl PageTables {
-    /// Empty tables. `None` without memory for the root.
+    /// `None` without memory for the root.
     pub fn new(format: Format, memory: &mut impl TableMemory) -> Option<Self> {
         Some(Self {
             format,
@@ -44,7 +44,7 @@ impl PageTables {
         })
     }
 
-    /// Maps one page. `None` without memory for a table.
+    /// `None` without memory for a table.
     pub fn map(
         &mut self,
         memory: &mut impl TableMemory,
@@ -56,7 +56,7 @@ impl PageTables {
         for level in 0..LEVELS - 1 {
             let slot = table + entry_offset(va, level);
             let mut entry = Entry(memory.read(slot));
-            // Only this object writes entries: those of these levels are 0 or tables.
+            // Ours only: 0 or tables at these levels.
             if entry.0 == 0 {
                 entry = Entry::table(memory.allocate()?);
                 memory.write(slot, entry.0);
@@ -70,7 +70,7 @@ impl PageTables {
         Some(())
     }
 
-    /// The physical address that a GPU address is mapped to; `None` when it is not.
+    /// Physical address; `None` if unmapped.
     pub fn find(&self, memory: &mut impl TableMemory, va: u64) -> Option<u64> {
         let mut table = self.root;
         for level in 0..LEVELS {
@@ -83,15 +83,15 @@ impl PageTables {
         Some(table | (va % PAGE_BYTES))
     }
 
-    /// Physical address of the root table.
+    /// Physical.
     pub const fn root(&self) -> u64 {
         self.root
     }
 
-    /// Lets address space `space` of a GPU use these tables.
+    /// For address space `space`.
     ///
     /// # Errors
-    /// A command of the address space does not end.
+    /// A command does not end.
     pub fn activate(
         &self,
         gpu: &mut (impl Gpu + ?Sized),

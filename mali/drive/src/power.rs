@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Power and interrupt masks: what precedes the first chain.
+//! Power and interrupt masks, before the first chain.
 
 use mali_facts::registers::GpuInterrupt;
 use mali_facts::registers::gpu::{
@@ -14,42 +14,42 @@ use gpureplay_core::ErrorKind;
 use gpureplay_core::family::{Driver, Failed};
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// Bound of a power transition, as drivers have it.
+/// As drivers have it.
 const POWER_TIMEOUT_US: u32 = 20_000;
 
-/// Interrupts of the GPU line that end a replay: faults.
+/// They end a replay.
 pub(super) const FAULTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
 
-/// Power domains in the order of their power-up, by the register that says what is present. A reset switches all of them off.
+/// Present units, in power-up order; a reset switches all off.
 static DOMAINS: [u16; 2] = [L2_PRESENT_LO as u16, SHADER_PRESENT_LO as u16];
-/// From a domain's register of what is present to those that switch on and that say what is ready.
+/// Distances from present units to switches, and to ready units.
 const ON: u32 = L2_PWRON_LO - L2_PRESENT_LO;
 const READY: u32 = L2_READY_LO - L2_PRESENT_LO;
 const _: () = assert!(SHADER_PWRON_LO - SHADER_PRESENT_LO == ON);
 const _: () = assert!(SHADER_READY_LO - SHADER_PRESENT_LO == READY);
 
-/// Interrupt lines, by the register that clears.
+/// Their clear registers.
 static LINES: [u16; 3] = [
     GPU_INT_CLEAR as u16,
     JOB_INT_CLEAR as u16,
     MMU_INT_CLEAR as u16,
 ];
-/// From a line's register that clears to the one that masks.
+/// Distance to the mask register.
 const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
 const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
 const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);
 
-/// Refuses regions that the GPU cannot address.
+/// Refuses what the GPU cannot address.
 pub(super) fn fits<G: Gpu>(at: &mut Driver<G, State>, last: u64) -> Result<(), Failed> {
     let bits = at.gpu.read32(MMU_FEATURES) & 0xff;
-    // A GPU that reports no width has the full one.
+    // No width means the full one.
     if bits != 0 && last.checked_shr(bits).unwrap_or(0) != 0 {
         return at.fail(ErrorKind::AddressRange(bits));
     }
     Ok(())
 }
 
-/// Switches level-2 cache and shader cores on, and unmasks interrupts.
+/// Level-2 cache, shader cores, interrupts.
 pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result<(), Failed> {
     for &present in &DOMAINS {
         let present = u32::from(present);
@@ -65,7 +65,7 @@ pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result
             });
         }
     }
-    // The last domain's units are the shader cores.
+    // The shader cores.
     at.state.affinity &= !unused_cores;
     for &clear in &LINES {
         let clear = u32::from(clear);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What devices do by register accesses alone: reset, cleaning of caches.
+//! Reset and cache cleaning.
 
 use mali_facts::registers::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
 use mali_facts::registers::{GpuCommand, GpuInterrupt};
@@ -7,15 +7,15 @@ use mali_facts::registers::{GpuCommand, GpuInterrupt};
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// Bound of each of the two resets, ten times what drivers allow.
+/// Each; ten times the drivers'.
 const RESET_TIMEOUT_US: u32 = 100_000;
-/// Bound of a cache clean, as drivers have it.
+/// As drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;
 
-/// Has the GPU write its caches to memory and empty them.
+/// And empties them.
 ///
 /// # Errors
-/// It did not end in time; the value is GPU_INT_RAWSTAT.
+/// GPU_INT_RAWSTAT, if not in time.
 pub fn clean_caches<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), u32> {
     let cleaned = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
     gpu.write32(GPU_INT_CLEAR, cleaned);
@@ -23,7 +23,7 @@ pub fn clean_caches<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), u32> {
     poll(gpu, GPU_INT_RAWSTAT, cleaned, cleaned, CLEAN_TIMEOUT_US)
 }
 
-/// [`Gpu::reset`] by registers: a soft reset, then a hard one if that does not end.
+/// [`Gpu::reset`]: soft, then hard.
 ///
 /// # Errors
 /// Neither ended in time.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the tables of `docs/reference/descriptors.md`: fields of descriptors, types of jobs and where their parts lie. `cargo xtask docs` puts them
-//! into the page: each comes after a line with its name, that of a descriptor, `job types`, or `parts of TYPE jobs`.
+//! Prints `docs/reference/descriptors.md`'s tables, for `cargo xtask docs`: each comes after a line with its name
+//! (a descriptor's, `job types`, or `parts of TYPE jobs`).
 
 use std::fmt::Write;
 

@@ -3,12 +3,12 @@
 
 use core::fmt;
 
-/// An access of the GPU to memory.
+/// The GPU's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads data.
     Read,
-    /// Writes data, or reads and writes it atomically.
+    /// Writes data, also atomically.
     Write,
     /// Fetches instructions.
     Execute,

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Generations of the architecture: Bifrost, then Valhall.
 
-/// Generation of instructions and descriptors. Within Bifrost and within Valhall encodings of instructions are the same; warps and
-/// descriptors differ.
+/// Bifrost and Valhall have one encoding of instructions each; warps and descriptors differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Architecture {
-    /// Version 6: Mali-G71, Mali-G72. Warps of 4 lanes.
+    /// Mali-G71, Mali-G72. Warps of 4 lanes.
     V6,
-    /// Version 7: Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes as runtimes see them.
+    /// Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes for runtimes.
     #[default]
     V7,
-    /// Version 9, Valhall with a job manager: Mali-G57. Warps of 16 lanes.
+    /// Valhall with a job manager: Mali-G57. Warps of 16 lanes.
     V9,
-    /// Version 10, Valhall with command streams: Mali-G610. Warps of 16 lanes.
+    /// Valhall with command streams: Mali-G610. Warps of 16 lanes.
     V10,
 }
 
 impl Architecture {
-    /// Lanes of a warp: threads that cross-lane instructions see together.
+    /// Lanes of cross-lane instructions.
     #[inline]
     pub const fn warp_lanes(self) -> u32 {
         match self {
@@ -27,12 +26,12 @@ impl Architecture {
         }
     }
 
-    /// Whether instructions come in clauses, as on Bifrost. On Valhall each word is one.
+    /// Bifrost's; on Valhall each word is one.
     pub const fn has_clauses(self) -> bool {
         matches!(self, Architecture::V6 | Architecture::V7)
     }
 
-    /// Whether a shader finds buffers, textures and samplers through one list of tables, as on Valhall.
+    /// Valhall's, for buffers, textures and samplers.
     pub const fn has_resource_tables(self) -> bool {
         !self.has_clauses()
     }

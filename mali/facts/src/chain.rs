@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: a list of headers, each with the address of the next.
+//! Job chains: headers, each with the next one's address.
 //!
-//! [`follow`] is the only walk from header to header. It allocates nothing, ends on every memory, and says how the chain ends; the
-//! jobs before that end can then be listed ([`Chain::jobs`]).
+//! [`follow`] allocates nothing, and ends on every memory; then [`Chain::jobs`] lists jobs.
 
 use core::fmt;
 
 use crate::job::{ALIGNMENT, JobHeader, JobType};
 
-/// Jobs that a chain has at most. The index in a job's header has 16 bits, and 0 stands for no job.
+/// At most: indices have 16 bits, and 0 is no job.
 pub const LONGEST_CHAIN: u32 = u16::MAX as u32;
 
-/// GPU virtual memory, as far as it is known.
+/// Known GPU virtual memory.
 pub trait Memory {
-    /// Fills `to` from `va` on. False: some of it is unknown, and `to` holds anything.
+    /// From `va` on. False: some is unknown, `to` holds anything.
     fn read(&self, va: u64, to: &mut [u8]) -> bool;
 }
 
@@ -26,41 +25,41 @@ impl<F: Fn(u64, &mut [u8]) -> bool> Memory for F {
 /// A job of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// GPU virtual address of its header.
+    /// GPU virtual, of the header.
     pub address: u64,
     /// Its header.
     pub header: JobHeader,
 }
 
 impl Job {
-    /// Its type; `None`: there is no such type.
+    /// `None`: no such type.
     pub fn job_type(&self) -> Option<JobType> {
         JobType::from_bits(self.header.job_type())
     }
 
-    /// Index in the chain, as dependencies name it.
+    /// Index that dependencies name.
     pub fn index(&self) -> u16 {
         self.header.index() as u16
     }
 }
 
-/// How a chain ends. The address is that of the header that cannot be taken in.
+/// With the unusable header's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
-    /// The last header has no next one.
+    /// No next header.
     Complete,
-    /// A header is at an address that is not a multiple of [`ALIGNMENT`].
+    /// Not a multiple of [`ALIGNMENT`].
     Misaligned(u64),
-    /// A header is in memory that is not known.
+    /// In unknown memory.
     Unknown(u64),
-    /// The next header is one that the chain already has.
+    /// A header comes again.
     Loop(u64),
-    /// The chain has this header after [`LONGEST_CHAIN`] others.
+    /// A header after [`LONGEST_CHAIN`] others.
     TooLong(u64),
 }
 
 impl fmt::Display for ChainEnd {
-    /// Writes what is wrong with the header, without its address.
+    /// Without the header's address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChainEnd::Complete => f.write_str("the chain is complete"),
@@ -75,16 +74,16 @@ impl fmt::Display for ChainEnd {
 /// What [`follow`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Address of the first header; 0: there is none.
+    /// First header; 0 for none.
     pub head: u64,
-    /// Headers before the end, all different.
+    /// Different headers before the end.
     pub length: u32,
     /// How it ends.
     pub end: ChainEnd,
 }
 
 impl Chain {
-    /// The jobs before the end. The memory must be what it was when the chain was followed; fewer are found otherwise.
+    /// Fewer if memory has changed.
     pub fn jobs<'m, M: Memory + ?Sized>(
         &self,
         memory: &'m M,
@@ -106,15 +105,15 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
     known.then(|| JobHeader::from_bytes(&bytes))
 }
 
-/// Follows the chain whose first header is at `head` to its end. Types of jobs are not looked at.
+/// From `head`, whatever the types.
 ///
-/// Every header is read once, and a few times where the chain is a loop.
+/// Reads headers once, a few times in a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     let (mut address, mut length) = (head, 0);
-    // The header after the longest chain, if there is one.
+    // After the longest chain.
     let mut excess = 0;
-    // Brent's algorithm: the mark stays for `span` headers, then it moves up and stays twice as long. A loop that the longest chain
-    // has room for is met within three times its length.
+    // Brent's algorithm: the mark moves up after `span` headers, which doubles. A loop in the longest chain is met
+    // within three times its length.
     let (mut mark, mut since, mut span) = (head, 0, 1);
     let end = loop {
         if length == LONGEST_CHAIN {
@@ -154,7 +153,7 @@ pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     }
 }
 
-/// The first header of a loop of `span` headers that the walk from `head` runs into, and how many headers come before it.
+/// Also how many headers precede it.
 fn start_of_loop<M: Memory + ?Sized>(memory: &M, head: u64, span: u32) -> Option<(u64, u32)> {
     let next = |address| header(memory, address).map(|header| header.next());
     let mut ahead = head;
@@ -176,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Memory of headers at multiples of 64 from 64 on: `next[i]` is the number of the header after the one with number `i + 1`.
+    /// At multiples of 64; `next[i]` is the number after number `i + 1`.
     fn chain(next: &[u32], reads: &Cell<usize>) -> impl Memory {
         move |va: u64, to: &mut [u8]| {
             reads.set(reads.get() + 1);

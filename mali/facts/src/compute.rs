@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The descriptors of a compute job, read from memory.
+//! Compute jobs' descriptors, from memory.
 
 use crate::job::{COMPUTE_DRAW, COMPUTE_PARAMETERS, INVOCATION};
 use crate::{
@@ -7,29 +7,29 @@ use crate::{
     clause_address, descriptor_address,
 };
 
-/// Reads `N` bytes; `None`: some of them are unknown.
+/// `None`: some are unknown.
 pub fn bytes<const N: usize, M: Memory + ?Sized>(memory: &M, at: u64) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     memory.read(at, &mut bytes).then_some(bytes)
 }
 
-/// What the descriptors of a compute job say.
+/// Descriptors of a compute job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComputeJob {
-    /// Size and number of work groups.
+    /// Work groups' size and number.
     pub invocation: Invocation,
-    /// Tuning of the job.
+    /// Tuning.
     pub parameters: ComputeParameters,
-    /// Pointers to everything that the shader uses.
+    /// For everything that the shader uses.
     pub draw: Draw,
-    /// Which shader, and what its threads start with.
+    /// Shader, and threads' start.
     pub state: RendererState,
-    /// Storage of threads and work groups, if there is any.
+    /// Of threads and work groups.
     pub storage: Option<LocalStorage>,
 }
 
 impl ComputeJob {
-    /// Reads the descriptors of a job. `None`: it is no compute job, or one of them is unknown.
+    /// `None`: another job, or unknown.
     pub fn read<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Self> {
         let draw = Draw::of(memory, job)?;
         let parameters = job.address.checked_add(COMPUTE_PARAMETERS)?;
@@ -51,21 +51,21 @@ impl ComputeJob {
     }
 }
 
-/// The descriptor of `N` bytes at an offset from the start of a compute job.
+/// `None` for other jobs, too.
 fn part<const N: usize, M: Memory + ?Sized>(memory: &M, job: &Job, offset: u64) -> Option<[u8; N]> {
     let compute = job.job_type() == Some(JobType::Compute);
     bytes(memory, job.address.checked_add(offset)?).filter(|_| compute)
 }
 
 impl Invocation {
-    /// That of a compute job; `None` for other jobs, and where it is unknown.
+    /// `None`: another job, or unknown.
     pub fn of<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Self> {
         Some(Self::from_bytes(&part(memory, job, INVOCATION)?))
     }
 }
 
 impl Draw {
-    /// That of a compute job; `None` for other jobs, and where it is unknown.
+    /// `None`: another job, or unknown.
     pub fn of<M: Memory + ?Sized>(memory: &M, job: &Job) -> Option<Self> {
         Some(Self::from_bytes(&part(memory, job, COMPUTE_DRAW)?))
     }
@@ -75,17 +75,17 @@ impl Draw {
         descriptor_address(self.state())
     }
 
-    /// Address of the local storage descriptor, if there is one.
+    /// Of the local storage descriptor.
     pub fn storage_at(&self) -> Option<u64> {
         Some(descriptor_address(self.thread_storage())).filter(|at| *at != 0)
     }
 
-    /// The renderer state; `None`: it is unknown.
+    /// `None`: unknown.
     pub fn renderer_state<M: Memory + ?Sized>(&self, memory: &M) -> Option<RendererState> {
         Some(RendererState::from_bytes(&bytes(memory, self.state_at())?))
     }
 
-    /// The local storage descriptor; `None`: there is none, or it is unknown.
+    /// `None`: none, or unknown.
     pub fn local_storage<M: Memory + ?Sized>(&self, memory: &M) -> Option<LocalStorage> {
         let at = self.storage_at()?;
         Some(LocalStorage::from_bytes(&bytes(memory, at)?))

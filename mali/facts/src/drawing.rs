@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of drawing: primitives, the tiler, state of fragments, framebuffers. Only what the model reads; the names are those
-//! of Mesa's descriptions of v6 and v7.
+//! Descriptors of drawing that the model reads, with Mesa's names for v6 and v7.
 
 use crate::field::Kind::{
     Address, Bool, Enum, Float, Hex, MinusOne, PowerOfTwo, Signed, Swizzle, Unsigned,
 };
 use crate::field::{descriptors, encodings};
 
-/// Side of the tiles in which the bounds of a fragment job count, in pixels.
+/// Of fragment jobs, in pixels.
 pub const TILE_SIDE: u32 = 16;
-/// Bytes from a framebuffer's start to its first [`RenderTarget`].
+/// In bytes, from a framebuffer to [`RenderTarget`].
 pub const RENDER_TARGET_OFFSET: u64 = 128;
-/// Bytes from a tiler context's start to the part that hardware, and the model, keep their own state in.
+/// In bytes, to the state that hardware, or the model, keeps.
 pub const TILER_STATE_OFFSET: u64 = 128;
 
 const DRAW_MODES: &[(u32, &str)] = &[
@@ -40,7 +39,7 @@ const MSAA: &[(u32, &str)] = &[
     (3, "layered"),
 ];
 encodings! {
-    /// Values of [`Blend::mode`](super::Blend::mode).
+    /// Of [`Blend::mode`](super::Blend::mode).
     blend_mode {
         SHADER = 0, "shader";
         OPAQUE = 1, "opaque";
@@ -50,7 +49,7 @@ encodings! {
 }
 
 descriptors! {
-    /// Which primitives an indexed vertex job makes, 40 bytes into it.
+    /// 40 bytes into an indexed vertex job.
     Primitive = "Primitive", 6 words {
         draw_mode = "Draw mode", 0:0, 8, Enum(DRAW_MODES);
         index_type = "Index type", 0:8, 3, Unsigned;
@@ -62,12 +61,12 @@ descriptors! {
         index_count = "Index count", 3:0, 32, MinusOne;
     }
 
-    /// Where an indexed vertex job's primitives go, 72 bytes into it.
+    /// 72 bytes into an indexed vertex job.
     TilerPointer = "Tiler pointer", 2 words {
         context = "Address", 0:0, 64, Address;
     }
 
-    /// What the tiler knows of a framebuffer. Hardware keeps its own state from word 32 on; so does the model.
+    /// The tiler's framebuffer. State of hardware, or the model, from word 32 on.
     TilerContext = "Tiler context", 48 words {
         polygon_list = "Polygon list", 0:0, 64, Address;
         /// Of Valhall; Bifrost has it in each primitive.
@@ -84,13 +83,13 @@ descriptors! {
         top = "Top", 6:0, 64, Address;
     }
 
-    /// First word of a draw descriptor, as drawing sees it.
+    /// A draw descriptor's first word.
     DrawFlags = "Draw flags", 1 words {
         occlusion_query = "Occlusion query", 0:3, 2, Unsigned;
         cull = "Cull", 0:6, 2, Hex;
     }
 
-    /// Renderer state of the two shaders that vertices have.
+    /// For vertices' two shaders.
     VertexState = "Renderer state, vertices", 16 words {
         shader = "Shader", 0:0, 64, Address;
         sampler_count = "Sampler count", 2:0, 16, Unsigned;
@@ -103,7 +102,7 @@ descriptors! {
         secondary_shader = "Secondary shader", 14:0, 64, Address;
     }
 
-    /// Renderer state of a fragment shader; blend descriptors follow it.
+    /// Blend descriptors follow.
     FragmentState = "Renderer state, fragments", 16 words {
         shader = "Shader", 0:0, 64, Address;
         sampler_count = "Sampler count", 2:0, 16, Unsigned;
@@ -125,7 +124,7 @@ descriptors! {
         preload = "Preload", 12:0, 15, Hex;
         uniform_count = "Uniform count", 12:15, 7, Unsigned;
         message_type = "Message preload 1 type", 15:0, 4, Unsigned, since V7;
-        /// Of a texture lookup, bits 2:0 number the varying and bits 4:3 the texture.
+        /// In texture lookups, 2:0 are the varying, 4:3 the texture.
         message_index = "Message preload 1 indices", 15:4, 5, Hex, since V7;
         message_half = "Message preload 1 half precision", 15:9, 2, Unsigned, since V7;
         message_components = "Message preload 1 components", 15:11, 2, MinusOne, since V7;
@@ -133,7 +132,7 @@ descriptors! {
         message_2_type = "Message preload 2 type", 15:16, 4, Unsigned, since V7;
     }
 
-    /// What becomes of a colour. Words 2 and 3 are what the shader passes to `BLEND`.
+    /// The shader passes words 2 and 3 to `BLEND`.
     Blend = "Blend", 4 words {
         load_destination = "Load destination", 0:0, 1, Bool;
         alpha_to_one = "Alpha to one", 0:8, 1, Bool;
@@ -141,9 +140,9 @@ descriptors! {
         srgb = "sRGB", 0:10, 1, Bool;
         equation = "Equation", 1:0, 32, Hex;
         mode = "Mode", 2:0, 2, Enum(blend_mode::NAMES);
-        /// Pixels whose alpha is 0 are not written.
+        /// Alpha 0 is not written.
         alpha_zero_nop = "Alpha zero NOP", 2:5, 1, Bool;
-        /// Pixels whose alpha is 1 are written without blending.
+        /// Alpha 1 is written without blending.
         alpha_one_store = "Alpha one store", 2:6, 1, Bool;
         target = "Render target", 2:16, 4, Unsigned;
         conversion = "Conversion", 3:0, 32, Hex;
@@ -159,7 +158,7 @@ descriptors! {
         scissor_maximum_y = "Scissor maximum Y", 7:16, 16, Unsigned;
     }
 
-    /// Payload of a fragment job, 32 bytes into it. Bounds are in tiles of 16 by 16 pixels; the maximum is included.
+    /// 32 bytes into a fragment job. Bounds in tiles of 16 by 16 pixels, maximum included.
     FragmentPayload = "Fragment job payload", 8 words {
         minimum_x = "Bound minimum X", 0:0, 12, Unsigned;
         minimum_y = "Bound minimum Y", 0:16, 12, Unsigned;
@@ -169,7 +168,7 @@ descriptors! {
         framebuffer = "Framebuffer", 2:0, 64, Hex;
     }
 
-    /// First part of a framebuffer descriptor; render targets begin 128 bytes after its start.
+    /// Render targets begin at byte 128.
     FramebufferParameters = "Framebuffer parameters", 16 words {
         pre_frame_0 = "Pre frame 0", 0:0, 3, Enum(FRAME_SHADER_MODES);
         pre_frame_1 = "Pre frame 1", 0:3, 3, Enum(FRAME_SHADER_MODES);
@@ -191,13 +190,13 @@ descriptors! {
         tiler = "Tiler", 14:0, 64, Address;
     }
 
-    /// One colour buffer of a framebuffer.
+    /// One colour buffer.
     RenderTarget = "Render target", 16 words {
         yuv = "YUV enable", 0:24, 1, Bool;
         internal_format = "Internal format", 0:26, 6, Unsigned;
         write_enable = "Write enable", 1:0, 1, Bool;
         writeback_format = "Writeback format", 1:3, 5, Unsigned;
-        /// v7: arrangement of pixels. v6: byte order in the low half, arrangement in the high half.
+        /// v7: arrangement. v6: byte order (low half), arrangement (high half).
         block_format = "Writeback block format", 1:8, 4, Hex;
         msaa = "Writeback MSAA", 1:12, 2, Enum(MSAA);
         srgb = "sRGB", 1:14, 1, Bool;

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fields and layouts of descriptors.
 //!
-//! A descriptor is a run of 32-bit little-endian words. A [`Field`] says which bits of which word, and how to
-//! understand them; the `descriptors!` macro turns a list of fields into a type with one getter per field and a table
-//! ([`Layout`]) that dumps walk.
+//! Descriptors are 32-bit little-endian words. `descriptors!` turns [`Field`]s into a type with getters and a
+//! [`Layout`].
 
 use core::fmt;
 
 use crate::{Architecture, PixelFormat};
 
-/// How the bits of a field are to be understood.
+/// Meaning of a field's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A number.
     Unsigned,
-    /// A two's complement number.
+    /// Two's complement.
     Signed,
-    /// A number best read in hexadecimal.
+    /// Shown in hexadecimal.
     Hex,
     /// A flag.
     Bool,
-    /// A GPU virtual address; 0 is none.
+    /// GPU virtual; 0 for none.
     Address,
-    /// A GPU virtual address without its low bits.
+    /// Without its low bits.
     ShiftedAddress(u32),
-    /// A number stored less one.
+    /// Stored less one.
     MinusOne,
-    /// Two to the power of what is stored.
+    /// The stored exponent of two.
     PowerOfTwo,
-    /// Fixed point with 8 fraction bits.
+    /// 8 fraction bits.
     Fixed8,
-    /// Fixed point with 8 fraction bits and a sign.
+    /// Signed, with 8 fraction bits.
     SignedFixed8,
-    /// An IEEE single.
+    /// IEEE single.
     Float,
-    /// One of a list of values.
+    /// One of these.
     Enum(&'static [(u32, &'static str)]),
-    /// Four component selectors of three bits.
+    /// Four 3-bit selectors.
     Swizzle,
     /// A 22-bit pixel format.
     PixelFormat,
@@ -47,13 +46,13 @@ pub enum Kind {
 pub struct Field {
     /// Name in words.
     pub name: &'static str,
-    /// Word it starts in.
+    /// First word.
     pub word: usize,
     /// Lowest bit in that word.
     pub bit: u32,
-    /// Bits, 1 to 64; more than `32 - bit` continue in the next word.
+    /// 1 to 64; beyond `32 - bit` in the next word.
     pub width: u32,
-    /// How to understand it.
+    /// Kind.
     pub kind: Kind,
     /// Oldest architecture that has it.
     pub since: Architecture,
@@ -68,7 +67,7 @@ impl Field {
         (bits >> self.bit) as u64 & (u64::MAX >> (64 - self.width))
     }
 
-    /// The value: one added, shifted or sign-extended as the kind says.
+    /// By kind.
     #[inline]
     pub fn value(&self, words: &[u32]) -> u64 {
         let raw = self.raw(words);
@@ -84,7 +83,7 @@ impl Field {
         }
     }
 
-    /// Stores bits as they are; those that the field has no room for are dropped.
+    /// Drops bits that do not fit.
     pub fn store(&self, words: &mut [u32], raw: u64) {
         let mask = u128::from(u64::MAX >> (64 - self.width)) << self.bit;
         let bits = u128::from(raw) << self.bit & mask;
@@ -94,7 +93,7 @@ impl Field {
         }
     }
 
-    /// Writes the value the way a person reads it.
+    /// Writes the value for people.
     pub fn format(&self, words: &[u32], f: &mut dyn fmt::Write) -> fmt::Result {
         let value = self.value(words);
         match self.kind {
@@ -122,19 +121,19 @@ impl Field {
     }
 }
 
-/// The shape of one kind of descriptor.
+/// Shape of a descriptor.
 #[derive(Debug)]
 pub struct Layout {
     /// Name in words.
     pub name: &'static str,
     /// Length in 32-bit words.
     pub words: usize,
-    /// Its fields, by position.
+    /// By position.
     pub fields: &'static [Field],
 }
 
 impl Layout {
-    /// The field with this name. Meant for constants, where a name that does not exist does not compile.
+    /// In constants, a wrong name does not compile.
     pub const fn find(&self, name: &str) -> Option<&Field> {
         let mut index = 0;
         while index < self.fields.len() {
@@ -146,7 +145,7 @@ impl Layout {
         None
     }
 
-    /// Bytes from the descriptor's start to a field that fills whole words; `None`: there is no such field.
+    /// Bytes to a field of whole words; `None`: no such field.
     pub const fn offset_of(&self, name: &str) -> Option<u64> {
         match self.find(name) {
             Some(Field {
@@ -169,7 +168,7 @@ const fn is_same(a: &str, b: &str) -> bool {
     index == a.len() && index == b.len()
 }
 
-/// Declares descriptors: a type with a getter per field, and a [`Layout`].
+/// A type with getters, and its [`Layout`].
 macro_rules! descriptors {
     ($(
         $(#[$doc:meta])*
@@ -181,7 +180,7 @@ macro_rules! descriptors {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $type {
-            /// The words as they are in memory.
+            /// As in memory.
             pub words: [u32; $words],
         }
 
@@ -199,7 +198,7 @@ macro_rules! descriptors {
             /// Length in bytes.
             pub const SIZE: usize = 4 * $words;
 
-            /// Takes the descriptor from its bytes.
+            /// From its bytes.
             #[inline]
             pub fn from_bytes(bytes: &[u8; 4 * $words]) -> Self {
                 let mut words = [0; $words];
@@ -209,7 +208,7 @@ macro_rules! descriptors {
                 Self { words }
             }
 
-            /// The descriptor as it is in memory.
+            /// As in memory.
             pub fn to_bytes(&self) -> [u8; 4 * $words] {
                 let mut bytes = [0; 4 * $words];
                 for (bytes, word) in bytes.chunks_exact_mut(4).zip(&self.words) {
@@ -218,7 +217,7 @@ macro_rules! descriptors {
                 bytes
             }
 
-            /// The same with other bits in the field of this name; as it is where there is no such field.
+            /// By name; else unchanged.
             #[must_use]
             pub fn with(mut self, name: &str, raw: u64) -> Self {
                 if let Some(field) = Self::LAYOUT.find(name) {
@@ -242,7 +241,7 @@ macro_rules! descriptors {
 }
 pub(crate) use descriptors;
 
-/// Declares the values of a field that is an enumeration: a module with a constant for each, and their names for [`Kind::Enum`].
+/// A constant per value, and names for [`Kind::Enum`].
 macro_rules! encodings {
     ($($(#[$doc:meta])* $module:ident { $($name:ident = $value:literal, $text:literal;)* })*) => {$(
         $(#[$doc])*

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs: their types, their headers, their payloads, and where the parts of a job lie.
+//! Types, headers and parts of jobs.
 
 use crate::field::Kind::{Address, Bool, Enum, Hex, Unsigned};
 use crate::field::{Layout, descriptors};
 
-/// Job headers lie at multiples of this.
+/// Of job headers.
 pub const ALIGNMENT: u64 = 64;
-/// Bytes at the start of a job's header that the GPU writes when the job ends: status, first incomplete task, fault pointer.
+/// Header's bytes that the GPU writes at the end: status, first incomplete task, fault pointer.
 pub const WRITTEN_BACK: u64 = 16;
 
-/// Bytes from a job's start to the payload of WRITE_VALUE, CACHE_FLUSH and FRAGMENT jobs.
+/// In WRITE_VALUE, CACHE_FLUSH, FRAGMENT jobs.
 pub const PAYLOAD: u64 = JobHeader::SIZE as u64;
-/// Bytes from the start of a COMPUTE or INDEXED_VERTEX job to its [`Invocation`].
+/// [`Invocation`] in COMPUTE and INDEXED_VERTEX jobs.
 pub const INVOCATION: u64 = PAYLOAD;
-/// Bytes from the start of a COMPUTE job to its [`ComputeParameters`].
+/// [`ComputeParameters`] in COMPUTE jobs.
 pub const COMPUTE_PARAMETERS: u64 = INVOCATION + Invocation::SIZE as u64;
-/// Bytes from the start of a COMPUTE job to its [`Draw`].
+/// [`Draw`] in COMPUTE jobs.
 pub const COMPUTE_DRAW: u64 = 64;
 /// Bytes of a COMPUTE job.
 pub const COMPUTE_BYTES: u64 = COMPUTE_DRAW + Draw::SIZE as u64;
-/// Bytes from the start of an INDEXED_VERTEX job to its [`Primitive`](crate::Primitive).
+/// [`Primitive`](crate::Primitive) in INDEXED_VERTEX jobs.
 pub const PRIMITIVE: u64 = INVOCATION + Invocation::SIZE as u64;
-/// Bytes from the start of an INDEXED_VERTEX job to its [`TilerPointer`](crate::TilerPointer).
+/// [`TilerPointer`](crate::TilerPointer) in INDEXED_VERTEX jobs.
 pub const TILER_POINTER: u64 = 72;
-/// Bytes from the start of an INDEXED_VERTEX job to the [`Draw`] of its fragments.
+/// Fragments' [`Draw`] in INDEXED_VERTEX jobs.
 pub const FRAGMENT_DRAW: u64 = 128;
-/// Bytes from the start of an INDEXED_VERTEX job to the [`Draw`] of its vertices.
+/// Vertices' [`Draw`] in INDEXED_VERTEX jobs.
 pub const VERTEX_DRAW: u64 = FRAGMENT_DRAW + Draw::SIZE as u64;
 /// Bytes of an INDEXED_VERTEX job.
 pub const INDEXED_VERTEX_BYTES: u64 = VERTEX_DRAW + Draw::SIZE as u64;
 
-/// What a job is; the number is the header's type field and the bit in JSn_FEATURES.
+/// Header's number, bit in JSn_FEATURES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum JobType {
@@ -42,21 +42,21 @@ pub enum JobType {
     WriteValue = 2,
     /// Cleans or invalidates caches.
     CacheFlush = 3,
-    /// Runs a compute shader.
+    /// Compute shader.
     Compute = 4,
-    /// Runs a vertex shader.
+    /// Vertex shader.
     Vertex = 5,
-    /// Runs a geometry shader.
+    /// Geometry shader.
     Geometry = 6,
     /// Bins primitives.
     Tiler = 7,
-    /// Vertex and tiler work in one.
+    /// Vertex and tiler work.
     Fused = 8,
     /// Shades fragments.
     Fragment = 9,
-    /// Vertex and tiler work, vertices shaded by index.
+    /// Fused, vertices by index.
     IndexedVertex = 10,
-    /// The same on Valhall, where the tiler finds memory for what vertices are.
+    /// IndexedVertex on Valhall; the tiler finds memory for vertices.
     MallocVertex = 11,
 }
 
@@ -92,9 +92,8 @@ impl JobType {
         JobType::MallocVertex,
     ];
 
-    /// True for the types that a recording's chains may hold: those whose descriptors [`walk_chain`](crate::walk::walk_chain) knows,
-    /// so that all memory that they reach can be checked before a replay. Jobs that draw are not among them, although the model runs three
-    /// of their types.
+    /// Permitted in recordings: [`walk_chain`](crate::walk::walk_chain) knows its descriptors, to check all memory
+    /// before a replay. The model also runs three drawing types.
     pub const fn is_replayed(self) -> bool {
         matches!(
             self,
@@ -102,7 +101,7 @@ impl JobType {
         )
     }
 
-    /// Where the descriptors of a job of this type lie, in bytes from its start; empty for types whose descriptors are not declared.
+    /// Offsets in bytes; empty if undeclared.
     pub const fn parts(self) -> &'static [(u64, &'static Layout)] {
         match self {
             JobType::Null => &[(0, JobHeader::LAYOUT)],
@@ -139,7 +138,7 @@ impl JobType {
         }
     }
 
-    /// Name in capitals, as in logs.
+    /// In capitals, as in logs.
     pub const fn name(self) -> &'static str {
         JOB_TYPES[self as usize].1
     }
@@ -156,7 +155,7 @@ const WRITE_VALUE_TYPES: &[(u32, &str)] = &[
 ];
 
 descriptors! {
-    /// First 32 bytes of every job. Hardware writes words 0 to 3 when the job ends.
+    /// Of every job. Hardware writes words 0 to 3 at its end.
     JobHeader = "Job header", 8 words {
         exception_status = "Exception status", 0:0, 32, Hex;
         first_incomplete_task = "First incomplete task", 1:0, 32, Unsigned;
@@ -175,14 +174,14 @@ descriptors! {
         next = "Next", 6:0, 64, Address;
     }
 
-    /// Payload of a WRITE_VALUE job, 32 bytes into the job.
+    /// 32 bytes into a WRITE_VALUE job.
     WriteValue = "Write value", 6 words {
         address = "Address", 0:0, 64, Address;
         value_type = "Type", 2:0, 32, Enum(WRITE_VALUE_TYPES);
         immediate = "Immediate value", 4:0, 64, Hex;
     }
 
-    /// Payload of a CACHE_FLUSH job, 32 bytes into the job.
+    /// 32 bytes into a CACHE_FLUSH job.
     CacheFlush = "Cache flush", 2 words {
         clean_load_store = "Clean shader core LS", 0:0, 1, Bool;
         invalidate_load_store = "Invalidate shader core LS", 0:1, 1, Bool;
@@ -195,7 +194,7 @@ descriptors! {
         invalidate_l2 = "L2 invalidate", 1:1, 1, Bool;
     }
 
-    /// Size and number of work groups, packed into as few bits as they need; 32 bytes into a compute job.
+    /// Packed sizes and counts, 32 bytes into a compute job.
     Invocation = "Invocation", 2 words {
         invocations = "Invocations", 0:0, 32, Hex;
         size_y_shift = "Size Y shift", 1:0, 5, Unsigned;
@@ -206,12 +205,12 @@ descriptors! {
         thread_group_split = "Thread group split", 1:28, 4, Unsigned;
     }
 
-    /// Tuning of a compute job, 40 bytes into it.
+    /// 40 bytes into a compute job.
     ComputeParameters = "Compute parameters", 6 words {
         job_task_split = "Job task split", 0:26, 4, Unsigned;
     }
 
-    /// Pointers to everything a shader uses, 64 bytes into a compute job.
+    /// All pointers of a shader, 64 bytes into a compute job.
     Draw = "Draw", 32 words {
         four_components_per_vertex = "Four components per vertex", 0:0, 1, Bool;
         is_64_bit = "Draw descriptor is 64-bit", 0:1, 1, Bool;
@@ -234,7 +233,7 @@ descriptors! {
 }
 
 impl WriteValue {
-    /// Bytes that are written; 8 for types that do not exist.
+    /// To write; 8 for unknown types.
     pub fn bytes(&self) -> u64 {
         match self.value_type() {
             kind @ 4..=7 => 1 << (kind - 4),
@@ -244,7 +243,7 @@ impl WriteValue {
 }
 
 impl Invocation {
-    /// Threads of a work group and number of work groups, by dimension. `None` when the shifts are out of order.
+    /// Threads, work groups, by dimension. `None`: shifts out of order.
     pub fn dimensions(&self) -> Option<([u32; 3], [u32; 3])> {
         let shifts = [
             0,
@@ -266,7 +265,7 @@ impl Invocation {
         Some(([size_x, size_y, size_z], [count_x, count_y, count_z]))
     }
 
-    /// Packs sizes and counts, each at least 1. `None` when they need more than 32 bits.
+    /// From at least 1 each. `None`: beyond 32 bits.
     pub fn pack(size: [u32; 3], count: [u32; 3]) -> Option<Self> {
         let (mut packed, mut shift) = (0u64, 0);
         let mut shifts = [0; 6];
@@ -312,7 +311,7 @@ mod tests {
         assert_eq!(Invocation::pack([0, 1, 1], [1, 1, 1]), None);
     }
 
-    /// The numbers are those of the header's type field in `panfrost/genxml`, and the bits of JSn_FEATURES.
+    /// As `panfrost/genxml`'s type field, and JSn_FEATURES' bits.
     #[test]
     fn types_have_the_numbers_of_the_header() {
         for (number, job_type) in (0..).zip(JobType::ALL) {

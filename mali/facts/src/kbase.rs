@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Properties that kbase, Arm's own kernel driver, tells of a GPU (`KBASE_GPUPROP_*`), and the registers whose values they are.
+//! GPU properties of kbase, Arm's driver (`KBASE_GPUPROP_*`), and registers.
 //!
-//! A property is four bytes (its number, and in the lowest two bits how long the value is) and the value. Registers that no property tells:
-//! AFBC_FEATURES and COHERENCY_FEATURES.
+//! Four bytes (number; length code in the lowest two bits), then the value. AFBC_FEATURES and COHERENCY_FEATURES
+//! are missing.
 
 use crate::registers::gpu;
 
 pub mod request;
 
-/// The property that says how the GPU and the processor's caches stay coherent; not at all, if it is [`NOT_COHERENT`].
+/// Of GPU and processor caches; [`NOT_COHERENT`]: none.
 pub const COHERENCY: u32 = 60;
-/// [`COHERENCY`]: the processor's caches have to be cleaned.
+/// [`COHERENCY`]: clean the processor's caches.
 pub const NOT_COHERENT: u64 = 31;
 
 const JOB_SLOT_FEATURES: u32 = 35;
 const JOB_SLOTS: u32 = 16;
 
-/// Properties by number: the register, and whether the next register is the high word.
+/// Register, and whether the next is the high word.
 static SHOWN: [(u32, u32, bool); 22] = [
     (25, gpu::SHADER_PRESENT_LO, true),
     (26, gpu::TILER_PRESENT_LO, true),
@@ -42,10 +42,10 @@ static SHOWN: [(u32, u32, bool); 22] = [
     (JOB_SLOT_FEATURES, gpu::JS0_FEATURES, false),
 ];
 
-/// A property: its number and its value.
+/// Number and value.
 pub type Property = (u32, u64);
 
-/// The properties in a buffer of the driver. It ends at the first one that is cut off.
+/// Up to the first one cut off.
 pub fn properties(mut buffer: &[u8]) -> impl Iterator<Item = Property> {
     core::iter::from_fn(move || {
         let (head, rest) = buffer.split_first_chunk::<4>()?;
@@ -58,7 +58,7 @@ pub fn properties(mut buffer: &[u8]) -> impl Iterator<Item = Property> {
     })
 }
 
-/// The registers that a property is: offsets and values.
+/// Offsets and values.
 pub fn registers((number, value): Property) -> impl Iterator<Item = (u32, u32)> {
     let slot = number.wrapping_sub(JOB_SLOT_FEATURES);
     let shown = match slot < JOB_SLOTS {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn values_have_one_to_eight_bytes() {
-        // Number 25 with eight bytes, 21 with one, 30 with two, 55 with four; the last is cut off.
+        // 25 in eight bytes, 21 in one, 30 in two, 55 in four, cut off.
         let buffer = [
             &[25 << 2 | 3, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0][..],
             &[21 << 2, 0, 0, 0, 5],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a compute job launches, whichever generation's descriptors say it.
+//! A compute job's launch, on any generation.
 
 use crate::compute::bytes;
 use crate::valhall::{
@@ -7,25 +7,25 @@ use crate::valhall::{
 };
 use crate::{Architecture, ComputeJob, Job, JobType, LocalStorage, Memory, job};
 
-/// Code, work groups and storage of a compute job.
+/// Code, work groups and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Address of the first clause or word.
+    /// First clause or word.
     pub shader: u64,
-    /// Threads of a work group by dimension.
+    /// Threads of a work group.
     pub size: [u32; 3],
     /// Work groups by dimension.
     pub count: [u32; 3],
-    /// Where the storage of threads and that of work groups begin; 0: there is none.
+    /// Of threads, of work groups; 0 for none.
     pub storage: [u64; 2],
-    /// Bytes of storage of a thread and of a work group.
+    /// Of a thread, of a work group.
     pub storage_bytes: [u64; 2],
     /// Bytes of push uniforms.
     pub uniform_bytes: u64,
 }
 
 impl Launch {
-    /// Reads the descriptors of a job. `None`: it is no compute job, or one of them is unknown or makes no sense.
+    /// `None`: another job, unknown or senseless.
     pub fn read<M: Memory + ?Sized>(
         memory: &M,
         job: &Job,
@@ -37,7 +37,7 @@ impl Launch {
         }
     }
 
-    /// What a payload and an environment ask for, which need not lie in memory: a command stream has them in registers.
+    /// From payload and environment, which command streams have in registers.
     pub fn requested<M: Memory + ?Sized>(
         memory: &M,
         payload: &ComputePayload,
@@ -53,7 +53,7 @@ impl Launch {
 }
 
 impl ComputeJob {
-    /// The same in the terms of every generation. `None`: the shifts of the invocation are out of order.
+    /// Generation-independent. `None`: shifts out of order.
     pub fn launch(&self) -> Option<Launch> {
         let (size, count) = self.invocation.dimensions()?;
         let storage = self.storage;
@@ -155,7 +155,7 @@ mod tests {
             (launch.storage, launch.storage_bytes),
             ([0x7000, 0x9000], [64, 256])
         );
-        // Of other jobs, and behind the end of memory, nothing is said.
+        // None for other jobs, and at memory's end.
         let other = Job {
             address: 0x80,
             header: header.with("Type", 2),

@@ -80,7 +80,7 @@ pub use state::{BLEND_OFFSET, LocalStorage, RendererState};
 pub use streams::{STREAM_BOARDS, STREAM_GPUS, StreamGpu, StreamStatus};
 pub use text::Text;
 
-/// Every kind of descriptor of Bifrost; Valhall has [`valhall::LAYOUTS`] in place of some.
+/// Bifrost's; see also [`valhall::LAYOUTS`].
 pub static LAYOUTS: &[&Layout] = &[
     JobHeader::LAYOUT,
     WriteValue::LAYOUT,
@@ -111,13 +111,13 @@ pub static LAYOUTS: &[&Layout] = &[
     RenderTarget::LAYOUT,
 ];
 
-/// The address in a pointer to a descriptor, which lies at a multiple of 64; the low bits are flags.
+/// Multiple of 64, without flags in low bits.
 #[inline]
 pub const fn descriptor_address(pointer: u64) -> u64 {
     pointer & !63
 }
 
-/// The address in a pointer to a shader's first clause, which lies at a multiple of 16; the low bits are flags.
+/// Multiple of 16, without flags in low bits.
 #[inline]
 pub const fn clause_address(pointer: u64) -> u64 {
     pointer & !15

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables: four levels of 512 entries, pages of 4 KiB, in the two formats that Bifrost drivers use.
+//! Page tables: four levels of 512 entries, pages of 4 KiB, in Bifrost drivers' two formats.
 //!
-//! Level 0 is the root. Mali LPAE is the legacy mode, which Linux's panfrost uses; AArch64 (ARMv8 stage 1, 4 KiB granule) is what Arm's
-//! driver uses. They differ in the type of a page's entry, in permissions, and in the access flag. Only constants and inline functions,
-//! so that a replayer without an allocator pays for what it uses.
+//! Level 0 is the root. Mali LPAE is the legacy mode (panfrost), AArch64 ARMv8 stage 1 (Arm's driver). Page
+//! entries' type, permissions and access flag differ. Constants and inline functions only.
 
 /// Levels of tables.
 pub const LEVELS: u32 = 4;
@@ -11,33 +10,32 @@ pub const LEVELS: u32 = 4;
 pub const ENTRIES: usize = 512;
 /// Bytes of an entry.
 pub const ENTRY_BYTES: u64 = 8;
-/// Bytes of a page, and of a table.
+/// Of pages and tables.
 pub const PAGE_BYTES: u64 = 1 << PAGE_BITS;
-/// Bits of a virtual address that the tables translate.
+/// Translated by tables.
 pub const VIRTUAL_BITS: u32 = PAGE_BITS + LEVELS * INDEX_BITS;
 
 const PAGE_BITS: u32 = 12;
 const INDEX_BITS: u32 = 9;
 
-/// Memory attributes (AS_MEMATTR) for Mali LPAE: index 0 as the implementation likes, 1 write-back with allocation, 2 as the
-/// implementation likes.
+/// AS_MEMATTR, Mali LPAE: index 0 and 2 as the implementation likes, 1 write-back with allocation.
 pub const LPAE_MEMORY_ATTRIBUTES: u64 = 0x0088_8d88;
-/// Memory attributes (AS_MEMATTR) for AArch64 as Arm's driver sets them: index 0 as the implementation likes.
+/// AS_MEMATTR, AArch64, by Arm's driver: index 0 as the implementation likes.
 pub const AARCH64_MEMORY_ATTRIBUTES: u64 = 0x4c8d_888d_8f88;
 
-/// Lowest bit of a virtual address that an entry of `level` (0 to 3) leaves to lower levels; it maps `1 << shift(level)` bytes.
+/// Lowest address bit left to lower levels; entries map `1 << shift(level)` bytes. Levels 0 to 3.
 #[inline]
 pub const fn shift(level: u32) -> u32 {
     PAGE_BITS + INDEX_BITS * (LEVELS - 1 - level)
 }
 
-/// Bytes from the start of a table of `level` (0 to 3) to the entry for `va`.
+/// In bytes; levels 0 to 3.
 #[inline]
 pub const fn entry_offset(va: u64, level: u32) -> u64 {
     (va >> shift(level) & (ENTRIES as u64 - 1)) * ENTRY_BYTES
 }
 
-/// The level of the root for so many bits of a virtual address, 13 to 48: small ranges need fewer levels.
+/// For 13 to 48 address bits.
 #[inline]
 pub const fn first_level(bits: u32) -> u32 {
     LEVELS - (bits - PAGE_BITS).div_ceil(INDEX_BITS)
@@ -46,26 +44,26 @@ pub const fn first_level(bits: u32) -> u32 {
 /// Format of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Mali LPAE: type 1 for pages and blocks, permissions in bits 7:6.
+    /// Type 1 for pages and blocks, permissions in bits 7:6.
     Lpae,
-    /// ARMv8 stage 1, 4 KiB granule: type 3 for pages, type 1 for blocks.
+    /// ARMv8 stage 1, 4 KiB granule: type 3 for pages, 1 for blocks.
     AArch64,
 }
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryType {
-    /// The table of the next level is at its address.
+    /// Of the next level.
     Table,
-    /// A page or, above the last level, a block is at its address.
+    /// A page, or a block above the last level.
     Leaf,
-    /// Nothing is mapped. Bit 0 is clear; drivers write 0 or 2.
+    /// Bit 0 clear; drivers write 0 or 2.
     Unmapped,
-    /// The entry is reserved at this level.
+    /// Reserved at this level.
     Reserved,
 }
 
-/// What a page may be used for.
+/// Permitted accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions {
     /// Loads.
@@ -76,45 +74,45 @@ pub struct Permissions {
     pub execute: bool,
 }
 
-/// An entry of a page table.
+/// A page table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(pub u64);
 
 impl Entry {
     /// Bits 1:0: the type.
     pub const TYPE: u64 = 3;
-    /// Bits 47:12: the address of a table, page or block.
+    /// Bits 47:12: of table, page or block.
     pub const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
-    /// Bits 9:8 of a leaf: coherent with all observers.
+    /// Leaf's bits 9:8: coherent with all observers.
     pub const OUTER_SHAREABLE: u64 = 2 << 8;
-    /// Bits 9:8 of a leaf: coherent with the processors and the GPU.
+    /// Leaf's bits 9:8: coherent with processors and GPU.
     pub const INNER_SHAREABLE: u64 = 3 << 8;
-    /// Bit 53 of a leaf: no instruction fetches of privileged software. Linux sets it for Mali LPAE.
+    /// Leaf's bit 53: no privileged fetches; Linux, Mali LPAE.
     pub const PRIVILEGED_EXECUTE_NEVER: u64 = 1 << 53;
-    /// Bit 54 of a leaf: no instruction fetches.
+    /// Leaf's bit 54: no fetches.
     pub const EXECUTE_NEVER: u64 = 1 << 54;
-    /// Mali LPAE, bit 6 of a leaf: loads are allowed.
+    /// Mali LPAE leaf's bit 6: loads.
     pub const LPAE_READ: u64 = 1 << 6;
-    /// Mali LPAE, bit 7 of a leaf: stores are allowed.
+    /// Mali LPAE leaf's bit 7: stores.
     pub const LPAE_WRITE: u64 = 1 << 7;
-    /// AArch64, bit 6 of a leaf: unprivileged accesses are allowed; the GPU's are.
+    /// AArch64 leaf's bit 6: unprivileged accesses, as the GPU's.
     pub const AARCH64_USER: u64 = 1 << 6;
-    /// AArch64, bit 7 of a leaf: stores are not allowed.
+    /// AArch64 leaf's bit 7: no stores.
     pub const AARCH64_READ_ONLY: u64 = 1 << 7;
-    /// AArch64, bit 10 of a leaf: the access flag.
+    /// AArch64 leaf's bit 10: access flag.
     pub const AARCH64_ACCESSED: u64 = 1 << 10;
 
     const TABLE: u64 = 3;
     const BLOCK: u64 = 1;
     const AARCH64_PAGE: u64 = 3;
 
-    /// The entry for a table of the next level.
+    /// Of the next level.
     #[inline]
     pub const fn table(address: u64) -> Self {
         Self(address & Self::ADDRESS | Self::TABLE)
     }
 
-    /// The entry for a page that the GPU may load from, and store to and execute as `write` and `execute` say.
+    /// Readable.
     #[inline]
     pub const fn page(format: Format, address: u64, write: bool, execute: bool) -> Self {
         let mut entry = address & Self::ADDRESS;
@@ -144,19 +142,19 @@ impl Entry {
         Self(entry)
     }
 
-    /// The entry for a block of 2 MiB or 1 GiB, in the table above that of pages.
+    /// 2 MiB or 1 GiB, in the table above pages.
     #[inline]
     pub const fn block(format: Format, address: u64, write: bool, execute: bool) -> Self {
         Self(Self::page(format, address, write, execute).0 & !Self::TYPE | Self::BLOCK)
     }
 
-    /// Address of the table, page or block.
+    /// Of table, page or block.
     #[inline]
     pub const fn address(self) -> u64 {
         self.0 & Self::ADDRESS
     }
 
-    /// What the entry is in a table of `level`.
+    /// At `level`.
     #[inline]
     pub const fn entry_type(self, format: Format, level: u32) -> EntryType {
         match (self.0 & Self::TYPE, level, format) {
@@ -169,7 +167,7 @@ impl Entry {
         }
     }
 
-    /// What a leaf may be used for, settings of the address space aside.
+    /// Of a leaf; the address space may differ.
     #[inline]
     pub const fn permissions(self, format: Format) -> Permissions {
         let (read, write) = match format {
@@ -210,7 +208,7 @@ mod tests {
         );
     }
 
-    /// Entries as Linux's `io-pgtable-arm` makes them for panfrost, and as the dumps of the original GPUReplay have them.
+    /// From Linux's `io-pgtable-arm`, and dumps of the original GPUReplay.
     #[test]
     fn entries_of_drivers() {
         for (format, entry, write, execute) in [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface of Linux's panthor driver to user space: requests of `ioctl` and their arguments. Source: `panthor_drm.h` of Linux,
-//! version 1.2 of the interface. What all drivers share is in [`panfrost`](crate::panfrost::request).
+//! Linux panthor's user space interface 1.2, from `panthor_drm.h`; shared requests:
+//! [`panfrost`](crate::panfrost::request).
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -9,52 +9,52 @@ use crate::registers::gpu;
 
 requests! {
     DRM {
-        /// What the GPU and its firmware are.
+        /// About GPU and firmware.
         DEV_QUERY = 0x40, IN | OUT, DevQuery;
-        /// A new address space.
+        /// Creates an address space.
         VM_CREATE = 0x41, IN | OUT, VmCreate;
-        /// An address space less.
+        /// Destroys an address space.
         VM_DESTROY = 0x42, IN | OUT, VmDestroy;
         /// Maps and unmaps objects.
         VM_BIND = 0x43, IN | OUT, VmBind;
-        /// Whether an address space can be used.
+        /// Whether it is usable.
         VM_GET_STATE = 0x44, IN | OUT, VmGetState;
-        /// A new object.
+        /// Creates an object.
         BO_CREATE = 0x45, IN | OUT, BoCreate;
-        /// Where the file maps an object.
+        /// An object's file offset.
         BO_MMAP_OFFSET = 0x46, IN | OUT, BoMmapOffset;
-        /// A new group of queues.
+        /// Creates a group of queues.
         GROUP_CREATE = 0x47, IN | OUT, GroupCreate;
-        /// A group less.
+        /// Destroys a group.
         GROUP_DESTROY = 0x48, IN | OUT, GroupDestroy;
-        /// Streams for queues of a group.
+        /// To queues of a group.
         GROUP_SUBMIT = 0x49, IN | OUT, GroupSubmit;
-        /// Whether a group can be used.
+        /// Whether it is usable.
         GROUP_GET_STATE = 0x4a, IN | OUT, GroupGetState;
-        /// A new heap of the tiler.
+        /// Creates a tiler heap.
         TILER_HEAP_CREATE = 0x4b, IN | OUT, TilerHeapCreate;
-        /// A heap less.
+        /// Destroys a tiler heap.
         TILER_HEAP_DESTROY = 0x4c, IN | OUT, TilerHeapDestroy;
     }
 }
 
-/// Where a file maps the page with LATEST_FLUSH.
+/// Of LATEST_FLUSH's page.
 pub const FLUSH_ID_OFFSET: u64 = 1 << 56;
-/// [`SyncOp::flags`]: the kind of the handle.
+/// [`SyncOp::flags`]: the handle's kind.
 pub const SYNC_KIND: u32 = 0xff;
-/// [`SyncOp::flags`]: the handle's kind is a sync object with a time line.
+/// [`SyncOp::flags`]: with a time line.
 pub const SYNC_TIMELINE: u32 = 1;
 /// [`SyncOp::flags`]: signal, do not wait.
 pub const SYNC_SIGNAL: u32 = 1 << 31;
-/// [`VmBind::flags`]: operations go through the queue of the address space, with their sync operations.
+/// [`VmBind::flags`]: in the space's queue, with sync operations.
 pub const BIND_ASYNC: u32 = 1;
-/// [`VmBindOp::flags`]: the GPU may not write.
+/// [`VmBindOp::flags`]: for the GPU.
 pub const MAP_READ_ONLY: u32 = 1;
-/// [`VmBindOp::flags`]: the GPU may not execute.
+/// [`VmBindOp::flags`]: for the GPU.
 pub const MAP_NO_EXECUTE: u32 = 2;
 /// [`VmBindOp::flags`]: past the GPU's caches.
 pub const MAP_UNCACHED: u32 = 4;
-/// [`VmBindOp::flags`]: what is done.
+/// [`VmBindOp::flags`]: the operation.
 pub const BIND_KIND: u32 = 0xf << 28;
 /// [`BIND_KIND`]: map.
 pub const BIND_MAP: u32 = 0;
@@ -62,9 +62,9 @@ pub const BIND_MAP: u32 = 0;
 pub const BIND_UNMAP: u32 = 1 << 28;
 /// [`BIND_KIND`]: only wait and signal.
 pub const BIND_SYNC_ONLY: u32 = 2 << 28;
-/// [`BoCreate::flags`]: the processor will not map it.
+/// [`BoCreate::flags`]: never by the processor.
 pub const NO_MMAP: u32 = 1;
-/// [`GroupGetState::state`]: a stream ended with a fault, and the group takes no more.
+/// [`GroupGetState::state`]: a stream faulted; no more work.
 pub const GROUP_FATAL_FAULT: u32 = 2;
 
 /// Values of [`DevQuery::kind`].
@@ -159,7 +159,7 @@ pub fn registers(info: &GpuInfo) -> [(u32, u32); 12] {
 mod tests {
     use super::*;
 
-    /// Numbers as a C compiler computes them from the header.
+    /// From a C compiler.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [

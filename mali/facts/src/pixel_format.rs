@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// The 22-bit pixel format of attributes, textures and conversions.
+/// 22 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PixelFormat(pub u32);
 
@@ -36,17 +36,17 @@ impl PixelFormat {
         self.0 >> 12 & 0xff
     }
 
-    /// True for sRGB encoded colours.
+    /// Whether colours are sRGB encoded.
     pub const fn is_srgb(self) -> bool {
         self.0 >> 20 & 1 != 0
     }
 
-    /// Component order (v7) or swizzle (v6).
+    /// v7: component order; v6: swizzle.
     pub const fn order(self) -> u32 {
         self.0 & 0xfff
     }
 
-    /// Writes the name of the memory format: `RGBA8 UNORM`. Formats that compute never uses are a number.
+    /// `RGBA8 UNORM`; numbers for what compute never uses.
     fn memory_format(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.number();
         let special = match number {

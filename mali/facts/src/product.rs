@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU of either kind: what takes any GPU chooses one here, and asks no list of its own.
+//! A GPU of either kind: choose GPUs here.
 
 use crate::registers::GpuId;
 use crate::{Profile, STREAM_GPUS, StreamGpu};
 
-/// A GPU of either kind. What drives job slots takes a [`Profile`] instead.
+/// For job slots only, take a [`Profile`].
 #[derive(Clone, Copy, Debug)]
 pub enum Product {
-    /// It has a job manager.
+    /// With a job manager.
     Chains(&'static Profile),
-    /// It takes command streams.
+    /// With command streams.
     Streams(&'static StreamGpu),
 }
 
 impl Product {
-    /// The GPU with this name, or that of the board with this name.
+    /// Of GPU or board.
     pub fn by_name(name: &str) -> Option<Self> {
         let chains = Profile::by_name(name).map(Self::Chains);
         chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
     }
 
-    /// The GPU with this identity.
+    /// By identity.
     pub fn by_id(id: GpuId) -> Option<Self> {
         let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
         let chains = Profile::by_product(id.product()).map(Self::Chains);
@@ -32,7 +32,7 @@ impl Product {
         Profile::names().chain(StreamGpu::names())
     }
 
-    /// What is known of the GPU.
+    /// Registers of the GPU.
     pub fn profile(self) -> &'static Profile {
         match self {
             Self::Chains(profile) => profile,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPUs that can be modelled, and the boards that have them.
+//! GPUs that can be modelled, and boards.
 
 use crate::registers::GpuId;
 
@@ -61,7 +61,7 @@ const G31: Profile = Profile {
     ..V7
 };
 
-// CORE_FEATURES counts execution engines here; the G52 of S922X says 0 and has six in two cores.
+// CORE_FEATURES counts execution engines here; S922X's G52 says 0, with six in two cores.
 const G52_R1: Profile = Profile {
     name: "g52-r1",
     source: Source::BootLog("Rockchip RK3566"),
@@ -90,14 +90,14 @@ const G57: Profile = Profile {
     ..V9
 };
 
-/// A board, or the chip of several, and the GPU that it has.
+/// A board, or several boards' chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
-    /// Name on the command line: `odroid-n2-plus`.
+    /// Command-line name: `odroid-n2-plus`.
     pub name: &'static str,
-    /// Name of the profile of its GPU.
+    /// Name of its GPU's profile.
     pub profile: &'static str,
-    /// How it is known which GPU that is.
+    /// How its GPU is known.
     pub source: &'static str,
 }
 
@@ -109,7 +109,7 @@ const fn board(name: &'static str, profile: &'static str, source: &'static str) 
     }
 }
 
-/// Boards and chips whose GPU a profile describes.
+/// With a profile's GPU.
 pub static BOARDS: &[Board] = &[
     board(
         "odroid-n2-plus",
@@ -168,7 +168,7 @@ pub static BOARDS: &[Board] = &[
     ),
 ];
 
-/// Every GPU that can be modelled.
+/// All that can be modelled.
 pub static PROFILES: &[Profile] = &[
     Profile {
         name: "g52",
@@ -177,7 +177,7 @@ pub static PROFILES: &[Profile] = &[
         ..V7
     },
     G52_R1,
-    // The same product with three execution engines in its core.
+    // Three execution engines in its core.
     Profile {
         name: "g52-r1-mt8365",
         source: Source::BootLog("MediaTek MT8365"),
@@ -185,7 +185,7 @@ pub static PROFILES: &[Profile] = &[
         ..G52_R1
     },
     G31,
-    // The same product with a smaller level-2 cache.
+    // With a smaller level-2 cache.
     Profile {
         name: "g31-rzg2l",
         source: Source::BootLog("Renesas RZ/G2L"),
@@ -212,7 +212,7 @@ pub static PROFILES: &[Profile] = &[
     },
     G71,
     G57,
-    // The same product with other caches and as many cores as each chip has.
+    // Other caches, each chip's cores.
     Profile {
         name: "g57-mt8370",
         source: Source::BootLog("MediaTek MT8370"),
@@ -227,7 +227,7 @@ pub static PROFILES: &[Profile] = &[
         shader_present: 0x5_0045,
         ..G57
     },
-    // Linux reads this id; a page of the maker shows 9091 by Arm's driver.
+    // Linux's id; by Arm's driver 9091, says the maker.
     Profile {
         name: "g57-mt8395",
         source: Source::BootLog("MediaTek MT8395"),
@@ -237,7 +237,7 @@ pub static PROFILES: &[Profile] = &[
         shader_present: 0x5_0045,
         ..G57
     },
-    // The id that Arm's driver has for a G57; Linux gives both the same settings.
+    // Arm's id of a G57; Linux gives both the same settings.
     Profile {
         name: "g57-r0p1",
         source: Source::BootLog("Allwinner A523"),
@@ -245,8 +245,8 @@ pub static PROFILES: &[Profile] = &[
         shader_present: 1,
         ..V9
     },
-    // The G71 whose registers were recorded calls itself product 0x60a0, architecture 6.0.10. Mesa knows a G71 only as
-    // 0x6000 (`panfrost_model_list`) and refuses every other product; Linux masks the revision and accepts both.
+    // The recorded G71 says product 0x60a0, architecture 6.0.10. Mesa knows only 0x6000 (`panfrost_model_list`);
+    // Linux masks the revision and accepts both.
     Profile {
         name: "g71-mesa",
         source: Source::DriverTable("Mesa"),
@@ -255,7 +255,6 @@ pub static PROFILES: &[Profile] = &[
     },
 ];
 
-/// A name without `mali-` before it.
 pub(crate) fn without_family(name: &str) -> &str {
     match name.split_at_checked(5) {
         Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
@@ -264,8 +263,7 @@ pub(crate) fn without_family(name: &str) -> &str {
 }
 
 impl Profile {
-    /// The profile with this name (`g52`), in any case, with or without `mali-` before it, or that of the board with this name
-    /// (`odroid-n2-plus`).
+    /// GPU (`g52`, any case, also with `mali-`) or board (`odroid-n2-plus`).
     pub fn by_name(name: &str) -> Option<&'static Profile> {
         let product = without_family(name);
         let named = |name: &str| {
@@ -281,13 +279,13 @@ impl Profile {
         })
     }
 
-    /// All names that [`Profile::by_name`] knows, products first.
+    /// For [`Profile::by_name`], products first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let boards = BOARDS.iter().map(|board| board.name);
         PROFILES.iter().map(|profile| profile.name).chain(boards)
     }
 
-    /// The profile of a product: the upper half of GPU_ID. Products that differ in minor revision match.
+    /// GPU_ID's upper half, without minor revision.
     pub fn by_product(product: u16) -> Option<&'static Profile> {
         let model = |product: u16| product & 0xf00f;
         PROFILES
@@ -362,7 +360,8 @@ mod tests {
                         assert_eq!(profile.source, Source::BootLog(board), "{name}");
                     }
                     Source::DriverTable(_) => assert_eq!(register, gpu::GPU_ID, "{name}"),
-                    // Mesa, `panfrost_max_thread_count`: threads with half of the registers; on Valhall a group fits that has all.
+                    // Mesa, `panfrost_max_thread_count`: with half of the registers; on Valhall a group with all
+                    // fits.
                     Source::DriverDefault(_) => {
                         let valhall = profile.architecture.has_resource_tables();
                         let expected = match (valhall, register) {

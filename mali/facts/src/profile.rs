@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a GPU says about itself: the values of its identity registers, and where each comes from.
+//! Identity registers of GPUs, with sources.
 
 use crate::registers::{GpuId, gpu};
 
 use crate::Architecture;
 
-/// Where the values of a profile come from.
+/// Source of a profile's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Read from registers of the real GPU, by the recordings of the original GPUReplay.
+    /// By the original GPUReplay's recordings.
     Silicon,
-    /// Printed by Linux at boot on the named board; the rest as on the nearest GPU.
+    /// By Linux on this board; the rest from the nearest GPU.
     BootLog(&'static str),
-    /// As on silicon, but for the product in GPU_ID: that is the one by which the named driver knows the GPU.
+    /// As silicon; the product is the named driver's.
     DriverTable(&'static str),
-    /// Not public; this is the value of silicon of the GPU whose profile has the name.
+    /// Not public; from this profile's silicon.
     Nearest(&'static str),
-    /// Not public; this is what the named driver assumes when the register is 0.
+    /// Not public; the named driver's for 0.
     DriverDefault(&'static str),
-    /// The model's own choice, for this reason.
+    /// For this reason.
     Model(&'static str),
 }
 
-/// One GPU: its name and all registers that say what it is.
+/// A GPU's name and identity registers.
 ///
-/// Values that are the model's own choice and not the GPU's: `afbc_features` (1 declares frame buffer compression
-/// missing, which the model does not decode), `texture_features[0]` of all but G71 (0: no compressed textures), and
-/// `coherency_features` of all but G71 (1: ACE-lite; the model is always coherent with its host's memory). `l2_present`
-/// of G76 is one cache with the slices that `mem_features` says, so that Linux uses all of its cores.
+/// The model's choices: `afbc_features` (1: no frame buffer compression); `texture_features[0]` (0: no compressed
+/// textures) and `coherency_features` (1: ACE-lite) but for G71. `l2_present` of G76 is one cache with
+/// `mem_features`' slices: so Linux uses all cores.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Name on the command line: `g52`.
+    /// Command-line name: `g52`.
     pub name: &'static str,
-    /// Where most values come from; [`Profile::source_of`] has the source of each.
+    /// For most; see [`Profile::source_of`].
     pub source: Source,
     /// Generation of instructions and descriptors.
     pub architecture: Architecture,
@@ -62,7 +61,7 @@ pub struct Profile {
     pub thread_features: u32,
     /// TEXTURE_FEATURES_0 to 3.
     pub texture_features: [u32; 4],
-    /// JS0_FEATURES to JS2_FEATURES; slots beyond have none.
+    /// JS0_FEATURES to JS2_FEATURES; no more.
     pub js_features: [u32; 3],
     /// SHADER_PRESENT.
     pub shader_present: u64,
@@ -87,13 +86,12 @@ impl Profile {
         self.mmu_features >> 8 & 0xff
     }
 
-    /// One more than the highest core id.
+    /// Highest core id plus one.
     pub const fn core_id_range(&self) -> u32 {
         64 - self.shader_present.leading_zeros()
     }
 
-    /// The same GPU as software sees it that leaves some shader cores unused, by their bits in SHADER_PRESENT. With none left, which no
-    /// job can run on, as if all were used.
+    /// Bits of SHADER_PRESENT; if none is left, all are used.
     #[must_use]
     pub fn without_cores(&self, unused: u32) -> Self {
         let mut profile = self.clone();
@@ -104,7 +102,7 @@ impl Profile {
         profile
     }
 
-    /// Offsets and values of all identity registers that are not 0.
+    /// Offsets and values other than 0.
     pub fn identity(&self) -> impl Iterator<Item = (u32, u32)> {
         let words = [
             (gpu::GPU_ID, self.gpu_id.0),
@@ -138,7 +136,7 @@ impl Profile {
         words.into_iter().filter(|(_, value)| *value != 0)
     }
 
-    /// Where the value of an identity register comes from.
+    /// Of a register's value.
     pub fn source_of(&self, register: u32) -> Source {
         let printed = matches!(
             register,
@@ -164,7 +162,7 @@ impl Profile {
             (_, gpu::L2_PRESENT_LO) if self.name == "g76" => {
                 Source::Model("one cache, so that Linux uses all cores")
             }
-            // The log at hand does not show these two.
+            // Not in the log.
             (_, gpu::L2_FEATURES | gpu::MEM_FEATURES) if self.name == "g76" => {
                 Source::Model("caches for sixteen cores")
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of memory that shaders address by index: uniform buffers, attributes, textures, samplers.
+//! Uniform buffers, attributes, textures, samplers.
 
 use crate::field::Kind::{
     Address, Bool, Enum, Fixed8, Float, Hex, MinusOne, PixelFormat as Format, PowerOfTwo,
@@ -8,7 +8,7 @@ use crate::field::Kind::{
 use crate::field::{descriptors, encodings};
 
 encodings! {
-    /// Values of [`AttributeBuffer::buffer_type`](super::AttributeBuffer::buffer_type).
+    /// Of [`AttributeBuffer::buffer_type`](super::AttributeBuffer::buffer_type).
     attribute_type {
         LINEAR_1D = 1, "1D";
         POWER_OF_TWO_DIVISOR = 2, "1D power of two divisor";
@@ -20,13 +20,13 @@ encodings! {
         CONTINUATION = 32, "continuation";
     }
 
-    /// Values of the type field of textures and samplers.
+    /// Of textures and samplers.
     descriptor_type {
         SAMPLER = 1, "sampler";
         TEXTURE = 2, "texture";
     }
 
-    /// Values of [`Texture::dimension`](super::Texture::dimension).
+    /// Of [`Texture::dimension`](super::Texture::dimension).
     texture_dimension {
         CUBE = 0, "cube";
         ONE = 1, "1D";
@@ -34,14 +34,14 @@ encodings! {
         THREE = 3, "3D";
     }
 
-    /// Values of [`Texture::texel_ordering`](super::Texture::texel_ordering), and of a render target's block format.
+    /// Of [`Texture::texel_ordering`](super::Texture::texel_ordering) and a target's block format.
     texel_ordering {
         INTERLEAVED = 1, "tiled";
         LINEAR = 2, "linear";
         AFBC = 12, "AFBC";
     }
 
-    /// Values of [`Sampler::wrap_s`](super::Sampler::wrap_s) and its like.
+    /// Of [`Sampler::wrap_s`](super::Sampler::wrap_s) and its like.
     wrap_mode {
         REPEAT = 8, "repeat";
         CLAMP_TO_EDGE = 9, "clamp to edge";
@@ -53,7 +53,7 @@ encodings! {
         MIRRORED_CLAMP_TO_BORDER = 15, "mirrored clamp to border";
     }
 
-    /// Values of [`Sampler::mipmap_mode`](super::Sampler::mipmap_mode).
+    /// Of [`Sampler::mipmap_mode`](super::Sampler::mipmap_mode).
     mipmap_mode {
         NEAREST = 0, "nearest";
         NONE = 1, "none";
@@ -73,14 +73,14 @@ pub(crate) const COMPARE_FUNCTIONS: &[(u32, &str)] = &[
 ];
 
 descriptors! {
-    /// One entry of the uniform buffer table.
+    /// An entry of its table.
     UniformBuffer = "Uniform buffer", 2 words {
         /// Number of 16-byte entries.
         entries = "Entries", 0:0, 12, MinusOne;
         pointer = "Pointer", 0:12, 52, ShiftedAddress(4);
     }
 
-    /// One attribute, or the image with the same number in a compute shader.
+    /// Or a compute shader's image.
     Attribute = "Attribute", 2 words {
         buffer_index = "Buffer index", 0:0, 9, Unsigned;
         offset_enable = "Offset enable", 0:9, 1, Bool;
@@ -88,7 +88,7 @@ descriptors! {
         offset = "Offset", 1:0, 32, Signed;
     }
 
-    /// Memory of attributes. Types of 3D memory continue in an [`AttributeBuffer3d`].
+    /// 3D types have an [`AttributeBuffer3d`], too.
     AttributeBuffer = "Attribute buffer", 4 words {
         buffer_type = "Type", 0:0, 6, Enum(attribute_type::NAMES);
         pointer = "Pointer", 0:6, 50, ShiftedAddress(6);
@@ -97,7 +97,7 @@ descriptors! {
         size = "Size", 3:0, 32, Unsigned;
     }
 
-    /// Second record of an image's attribute buffer.
+    /// An image's second record.
     AttributeBuffer3d = "Attribute buffer continuation 3D", 4 words {
         record_type = "Type", 0:0, 6, Enum(attribute_type::NAMES);
         s_dimension = "S dimension", 0:16, 16, MinusOne;
@@ -107,7 +107,7 @@ descriptors! {
         slice_stride = "Slice stride", 3:0, 32, Unsigned;
     }
 
-    /// One texture; its texels are in [`Surface`]s.
+    /// With texels in [`Surface`]s.
     Texture = "Texture", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(descriptor_type::NAMES);
         dimension = "Dimension", 0:4, 2, Enum(texture_dimension::NAMES);
@@ -128,7 +128,7 @@ descriptors! {
         depth = "Depth", 7:0, 16, MinusOne;
     }
 
-    /// Memory of one level of one layer of a texture.
+    /// A level of a layer.
     Surface = "Surface with stride", 4 words {
         pointer = "Pointer", 0:0, 64, Address;
         row_stride = "Row stride", 2:0, 32, Signed;
@@ -171,7 +171,7 @@ impl UniformBuffer {
 }
 
 impl AttributeBuffer {
-    /// True for types that continue in an [`AttributeBuffer3d`].
+    /// With [`AttributeBuffer3d`].
     pub fn is_3d(&self) -> bool {
         matches!(
             self.buffer_type() as u32,
@@ -181,7 +181,7 @@ impl AttributeBuffer {
 }
 
 impl Attribute {
-    /// Bytes from the start of the buffer to the first value; 0 unless the offset is enabled.
+    /// In bytes; 0 unless enabled.
     pub fn enabled_offset(&self) -> i64 {
         match self.offset_enable() {
             1 => self.offset() as i64,
@@ -191,7 +191,7 @@ impl Attribute {
 }
 
 impl Texture {
-    /// How many [`Surface`] records the texture has.
+    /// Number of [`Surface`] records.
     pub fn surface_count(&self) -> u64 {
         let faces = match self.dimension() as u32 {
             texture_dimension::CUBE => 6,

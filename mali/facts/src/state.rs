@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of a shader's environment: renderer state and local storage.
+//! Renderer state and local storage.
 
 use crate::field::Kind::{Address, Bool, Enum, Hex, PowerOfTwo, Unsigned};
 use crate::field::descriptors;
 
-/// Bytes from a fragment shader's renderer state to its first [`Blend`](crate::Blend) descriptor.
+/// To the first [`Blend`](crate::Blend), in bytes.
 pub const BLEND_OFFSET: u64 = RendererState::SIZE as u64;
 
 const REGISTER_ALLOCATIONS: &[(u32, &str)] = &[(0, "64 per thread"), (2, "32 per thread")];
 
 descriptors! {
-    /// Renderer state: which shader, and what its threads start with. Words about fragments are left out.
+    /// Shader, and threads' start; nothing of fragments.
     RendererState = "Renderer state", 16 words {
         shader = "Shader", 0:0, 64, Address;
         sampler_count = "Sampler count", 2:0, 16, Unsigned;
@@ -34,10 +34,10 @@ descriptors! {
 
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
-        /// Each thread has 16 bytes, shifted left by this, when there is a TLS base pointer.
+        /// A thread has 16 bytes, shifted left by this, with a base.
         tls_size = "TLS size", 0:0, 5, Unsigned;
         tls_stack_offset = "TLS initial stack pointer offset", 0:5, 27, Hex;
-        /// 1 << 31 stands for no work group memory.
+        /// 1 << 31: no memory.
         wls_instances = "WLS instances", 1:0, 5, PowerOfTwo;
         wls_size_base = "WLS size base", 1:5, 2, Unsigned;
         wls_size_scale = "WLS size scale", 1:8, 5, Unsigned;
@@ -47,19 +47,19 @@ descriptors! {
 }
 
 impl RendererState {
-    /// Bytes of push uniforms: they are counted in pairs of words.
+    /// Push uniforms, in pairs of words.
     pub fn uniform_bytes(&self) -> u64 {
         self.uniform_count() * 8
     }
 }
 
 impl LocalStorage {
-    /// Base addresses of thread and work group storage; 0 where there is none.
+    /// Of threads, of work groups; 0 for none.
     pub fn bases(&self) -> [u64; 2] {
         [self.tls_base(), self.wls_base()]
     }
 
-    /// Bytes of thread storage per thread; 0 when there is none.
+    /// Per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         if self.tls_base() == 0 {
             0
@@ -68,17 +68,17 @@ impl LocalStorage {
         }
     }
 
-    /// Bytes of work group storage per instance; 0 when there is none.
+    /// Per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)
     }
 }
 
-/// Bytes of an instance of work group storage, from the number of instances and a size of base and scale.
+/// Of an instance.
 ///
-/// `(2 base + 1) << (scale - 1)`: the smallest formula that agrees with what runtimes allocate and with the
-/// one shader of real hardware that uses a base other than 0.
+/// `(2 base + 1) << (scale - 1)`: the smallest formula for what runtimes allocate, and the one real shader with a
+/// base other than 0.
 pub(crate) fn workgroup_bytes(instances: u64, (base, scale): (u64, u64)) -> u64 {
     match scale.checked_sub(1) {
         Some(shift) if instances != 1 << 31 => (2 * base + 1) << shift,

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPUs that take command streams instead of job chains: their identity, and the codes with which streams end.
+//! GPUs with command streams.
 //!
-//! They are a list of their own: no tool that drives job slots can choose one by mistake.
+//! A list apart: tools for job slots cannot choose one.
 
 use crate::products::without_family;
 use crate::profile::{Profile, Source};
 use crate::registers::GpuId;
 use crate::{Architecture, Board};
 
-/// A GPU that takes command streams, as its driver tells of it.
+/// As its driver tells of it.
 #[derive(Clone, Debug)]
 pub struct StreamGpu {
-    /// Registers. It has no job slots.
+    /// Without job slots.
     pub profile: Profile,
-    /// CSF_ID: versions of the front end and its processor.
+    /// CSF_ID.
     pub csf_id: u32,
-    /// Groups that the firmware runs at once.
+    /// Groups that run at once.
     pub groups: u32,
     /// Streams of a group.
     pub streams: u32,
@@ -26,10 +26,10 @@ pub struct StreamGpu {
 }
 
 impl StreamGpu {
-    /// Registers at the end that the kernel's driver uses to call a stream.
+    /// The last, for the kernel driver's calls.
     pub const KERNEL_REGISTERS: u32 = 4;
 
-    /// The GPU with this name (`g610`), in any case, with or without `mali-` before it, or that of the board with this name.
+    /// GPU (`g610`, any case, also with `mali-`) or board.
     pub fn by_name(name: &str) -> Option<&'static StreamGpu> {
         let lower = |text: &str, other: &str| text.eq_ignore_ascii_case(other);
         let board = STREAM_BOARDS.iter().find(|board| lower(board.name, name));
@@ -45,7 +45,7 @@ impl StreamGpu {
     }
 }
 
-/// Every GPU with command streams that is modelled.
+/// All that are modelled.
 pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
     profile: Profile {
         name: "g610",
@@ -63,7 +63,7 @@ pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
         max_workgroup_size: 1024,
         max_barrier_size: 1024,
         thread_features: 0x0401_0000,
-        // The formats that the model decodes: no compressed ones.
+        // As the model decodes: not compressed.
         texture_features: [0, 0x0000_ffff, 0x9f81_ffff, 0],
         js_features: [0; 3],
         shader_present: 0x5_0005,
@@ -79,14 +79,14 @@ pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
     scoreboards: 8,
 }];
 
-/// Boards and chips with such a GPU.
+/// With such a GPU.
 pub static STREAM_BOARDS: &[Board] = &[Board {
     name: "rk3588",
     profile: "g610",
     source: "boot logs: GPU_ID a867, SHADER_PRESENT 50005",
 }];
 
-/// How a stream ends that does not end well. Source: Linux's panthor, `panthor_exception_name`.
+/// Bad ends. Source: Linux's panthor, `panthor_exception_name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamStatus(pub u32);
 
@@ -95,7 +95,7 @@ macro_rules! statuses {
         impl StreamStatus {
             $(#[doc = $text] pub const $name: Self = Self($code);)*
 
-            /// Name of a code that only streams have.
+            /// Of streams' own codes.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 & 0xff {
                     $($code => Some(stringify!($name)),)*
@@ -122,7 +122,7 @@ impl core::fmt::Display for StreamStatus {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),
-            // Codes of shaders and of the MMU are those of jobs.
+            // Shaders' and the MMU's are as jobs'.
             None => crate::registers::JobStatus(self.0).fmt(f),
         }
     }

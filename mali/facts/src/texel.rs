@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a pixel format means: how a texel lies in memory, and which of its components are red, green, blue and alpha.
+//! Pixel formats of texels.
 //!
-//! Bits 19:12 number the format, bit 20 says sRGB, bits 11:0 say how memory's components become red, green,
-//! blue and alpha: on v7 one of a list of orders, on v6 a selector of 3 bits for each of the four.
+//! Bits 19:12 are the format, 20 sRGB, 11:0 component order: on v7 from a list, on v6 four 3-bit selectors.
 
 use crate::PixelFormat;
 
-/// A texel in registers: four words, each a single-precision number or an integer as the format's [`Kind`] says.
+/// Singles or integers, by [`Kind`].
 pub type Texel = [u32; 4];
 
-/// What the words of a decoded texel are.
+/// Words of a decoded texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Single-precision numbers.
+    /// Singles.
     Float,
     /// Signed integers.
     Signed,
@@ -34,35 +33,35 @@ impl Kind {
 /// How one component is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// Unsigned fraction of the largest number.
+    /// Unsigned fraction.
     Unorm,
-    /// Signed fraction of the largest number.
+    /// Signed fraction.
     Snorm,
     /// Unsigned integer.
     Uint,
     /// Signed integer.
     Sint,
-    /// Floating-point number of 16 or 32 bits, or without sign of 10 or 11.
+    /// Of 16 or 32 bits; unsigned of 10 or 11.
     Float,
-    /// Floating-point number of 32 bits; the first two components of a texel are rounded to a multiple of 1/256 when stored.
+    /// 32-bit float; stores round two components to 1/256.
     Position,
 }
 
-/// How a texel's components lie in its bytes.
+/// Components in a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// Components in order from the least significant bit, with these widths (0: absent).
+    /// Widths from the low end (0: absent).
     Fields([u8; 4]),
-    /// Three 9-bit mantissas and a common 5-bit exponent, from the least significant bit.
+    /// From the low end: three 9-bit mantissas, 5-bit exponent.
     SharedExponent,
-    /// A common 5-bit exponent in the least significant bits, then three 9-bit mantissas.
+    /// From the low end: 5-bit exponent, three 9-bit mantissas.
     ExponentFirst,
 }
 
-/// Where one component of the result comes from.
+/// A result component's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
-    /// Component 0 to 3 of memory (or, in a texture's own swizzle, of the format's result).
+    /// 0 to 3, of memory, or the format's result in a swizzle.
     Component(u8),
     /// Zero.
     Zero,
@@ -71,7 +70,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The 3-bit selector of swizzles: R, G, B, A, zero, one.
+    /// 3 bits: R, G, B, A, zero, one.
     pub const fn from_selector(selector: u32) -> Option<Channel> {
         match selector {
             0..=3 => Some(Channel::Component(selector as u8)),
@@ -81,7 +80,7 @@ impl Channel {
         }
     }
 
-    /// The component of `texel` that the selector names.
+    /// The selected component.
     #[inline]
     pub const fn pick(self, texel: Texel, kind: Kind) -> u32 {
         match self {
@@ -106,7 +105,7 @@ pub const fn swizzle(bits: u32) -> Option<[Channel; 4]> {
     Some(out)
 }
 
-/// A pixel format word of which it is not known what it means.
+/// Of unknown meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
     /// The 22-bit word.
@@ -130,20 +129,20 @@ impl core::error::Error for UnknownFormat {}
 /// A pixel format, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TexelFormat {
-    /// Where components lie.
+    /// Layout of components.
     pub packing: Packing,
     /// How each is stored.
     pub encoding: Encoding,
-    /// Red, green, blue and alpha in terms of memory's components.
+    /// From memory's components.
     pub order: [Channel; 4],
-    /// Red, green and blue are stored with the sRGB transfer function.
+    /// But not alpha.
     pub srgb: bool,
     /// Bytes per texel.
     pub bytes: u8,
 }
 
 impl TexelFormat {
-    /// Decodes a pixel format; `explicit_swizzle` on v6, where its low bits are a swizzle.
+    /// `explicit_swizzle`: v6's low bits.
     pub const fn parse(
         format: PixelFormat,
         explicit_swizzle: bool,
@@ -152,7 +151,7 @@ impl TexelFormat {
         let unknown = UnknownFormat {
             word: word & 0x3f_ffff,
         };
-        // Bit 21 asks for big-endian storage, which no driver does.
+        // Bit 21, big-endian storage, is never used.
         if word >> 21 & 1 == 1 {
             return Err(unknown);
         }
@@ -180,7 +179,7 @@ impl TexelFormat {
         })
     }
 
-    /// What the words of a decoded texel are.
+    /// Words of a decoded texel.
     #[inline]
     pub const fn kind(&self) -> Kind {
         match self.encoding {
@@ -228,7 +227,7 @@ const fn layout(number: u32) -> Option<(Packing, Encoding)> {
     Some(irregular)
 }
 
-/// The regular formats: 3 bits of class, 2 of component count less one, 3 of component size.
+/// 3 bits of class, 2 of component count less one, 3 of component size.
 const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     let class = number >> 5;
     let float = number & 7 == 7;
@@ -259,7 +258,7 @@ const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     Some((Packing::Fields(widths), encoding))
 }
 
-/// A v7 component order. Its name lists what memory's components are, the first in memory first.
+/// Named by memory's components, first in memory first.
 const fn component_order(order: u32) -> Option<[Channel; 4]> {
     use Channel::{Component, One, Zero};
     const C: [Channel; 4] = [Component(0), Component(1), Component(2), Component(3)];

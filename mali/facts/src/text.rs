@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The visitor that writes a chain's descriptors out.
+//! Writes a chain's descriptors out.
 
 use core::fmt;
 
 use crate::walk::{Found, Problem, Visitor};
 use crate::{Architecture, Invocation, JobType};
 
-/// Writes everything out, one line for each field that is not 0.
+/// A line per field that is not 0.
 pub struct Text<'a> {
     out: &'a mut dyn fmt::Write,
     architecture: Architecture,
@@ -14,7 +14,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Writes to `out`, with the fields that the architecture has.
+    /// With the architecture's fields.
     pub fn new(out: &'a mut dyn fmt::Write, architecture: Architecture) -> Text<'a> {
         Text {
             out,

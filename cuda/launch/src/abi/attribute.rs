@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of attributes: of devices, functions, launches and the compiler inside the driver.
+//! Attribute numbers.
 
 /// `CUdevice_attribute`.
 pub mod device {
@@ -11,25 +11,25 @@ pub mod device {
     pub const MAX_GRID_DIM_X: i32 = 5;
     /// Bytes of the second-level cache.
     pub const L2_CACHE_SIZE: i32 = 38;
-    /// Major number of the compute capability.
+    /// Compute capability, major.
     pub const CAPABILITY_MAJOR: i32 = 75;
-    /// Minor number of the compute capability.
+    /// Compute capability, minor.
     pub const CAPABILITY_MINOR: i32 = 76;
-    /// Bytes of shared memory that a block may have if its function asks for them.
+    /// Bytes of a block's shared memory, for functions that ask.
     pub const MAX_SHARED_MEMORY_OPTIN: i32 = 97;
 }
 
 /// `CUfunction_attribute`.
 pub mod function {
-    /// Threads of a block, given registers and launch bounds.
+    /// By registers and launch bounds.
     pub const MAX_THREADS_PER_BLOCK: i32 = 0;
-    /// Static shared memory in bytes.
+    /// Static, in bytes.
     pub const SHARED_SIZE_BYTES: i32 = 1;
     /// Registers of a thread.
     pub const NUM_REGS: i32 = 4;
-    /// Largest dynamic shared memory in bytes; can be set.
+    /// Dynamic, in bytes; can be set.
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: i32 = 8;
-    /// How much of the memory that the first-level cache shares is for shared memory, in percent; can be set.
+    /// Shared memory's percentage of what the first-level cache shares; can be set.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: i32 = 9;
 }
 
@@ -39,15 +39,15 @@ pub mod launch {
     pub const COOPERATIVE: u8 = 2;
     /// Blocks of a cluster.
     pub const CLUSTER_DIMENSION: u8 = 4;
-    /// How clusters are scheduled.
+    /// Scheduling of clusters.
     pub const CLUSTER_SCHEDULING_POLICY: u8 = 5;
-    /// An event that the launch records.
+    /// Recorded by the launch.
     pub const PROGRAMMATIC_EVENT: u8 = 7;
-    /// An event that the launch records when its blocks have begun.
+    /// Recorded when the blocks have begun.
     pub const COMPLETION_EVENT: u8 = 12;
-    /// Preferred carve-out of shared memory.
+    /// Of shared memory.
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: u8 = 14;
-    /// Attributes that say how a kernel runs, not how it waits for others: a replay keeps them.
+    /// A replay keeps what does not make a kernel wait for others.
     pub const KEPT: [u8; 4] = [
         COOPERATIVE,
         CLUSTER_DIMENSION,
@@ -60,23 +60,23 @@ pub mod launch {
 pub mod jit {
     /// Registers of a thread, at most.
     pub const MAX_REGISTERS: i32 = 0;
-    /// Buffer for texts of errors.
+    /// Buffer for error texts.
     pub const ERROR_LOG_BUFFER: i32 = 5;
     /// Its size in bytes.
     pub const ERROR_LOG_BUFFER_SIZE_BYTES: i32 = 6;
     /// 0 to 4.
     pub const OPTIMIZATION_LEVEL: i32 = 7;
-    /// Blocks that a multiprocessor should hold at least.
+    /// Blocks per multiprocessor, at least.
     pub const MIN_CTA_PER_SM: i32 = 31;
     /// Threads of a block, at most.
     pub const MAX_THREADS_PER_BLOCK: i32 = 32;
-    /// 1: options count more than what the PTX says.
+    /// 1: options overrule the PTX.
     pub const OVERRIDE_DIRECTIVE_VALUES: i32 = 33;
 }
 
-/// Flags of `cuMemHostAlloc` and `cuMemHostRegister`.
+/// Of `cuMemHostAlloc` and `cuMemHostRegister`.
 pub mod host {
-    /// All contexts may use the memory.
+    /// For all contexts.
     pub const PORTABLE: u32 = 1;
     /// The device sees the memory.
     pub const DEVICE_MAP: u32 = 2;
@@ -84,19 +84,19 @@ pub mod host {
 
 /// `CUpointer_attribute`.
 pub mod pointer {
-    /// The ordinal of the device that memory belongs to, an `i32`.
+    /// Of the memory, an `i32`.
     pub const DEVICE_ORDINAL: i32 = 9;
 }
 
 /// `CUlimit`.
 pub mod limit {
-    /// Bytes of a thread's stack.
+    /// Bytes per thread.
     pub const STACK_SIZE: i32 = 0;
-    /// Bytes of the buffer that `printf` of kernels fills.
+    /// Bytes, for kernels.
     pub const PRINTF_FIFO_SIZE: i32 = 1;
-    /// Bytes of the heap that `malloc` of kernels takes from.
+    /// Bytes, for kernels.
     pub const MALLOC_HEAP_SIZE: i32 = 2;
-    /// Limits that a kernel depends on, in the order of their numbers: a replay sets them.
+    /// A replay sets these, since kernels depend on them; by number.
     pub const KEPT: [i32; 3] = [STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE];
 }
 
@@ -108,17 +108,17 @@ pub mod node {
     pub const MEMCPY: i32 = 1;
     /// A memset.
     pub const MEMSET: i32 = 2;
-    /// A function of the host.
+    /// A host function.
     pub const HOST: i32 = 3;
-    /// A graph inside the graph.
+    /// A graph inside.
     pub const GRAPH: i32 = 4;
-    /// Nothing: it only orders others.
+    /// Only orders others.
     pub const EMPTY: i32 = 5;
 
-    /// It decides which of its graphs run, and how often.
+    /// Decides which graphs run, and how often.
     pub const CONDITIONAL: i32 = 13;
 
-    /// What a node does that is none of the above.
+    /// For any other node.
     #[must_use]
     pub const fn name(kind: i32) -> &'static str {
         match kind {
@@ -133,14 +133,14 @@ pub mod node {
     }
 }
 
-/// Streams with names of their own.
+/// Named streams.
 pub mod stream {
-    /// The default stream that all threads share, `CU_STREAM_LEGACY`.
+    /// All threads' default stream, `CU_STREAM_LEGACY`.
     pub const LEGACY: u64 = 1;
-    /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: a capture that other threads do not disturb.
+    /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: undisturbed by other threads.
     pub const CAPTURE_OF_THREAD: i32 = 1;
-    /// The default stream of the thread, `CU_STREAM_PER_THREAD`.
+    /// The thread's default stream, `CU_STREAM_PER_THREAD`.
     pub const PER_THREAD: u64 = 2;
-    /// `CU_STREAM_NON_BLOCKING`: a stream that does not wait for the default stream.
+    /// `CU_STREAM_NON_BLOCKING`, against the default stream.
     pub const NON_BLOCKING: u32 = 1;
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of the compiler inside the driver.
+//! Options of the driver's compiler.
 
 use crate::abi::attribute::jit;
 
-/// Options of the compiler inside the driver. Any of them makes it compile the image's PTX.
+/// Any option makes the driver compile PTX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JitOptions {
     /// Registers of a thread, at most.
     pub registers: Option<u32>,
-    /// Level of optimisation, 0 to 4.
+    /// 0 to 4.
     pub optimisation: Option<u32>,
-    /// Threads of a block, at most, whatever launch bounds the PTX has. Needs a driver for CUDA 12.4 or newer.
+    /// Threads of a block, at most, whatever the PTX says; from CUDA 12.4.
     pub max_threads: Option<u32>,
-    /// Blocks that a multiprocessor should hold at least; counts only with `max_threads`, and not with `registers`.
+    /// Blocks per multiprocessor, at least; only with `max_threads` and without `registers`.
     pub min_blocks: Option<u32>,
 }
 
 impl JitOptions {
-    /// Those that are set, as `cuModuleLoadDataEx` takes them: a number and a value of each.
+    /// Set options, for `cuModuleLoadDataEx`.
     pub fn listed(&self) -> impl Iterator<Item = (i32, u64)> {
         [
             (jit::MAX_REGISTERS, self.registers),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functions that gpureplay calls itself, looked up by name.
+//! Functions that gpureplay calls itself.
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use core::ffi::{CStr, c_char, c_void};
@@ -9,26 +9,26 @@ use crate::abi::{
     KernelNode, LaunchConfiguration, MemsetNode, Status,
 };
 
-/// The driver lacks a function without which nothing works.
+/// Nothing works without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing(pub &'static str);
 
 macro_rules! driver {
     ($($name:ident ( $($argument:ident : $kind:ty),* );)*) => {
-        /// The driver's functions. One that this driver lacks answers `CUDA_ERROR_NOT_FOUND`.
+        /// Missing functions answer `CUDA_ERROR_NOT_FOUND`.
         #[derive(Clone)]
         pub struct Driver {
             $($name: usize,)*
         }
 
         impl Driver {
-            /// Looks every function up; `address` says where a function is, 0 if it is nowhere.
+            /// Looks up every function.
             ///
             /// # Safety
-            /// What `address` answers is 0 or the address of the driver's function of that name.
+            /// `address` must return the driver's function of that name, or 0.
             ///
             /// # Errors
-            /// If the function `cuInit` is nowhere.
+            /// Without `cuInit`.
             #[allow(unsafe_code, reason = "the caller vouches for addresses of functions")]
             pub unsafe fn new(mut address: impl FnMut(&CStr) -> usize) -> Result<Self, Missing> {
                 let driver = Self {
@@ -48,7 +48,7 @@ macro_rules! driver {
                 #[doc = concat!("`", stringify!($name), "`.")]
                 ///
                 /// # Safety
-                /// As for the driver's function: pointers are valid, handles are alive.
+                /// Valid pointers, live handles.
                 #[allow(unsafe_code, clippy::too_many_arguments, reason = "calls of the driver")]
                 pub unsafe fn $name(&self, $($argument: $kind),*) -> Status {
                     if self.$name == 0 {

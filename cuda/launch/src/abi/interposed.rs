@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of the driver's functions a recording process goes through, and why.
+//! The driver's functions that we interpose, and why.
 
 /// Why a function is interposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It hands out addresses of functions, or begins everything.
+    /// Hands out functions, or begins everything.
     Resolve,
-    /// It starts kernels.
+    /// Starts kernels.
     Launch,
-    /// It loads or unloads images, or finds kernels in them.
+    /// Loads, unloads or searches images.
     Image,
-    /// It changes how a function runs.
+    /// Changes how a function runs.
     Attribute,
-    /// It makes, maps or frees memory.
+    /// Makes, maps or frees memory.
     Memory,
-    /// It changes memory or ends an episode: it waits while a snapshot is taken.
+    /// Changes memory or ends an episode: waits for snapshots.
     Gate,
-    /// It orders streams, events and the host, or is a function of the host.
+    /// Orders streams, events, host, or is a host function.
     Order,
-    /// It begins or ends a region that is recorded as a whole.
+    /// Begins or ends a region.
     Region,
-    /// It makes something that cannot be recorded.
+    /// Makes the unrecordable.
     Refuse,
 }
 
-/// Every interposed function, by the name that the driver exports.
+/// By exported name.
 pub const INTERPOSED: &[(Purpose, &[&str])] = &[
     (
         Purpose::Resolve,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CUDA driver as gpureplay sees it: what it calls, what it interposes, types, attribute numbers and error names.
+//! The CUDA driver: functions, types, numbers, errors.
 //!
-//! Source of every number and layout: `cuda.h` of CUDA 13.0.
+//! Source: `cuda.h` of CUDA 13.0.
 #![deny(unsafe_code)]
 
 pub mod attribute;
@@ -21,11 +21,11 @@ pub use types::{
     MemsetNode, NodeParameters, OldKernelNode,
 };
 
-/// Pages of device memory that `cuMemCreate` hands out, in bytes.
+/// Bytes of `cuMemCreate`'s pages.
 pub const PAGE: u64 = 2 << 20;
 
-/// `cuMemAddressReserve` rounds a wanted address up to this, in bytes (seen with driver 580 on an H200).
+/// In bytes; `cuMemAddressReserve` rounds up to it (driver 580 on an H200).
 pub const RESERVATION: u64 = 32 << 20;
 
-/// Parameters of one launch take at most this many bytes (CUDA 12.1 and newer on compute capability 7.0 and newer).
+/// Of one launch (CUDA 12.1, compute capability 7.0, and newer).
 pub const MAX_PARAMETER_BYTES: usize = 32_764;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver's functions return.
+//! Results of the driver's functions.
 
 use core::fmt;
 
@@ -66,10 +66,8 @@ statuses! {
 }
 
 impl Status {
-    /// Success as `Ok`.
-    ///
     /// # Errors
-    /// The status itself, if it is not success.
+    /// The status, if not success.
     pub const fn check(self) -> Result<(), Self> {
         if self.0 == 0 { Ok(()) } else { Err(self) }
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Structures that cross the boundary, laid out as in `cuda.h`.
+//! Structures of `cuda.h`.
 
-/// An address in the unified address space of device and host.
+/// Of device or host.
 pub type DevicePointer = u64;
 
-/// A context, module, library, function, kernel, stream, event, pool or graph: a pointer that only the driver follows.
+/// Followed by the driver only.
 pub type Handle = u64;
 
-/// `CUmemLocation`: where memory lies.
+/// `CUmemLocation`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// 1: a device.
     pub kind: i32,
-    /// The ordinal of the device.
+    /// Ordinal of the device.
     pub id: i32,
 }
 
@@ -25,7 +25,7 @@ impl Location {
     }
 }
 
-/// `CUmemAllocationProp`: what kind of memory `cuMemCreate` makes.
+/// `CUmemAllocationProp`, for `cuMemCreate`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AllocationProperties {
@@ -40,7 +40,7 @@ pub struct AllocationProperties {
 }
 
 impl AllocationProperties {
-    /// Pinned memory of a device that no other process shares.
+    /// Pinned, not shared with processes.
     #[must_use]
     pub const fn pinned(device: i32) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl AllocationProperties {
     }
 }
 
-/// `CUmemAccessDesc`: who may use mapped memory.
+/// `CUmemAccessDesc`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AccessDescriptor {
@@ -65,7 +65,7 @@ pub struct AccessDescriptor {
 }
 
 impl AccessDescriptor {
-    /// A device may read and write.
+    /// For a device.
     #[must_use]
     pub const fn read_write(device: i32) -> Self {
         Self {
@@ -75,10 +75,10 @@ impl AccessDescriptor {
     }
 }
 
-/// `CUlaunchAttribute`: a number, padding, and a value of 64 bytes.
+/// `CUlaunchAttribute`: number, padding, a value of 64 bytes.
 pub type LaunchAttribute = [u8; 72];
 
-/// `CUlaunchConfig`: sizes, stream and attributes of a launch.
+/// `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfiguration {
@@ -86,47 +86,47 @@ pub struct LaunchConfiguration {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// The stream; 0 is the default stream.
+    /// 0: default stream.
     pub stream: Handle,
     /// The first attribute.
     pub attributes: *const LaunchAttribute,
-    /// How many attributes there are.
+    /// Number of attributes.
     pub attribute_count: u32,
 }
 
-/// `CUipcMemHandle`: memory of another process.
+/// `CUipcMemHandle`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct IpcHandle {
     reserved: [u64; 8],
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel inside a graph.
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelNode {
-    /// The function; 0 if `kernel` is given.
+    /// 0 with `kernel`.
     pub function: Handle,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// A pointer for each parameter, or null.
+    /// Pointers, or null.
     pub parameters: *const *const core::ffi::c_void,
-    /// A list of marks, or null.
+    /// Marks, or null.
     pub extra: *const *const core::ffi::c_void,
-    /// The kernel of a library.
+    /// A library's kernel.
     pub kernel: Handle,
-    /// Its context; 0 is the current one.
+    /// 0: current.
     pub context: Handle,
 }
 
 impl KernelNode {
-    /// Nothing, to be filled by the driver.
+    /// For the driver to fill.
     #[must_use]
     pub const fn empty() -> Self {
         Self {
@@ -142,38 +142,38 @@ impl KernelNode {
     }
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v1`: as drivers before CUDA 12 have it.
+/// `CUDA_KERNEL_NODE_PARAMS_v1`, before CUDA 12.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OldKernelNode {
-    /// The function.
+    /// Function.
     pub function: Handle,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// A pointer for each parameter, or null.
+    /// Pointers, or null.
     pub parameters: *const *const core::ffi::c_void,
-    /// A list of marks, or null.
+    /// Marks, or null.
     pub extra: *const *const core::ffi::c_void,
 }
 
-/// `CUgraphNodeParams`: what a node of any kind does. A kernel's words are a [`KernelNode`]. Those of a node that decides what runs
-/// are: its handle, its kind and the number of its graphs, a pointer to their handles, its context.
+/// `CUgraphNodeParams`. A kernel's words are a [`KernelNode`]; a deciding node's: handle, kind, number of graphs,
+/// pointer to their handles, context.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NodeParameters {
-    /// The kind of the node.
+    /// Kind of the node.
     pub kind: i32,
     reserved: [i32; 3],
-    /// What depends on the kind.
+    /// By kind.
     pub words: [u64; 30],
 }
 
 impl NodeParameters {
-    /// A node of a kind that decides what runs, of so many graphs.
+    /// Deciding on so many graphs.
     #[must_use]
     pub const fn deciding(graphs: u32) -> Self {
         let mut words = [0; 30];
@@ -185,7 +185,7 @@ impl NodeParameters {
         }
     }
 
-    /// How many graphs a node has that decides what runs, and where their handles are.
+    /// Graphs to decide on, and their handles' address.
     #[must_use]
     pub const fn decided(&self) -> (usize, usize) {
         ((self.words[1] >> 32) as usize, self.words[2] as usize)
@@ -196,13 +196,13 @@ impl NodeParameters {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemsetNode {
-    /// Where it begins.
+    /// Start.
     pub destination: DevicePointer,
-    /// Bytes from row to row.
+    /// Bytes between rows.
     pub pitch: usize,
-    /// What each element becomes.
+    /// New value of elements.
     pub value: u32,
-    /// Bytes of an element: 1, 2 or 4.
+    /// In bytes: 1, 2 or 4.
     pub element: u32,
     /// Elements of a row.
     pub width: usize,
@@ -210,31 +210,31 @@ pub struct MemsetNode {
     pub height: usize,
 }
 
-/// `CUDA_HOST_NODE_PARAMS`: a function of the host inside a graph.
+/// `CUDA_HOST_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HostNode {
-    /// The function.
+    /// Function.
     pub function: usize,
-    /// What it is given.
+    /// Its argument.
     pub data: usize,
 }
 
-/// `CUDA_MEMCPY3D`, which is only passed on: 200 bytes.
+/// `CUDA_MEMCPY3D`, passed on: 200 bytes.
 pub type Copy3d = [u64; 25];
 
-/// `CUgraphEdgeData`: 8 bytes that are only passed on.
+/// `CUgraphEdgeData`, passed on: 8 bytes.
 pub type EdgeData = [u8; 8];
 
-/// Marks in the list `extra` of a launch.
+/// Marks in `extra`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum LaunchParameter {
     /// The list ends.
     End = 0,
-    /// A pointer to the packed parameters follows.
+    /// Next: pointer to packed parameters.
     BufferPointer = 1,
-    /// A pointer to their size follows.
+    /// Next: pointer to their size.
     BufferSize = 2,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Little-endian numbers out of bytes that may be cut off.
+//! Little-endian numbers from cut-off bytes.
 
 use crate::image::ImageError;
 
@@ -28,7 +28,6 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Result<u64, ImageError> {
     array(bytes, offset).map(u64::from_le_bytes)
 }
 
-/// A number of bytes that is no more than an image may have.
 pub(crate) fn size(value: u64) -> Result<usize, ImageError> {
     usize::try_from(value)
         .ok()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cubins: ELF files with kernels, their parameters and limits (`.nv.info.*`), and variables.
+//! Cubins: ELF files of kernels, their limits (`.nv.info.*`), and variables.
 //!
-//! Attribute numbers of `.nv.info` were seen in cubins of nvcc 11 to 13 and agree with what `cuobjdump -elf` prints.
+//! `.nv.info` numbers are from cubins of nvcc 11 to 13, as `cuobjdump -elf` prints.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::image::bytes::{range, u16_at, u32_at};
 use crate::image::tally::{Allowance, Held, MAX_NAMES, Tally, name};
 use crate::image::{Contents, ImageError, Kernel, Parameter, Variable};
 
-/// Attributes of `.nv.info`.
+/// Of `.nv.info`.
 mod attribute {
     pub(super) const MOST_THREADS: u8 = 0x05;
     pub(super) const REQUIRED_THREADS: u8 = 0x10;
@@ -22,11 +22,10 @@ mod attribute {
     pub(super) const PARAMETER_V2: u8 = 0x45;
 }
 
-/// The value of an attribute follows it, and its size is in the attribute's header.
+/// The header has a size, and the value follows.
 const SIZED: u8 = 4;
-/// Bit of `st_other` that marks a kernel.
 pub(super) const KERNEL: u8 = 0x10;
-/// Names of all sections of a cubin together, in bytes: a kernel has several sections that bear its name.
+/// In bytes: several sections bear a kernel's name.
 const MAX_SECTION_NAMES: usize = 4 * MAX_NAMES;
 
 pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Contents, ImageError> {
@@ -63,7 +62,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
 
     let mut contents = Contents::default();
     let mut held = Held::new(allowance);
-    // Sections of honest cubins do not lie over each other.
+    // Honest cubins' sections do not overlap.
     let mut described = Tally::new("bytes that describe kernels", cubin.len());
     for (index, symbol) in symbols.enumerate() {
         if symbol.st_type() == STT_FUNC && symbol.st_other().0 & KERNEL != 0 {
@@ -101,7 +100,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
     Ok(contents)
 }
 
-/// Number and value of each attribute; the value is empty where it is in the header.
+/// Values in attributes' headers are left empty.
 pub(super) fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageError>> {
     let mut offset = 0;
     std::iter::from_fn(move || {

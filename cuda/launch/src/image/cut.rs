@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cubin without some of its kernels: their sections go, and what is left moves together.
+//! A cubin without some kernels; the rest moves together.
 //!
-//! Symbols keep their numbers, since attributes and relocations name them; those of sections that went become empty.
+//! Symbols keep their numbers, which attributes and relocations use; removed ones become empty.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use crate::image::ImageError;
 use crate::image::bytes::{range, size, u16_at, u32_at, u64_at};
 use crate::image::cubin::{KERNEL, attributes};
 
-/// What sections of a kernel begin with; its name follows.
+/// Prefixes of a kernel's sections.
 const OWNED: [&[u8]; 13] = [
     b".text.",
     b".nv.info.",
@@ -27,7 +27,7 @@ const OWNED: [&[u8]; 13] = [
     b".rel.nv.constant2.",
     b".rela.nv.constant2.",
 ];
-/// What sections begin with whose field `sh_info` is the number of a section, in older cubins without the flag that says so.
+/// Prefixes: `sh_info` is a section, in older cubins without the flag.
 const LINKED: [&[u8]; 6] = [
     b".nv.info.",
     b".nv.constant0.",
@@ -36,24 +36,23 @@ const LINKED: [&[u8]; 6] = [
     b".nv.shared.",
     b".nv.local.",
 ];
-/// Attributes of all kernels whose value begins with the number of a symbol: sizes of stacks, registers.
+/// All kernels' stack sizes and registers, with a symbol's number first.
 const OF_SYMBOLS: [u8; 4] = [0x11, 0x12, 0x23, 0x2f];
-/// Sizes in bytes: the header of a file, of a section, of a segment, a symbol.
+/// In bytes: headers of file, section, segment; a symbol.
 const FILE: usize = 64;
 const SECTION: usize = 64;
 const SEGMENT: usize = 56;
 const SYMBOL: usize = 24;
-/// Numbers of sections from here on have other meanings.
+/// Section numbers from here on mean other things.
 const RESERVED: u16 = 0xff00;
-/// A section that is in memory of the GPU, one that may be written, one that is run, one whose `sh_info` is a section.
+/// In GPU memory, writable, executable, `sh_info` is a section.
 const IN_MEMORY: u64 = 2;
 const WRITABLE: u64 = 1;
 const CODE: u64 = 4;
 const HAS_LINK: u64 = 0x40;
-/// The segment that holds the table of segments.
+/// Of the table of segments.
 const TABLE: u32 = 6;
 
-/// A section: its header's fields, and its bytes.
 struct Section<'a> {
     name: &'a [u8],
     kind: u32,
@@ -67,7 +66,6 @@ struct Section<'a> {
     bytes: Vec<u8>,
 }
 
-/// The bytes up to the next zero.
 fn text(bytes: &[u8], offset: usize) -> Result<&[u8], ImageError> {
     let rest = bytes.get(offset..).ok_or(ImageError::CutOff { offset })?;
     let end = rest.iter().position(|byte| *byte == 0);
@@ -110,7 +108,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) -> Result<(), ImageError> {
     Ok(())
 }
 
-/// The cubin with only some of its kernels; its functions that are no kernels and its variables stay.
+/// Keeps other functions, and variables.
 pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, ImageError> {
     let mut sections = sections(cubin)?;
     let damaged = ImageError::Header { offset: 0 };
@@ -139,7 +137,6 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
             || section.name.starts_with(b".rela.debug")
     };
     let gone: Vec<bool> = sections.iter().map(goes).collect();
-    // New numbers of sections; 0 of those that went.
     let mut numbers = vec![0u16; sections.len()];
     let mut next = 0;
     for (number, gone) in numbers.iter_mut().zip(&gone) {
@@ -197,7 +194,7 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
     written(cubin, &sections, &gone, moved)
 }
 
-/// Entries of a size that name no symbol that went; `at` says where the symbol's number lies.
+/// Without removed symbols; `at` is the number's offset.
 fn alive(
     bytes: &[u8],
     entry: usize,
@@ -213,7 +210,6 @@ fn alive(
     Ok(kept)
 }
 
-/// Attributes that are of no symbol that went.
 fn described(info: &[u8], dead: &HashSet<u32>) -> Result<Vec<u8>, ImageError> {
     let mut kept = Vec::with_capacity(info.len());
     let mut at = 0;
@@ -230,7 +226,6 @@ fn described(info: &[u8], dead: &HashSet<u32>) -> Result<Vec<u8>, ImageError> {
     Ok(kept)
 }
 
-/// The file of the sections that stay.
 fn written(
     cubin: &[u8],
     sections: &[Section<'_>],
@@ -239,7 +234,6 @@ fn written(
 ) -> Result<Vec<u8>, ImageError> {
     let mut out = range(cubin, 0, FILE)?.to_vec();
     let mut heads = Vec::new();
-    // Where each section that stays lies now.
     let mut places = HashMap::new();
     let staying = sections
         .iter()

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long an image in memory is, told from its own headers: a program gives the driver an address, not a size.
+//! An image's length by its headers: the driver gets only addresses.
 
 use crate::image::bytes::{size, u16_at, u32_at, u64_at};
 use crate::image::{ImageError, MAX_IMAGE};
 
-/// Bytes that [`extent`] wants to begin with, unless the image is a text.
+/// Bytes for [`extent`], but of texts.
 pub const PREFIX: usize = 64;
 
 const FATBIN: u32 = 0xba55_ed50;
 const WRAPPER: u32 = 0x4662_43b1;
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
 
-/// `NOBITS`: a section that takes no room in the file.
+/// `NOBITS`.
 const SECTION_WITHOUT_BYTES: u32 = 8;
 const SECTION_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
 
-/// What kind of image bytes are.
+/// Kind of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Several cubins and PTX texts.
+    /// Cubins and PTX texts.
     Fatbin,
-    /// An ELF file for one GPU.
+    /// ELF, for one GPU.
     Cubin,
-    /// A text for the compiler inside the driver.
+    /// For the driver's compiler.
     Ptx,
 }
 
 impl Format {
-    /// Told from the first bytes. A PTX text must contain `.version`.
+    /// PTX must contain `.version`.
     #[must_use]
     pub fn of(image: &[u8]) -> Option<Self> {
         match u32_at(image, 0) {
@@ -48,30 +48,30 @@ impl Format {
     }
 }
 
-/// What is known of the length of an image.
+/// Known length of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// A wrapper, as `nvcc` makes them: the image is at this address.
+    /// `nvcc`'s wrapper: the image's address.
     Elsewhere(u64),
     /// This many bytes.
     Bytes(usize),
-    /// An ELF file: the section headers are needed, these bytes from the start on; then [`Extent::of_sections`] knows.
+    /// ELF section headers, for [`Extent::of_sections`].
     Sections {
-        /// Where they begin.
+        /// Offset.
         offset: usize,
-        /// How many bytes they take.
+        /// Bytes.
         size: usize,
-        /// What the other headers reach to.
+        /// Other headers' end.
         least: usize,
     },
-    /// A text that ends with a zero byte.
+    /// Ends with a zero byte.
     Text,
 }
 
-/// Begins to tell how long an image is, from its first [`PREFIX`] bytes.
+/// From the first [`PREFIX`] bytes.
 ///
 /// # Errors
-/// If the headers say nonsense.
+/// Senseless headers.
 pub fn extent(prefix: &[u8]) -> Result<Extent, ImageError> {
     match u32_at(prefix, 0)? {
         WRAPPER => Ok(Extent::Elsewhere(u64_at(prefix, 8)?)),
@@ -104,10 +104,10 @@ pub fn extent(prefix: &[u8]) -> Result<Extent, ImageError> {
 }
 
 impl Extent {
-    /// The length of an ELF file, once its section headers are there.
+    /// From section headers.
     ///
     /// # Errors
-    /// If they say nonsense.
+    /// Senseless headers.
     pub fn of_sections(least: usize, headers: &[u8]) -> Result<usize, ImageError> {
         let mut end = least;
         for (index, header) in headers.chunks_exact(SECTION_HEADER as usize).enumerate() {

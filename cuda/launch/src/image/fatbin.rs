@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fatbins: containers of cubins and PTX texts, each perhaps compressed.
+//! Fatbins: cubins and PTX texts, perhaps compressed.
 //!
-//! The layout is not documented by its maker; what is read here was seen in files of nvcc 11 to 13.
+//! Undocumented; seen in nvcc 11 to 13.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -10,20 +10,20 @@ use crate::image::bytes::{range, size, u16_at, u32_at, u64_at};
 use crate::image::extent::fatbin_magic;
 use crate::image::{ImageError, MAX_IMAGE};
 
-/// Flag of a member that is compressed with LZ4.
+/// Flag: compressed with LZ4.
 const LZ4: u64 = 0x2000;
-/// Flag of a member that is compressed with Zstandard.
+/// Flag: compressed with Zstandard.
 const ZSTANDARD: u64 = 0x8000;
-/// The shortest header of a member.
+/// At least, in bytes.
 const MEMBER_HEADER: usize = 64;
 const CONTAINER_HEADER: usize = 16;
 
 /// What a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A text for the compiler inside the driver.
+    /// For the driver's compiler.
     Ptx,
-    /// An ELF file for one GPU.
+    /// ELF, for one GPU.
     Cubin,
     /// Anything else.
     Other,
@@ -32,7 +32,7 @@ pub enum MemberKind {
 /// How a member is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not.
     None,
     /// An LZ4 block.
     Lz4,
@@ -43,22 +43,22 @@ pub enum Compression {
 /// A member of a fatbin.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
-    /// What it is.
+    /// Kind.
     pub kind: MemberKind,
-    /// Compute capability, as in `sm_90`: 90.
+    /// 90 is `sm_90`.
     pub capability: u32,
-    /// How it is compressed.
+    /// Compression.
     pub compression: Compression,
-    /// Where its bytes begin in the fatbin.
+    /// In the fatbin.
     pub offset: usize,
     payload: &'a [u8],
     size: usize,
 }
 
-/// The members of a fatbin. Several containers may follow each other.
+/// Of one or more containers.
 ///
 /// # Errors
-/// If a header says nonsense or the bytes end before their time.
+/// A senseless header, or an early end.
 pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
     let mut members = Vec::new();
     let mut start = 0;
@@ -82,7 +82,7 @@ pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
     Ok(members)
 }
 
-/// The member whose header is at `offset`, and where the next one begins.
+/// Also the next one's offset.
 fn member(fatbin: &[u8], offset: usize) -> Result<(Member<'_>, usize), ImageError> {
     let header = size(u64::from(u32_at(fatbin, offset + 4)?))?;
     if header < MEMBER_HEADER {
@@ -124,16 +124,16 @@ fn member(fatbin: &[u8], offset: usize) -> Result<(Member<'_>, usize), ImageErro
 }
 
 impl<'a> Member<'a> {
-    /// Its size in bytes after decompression, as its header names it.
+    /// Stated bytes after decompression.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size as u64
     }
 
-    /// The member, decompressed.
+    /// Decompressed.
     ///
     /// # Errors
-    /// If it does not decompress to the size that its header names.
+    /// Not the stated size.
     pub fn contents(&self) -> Result<Cow<'a, [u8]>, ImageError> {
         let damaged = || ImageError::Compressed {
             offset: self.offset,
@@ -141,7 +141,7 @@ impl<'a> Member<'a> {
         match self.compression {
             Compression::None => Ok(Cow::Borrowed(self.payload)),
             Compression::Lz4 => {
-                // LZ4 cannot do better than 1 to 255: a larger promise is a lie, and no memory is given to it.
+                // LZ4 has at most 1 to 255: no memory for more.
                 if self.size / 256 > self.payload.len() {
                     return Err(damaged());
                 }

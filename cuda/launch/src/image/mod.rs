@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel images of CUDA: fatbins, cubins and PTX texts, read without a GPU.
+//! CUDA's kernel images, read without a GPU.
 //!
-//! The bytes are those of strangers: nothing here panics. One part of an image is held at a time: at most [`MAX_IMAGE`] bytes of
-//! it after decompression, the same again for a PTX text, and what it holds, bounded by [`MAX_KERNELS`], [`MAX_PARAMETERS`] and
-//! [`MAX_NAMES`]. All parts together have at most [`MAX_PARTS`] bytes, and no more than the image's length allows ([`PARTS_OF_A_BYTE`]).
-//! [`Allowance`] bounds the time that several images together take.
+//! Bytes may be hostile: nothing panics. One part is held at a time: [`MAX_IMAGE`] bytes, the same for PTX, and
+//! contents within [`MAX_KERNELS`], [`MAX_PARAMETERS`], [`MAX_NAMES`]. [`MAX_PARTS`] and [`PARTS_OF_A_BYTE`] bound
+//! all parts, [`Allowance`] the time of several images.
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -27,20 +26,19 @@ pub use objects::{Objects, objects};
 pub use reduce::reduced;
 pub use tally::{Allowance, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
 
-/// The largest image or member that is read, in bytes after decompression.
+/// Decompressed bytes of an image or member.
 pub const MAX_IMAGE: usize = 1 << 30;
-/// All members of an image together, in bytes after decompression: several times what the largest libraries have in one image.
-/// What is read of an image takes time by it.
+/// Decompressed bytes of an image's members: several times the largest libraries'. Bounds the reading time.
 pub const MAX_PARTS: u64 = 2 << 30;
-/// What the members of an image may have together however short it is, in bytes after decompression.
+/// Decompressed bytes for any length of image.
 pub const PARTS_OF_ANY: u64 = 64 << 20;
-/// What they may have besides for each byte of the image: compilers' images grow less than twentyfold.
+/// More per byte of image: compilers' grow less than twentyfold.
 pub const PARTS_OF_A_BYTE: u64 = 32;
 
-/// One parameter of a kernel: where it lies in the packed parameters.
+/// A kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Bytes from the start of the packed parameters.
+    /// In the packed parameters.
     pub offset: usize,
     /// Bytes.
     pub size: usize,
@@ -49,40 +47,39 @@ pub struct Parameter {
 /// What an image says of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// Its parameters in order.
+    /// In order.
     pub parameters: Vec<Parameter>,
-    /// `__launch_bounds__` or `.maxntid`: at most these threads of a block in x, y, z; only the product counts.
+    /// `__launch_bounds__` or `.maxntid`: at most, in x, y, z; only the product counts.
     pub most_threads: Option<[u32; 3]>,
-    /// `.reqntid`: exactly these threads of a block in x, y, z.
+    /// `.reqntid`: exactly, in x, y, z.
     pub required_threads: Option<[u32; 3]>,
-    /// Registers of a thread; PTX has none yet.
+    /// Per thread; not in PTX.
     pub registers: Option<u32>,
-    /// Bytes of the section of static shared memory, the driver's own part included.
+    /// Static bytes, the driver's included.
     pub shared: u64,
 }
 
-/// A variable of a module: device memory that the driver places when it loads the image.
+/// Placed by the driver at loading.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variable {
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// Bytes, where the image says so.
+    /// Bytes, if known.
     pub size: Option<u64>,
 }
 
-/// One cubin or PTX text of an image.
+/// A cubin or PTX text.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
-    /// Compute capability, as in `sm_90`: 90; 0 where it is not said outside the part.
+    /// 90 is `sm_90`; 0 if unknown outside.
     pub capability: u32,
     /// A cubin or a PTX text.
     pub kind: MemberKind,
     source: Source<'a>,
 }
 
-/// Where a part lies.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     Plain(&'a [u8]),
@@ -92,17 +89,16 @@ enum Source<'a> {
 /// What a part holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Kernels by the order of the image.
+    /// In the image's order.
     pub kernels: Vec<Kernel>,
-    /// Variables, sorted by name.
+    /// Sorted by name.
     pub variables: Vec<Variable>,
 }
 
-/// The cubins and PTX texts of an image, not decompressed yet. Members of other kinds (intermediate code, link options) are left
-/// out.
+/// Not decompressed; without intermediate code and link options.
 ///
 /// # Errors
-/// If the image is none, is cut off, or it, or all of its parts together, are larger than they may be.
+/// No image, cut off, or too large.
 pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
     if image.len() > MAX_IMAGE {
         return Err(ImageError::TooLarge {
@@ -146,7 +142,7 @@ pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
     }
 }
 
-/// Reads an image whole: its parts decompress.
+/// Reads all parts.
 ///
 /// # Errors
 /// As [`parts`] and [`Part::bytes`].
@@ -156,7 +152,7 @@ pub fn check(image: &[u8]) -> Result<(), ImageError> {
         .try_for_each(|part| part.bytes().map(drop))
 }
 
-/// As [`check`], but only parts that the driver could take on a GPU of a compute capability (`sm_90`: 90). Works on all cores.
+/// [`check`] of parts for a capability (90 is `sm_90`), on all cores.
 ///
 /// # Errors
 /// As [`check`].
@@ -177,7 +173,7 @@ pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
     })
 }
 
-/// The parts that the driver could take on a GPU.
+/// Those that the driver could take.
 fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = parts(image)?;
     if Format::of(image) == Some(Format::Fatbin) {
@@ -193,10 +189,10 @@ fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
 }
 
 impl<'a> Part<'a> {
-    /// The part itself, decompressed.
+    /// Decompressed.
     ///
     /// # Errors
-    /// If it does not decompress to the size that its header names.
+    /// Not the stated size.
     pub fn bytes(&self) -> Result<Cow<'a, [u8]>, ImageError> {
         match &self.source {
             Source::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
@@ -204,7 +200,6 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Its size in bytes after decompression, as its header names it.
     fn size(&self) -> u64 {
         match &self.source {
             Source::Plain(bytes) => bytes.len() as u64,
@@ -212,18 +207,16 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Kernels and variables of the part.
-    ///
     /// # Errors
-    /// If the part is damaged.
+    /// The part is damaged.
     pub fn contents(&self) -> Result<Contents, ImageError> {
         self.contents_within(&mut Allowance::unlimited())
     }
 
-    /// As [`Part::contents`], within what several parts may need together.
+    /// [`Part::contents`] within a common allowance.
     ///
     /// # Errors
-    /// As [`Part::contents`]; [`ImageError::TooMuch`] if the allowance does not suffice.
+    /// As [`Part::contents`]; [`ImageError::TooMuch`].
     pub fn contents_within(&self, allowance: &mut Allowance) -> Result<Contents, ImageError> {
         allowance.bytes(self.size())?;
         match self.kind {
@@ -234,7 +227,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Names of all variables of an image, each once.
+/// Each once.
 ///
 /// # Errors
 /// As [`parts`].
@@ -255,7 +248,7 @@ pub fn variables(image: &[u8]) -> Result<Vec<String>, ImageError> {
     Ok(names)
 }
 
-/// What an image says of one kernel: the cubins first, in which registers are known.
+/// Cubins first: they have registers.
 ///
 /// # Errors
 /// As [`parts`].
@@ -277,7 +270,7 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     Ok(None)
 }
 
-/// The parts that the driver could take on a GPU, those first that it prefers.
+/// Those that the driver could take, preferred ones first.
 fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {
@@ -289,11 +282,10 @@ fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError>
     Ok(parts)
 }
 
-/// What the driver would take from an image for a kernel on a GPU of a compute capability (`sm_90`: 90): the best cubin that
-/// runs there and has the kernel, else the newest PTX that has it. The part that is meant is the one with the kernel.
+/// As the driver takes it, by capability (90 is `sm_90`): the best cubin with the kernel, else the newest PTX.
 ///
 /// # Errors
-/// As [`parts`], for the parts that were looked at.
+/// As [`parts`], for looked-at parts.
 pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Contents>, ImageError> {
     for part in parts_for(image, capability)? {
         let contents = part.contents()?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a kernel's code reads textures or uses surfaces: their handles may lie in memory, where they look like any number.
+//! Whether kernels use textures or surfaces, whose handles look like numbers.
 //!
-//! Operation codes were seen in what `nvdisasm` prints of code for sm_75 to sm_120.
+//! Operation codes: `nvdisasm` for sm_75 to sm_120.
 
 use object::LittleEndian;
 use object::elf::FileHeader64;
@@ -9,16 +9,16 @@ use object::read::elf::{FileHeader, SectionHeader};
 
 use crate::image::{ImageError, MemberKind, parts_for};
 
-/// Bytes of an instruction since sm_70.
+/// Bytes, since sm_70.
 const INSTRUCTION: usize = 16;
-/// The bits of an instruction's first word that name the operation; others say where operands lie.
+/// In the first word; other bits place operands.
 const OPERATION: u16 = 0x1ff;
-/// TEX, TLD4, TLD, TXD: with a handle in a uniform register or a constant, and in a register.
+/// TEX, TLD4, TLD, TXD: handle in a uniform register or constant, and in a register.
 const TEXTURES: [u16; 8] = [0x160, 0x161, 0x163, 0x164, 0x166, 0x167, 0x16c, 0x16d];
 /// SULD, SUST.
 const SURFACES: [u16; 4] = [0x199, 0x19a, 0x19d, 0x19e];
 
-/// What the code of a kernel uses.
+/// What a kernel's code uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
     /// It reads textures.
@@ -27,11 +27,10 @@ pub struct Objects {
     pub surfaces: bool,
 }
 
-/// What the code uses that the driver takes from an image for a kernel on a GPU, as [`select`](crate::image::select) finds it.
-/// Functions that it calls are not looked at, nor is code for GPUs before sm_70.
+/// By [`select`](crate::image::select), without called functions; from sm_70.
 ///
 /// # Errors
-/// As for [`select`](crate::image::select).
+/// As [`select`](crate::image::select).
 pub fn objects(image: &[u8], kernel: &str, capability: u32) -> Result<Objects, ImageError> {
     for part in parts_for(image, capability)? {
         let bytes = part.bytes()?;
@@ -70,7 +69,7 @@ fn of_code(cubin: &[u8], kernel: &str) -> Result<Option<Objects>, ImageError> {
     Ok(None)
 }
 
-/// Of a text that has the kernel: what stands between its name and the next kernel.
+/// Up to the next kernel.
 fn of_text(text: &[u8], kernel: &str) -> Option<Objects> {
     let text = String::from_utf8_lossy(text);
     let mut entries = text.split(".entry");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PTX texts: entries with parameters and limits, and module variables. Source: the PTX ISA, chapters 5 and 11.
+//! PTX texts. Source: PTX ISA, chapters 5 and 11.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,7 +16,6 @@ pub(crate) fn contents(text: &[u8], allowance: &mut Allowance) -> Result<Content
     let text = without_comments(text);
     let mut contents = Contents::default();
     let mut held = Held::new(allowance);
-    // Kernels that were declared and not defined so far.
     let mut declared = HashSet::new();
     let mut rest = text.as_ref();
     while let Some((head, stop, tail)) = statement(rest) {
@@ -74,7 +73,7 @@ fn without_comments(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text to the next `;` or `{`, which of them it was, and what follows. Directives of one line end there too.
+/// To the next `;` or `{`: text, sign, rest. One-line directives end there too.
 fn statement(text: &str) -> Option<(&str, char, &str)> {
     let text = text.trim_start();
     let one_line = [".version", ".target", ".address_size", ".file", ".loc"];
@@ -87,7 +86,6 @@ fn statement(text: &str) -> Option<(&str, char, &str)> {
     Some((&text[..end], stop, &text[end + 1..]))
 }
 
-/// What follows the `}` that closes a block.
 fn after_block(text: &str) -> &str {
     let mut depth = 1usize;
     for (at, character) in text.char_indices() {
@@ -103,7 +101,6 @@ fn after_block(text: &str) -> &str {
     ""
 }
 
-/// Where the name of a kernel ends.
 fn name_end(entry: &str) -> usize {
     entry.find(['(', '.']).unwrap_or(entry.len())
 }
@@ -129,7 +126,7 @@ fn kernel(entry: &str, held: &mut Held<'_>) -> Result<Kernel, ImageError> {
     Ok(kernel)
 }
 
-/// Up to three numbers after a directive; those left out are 1.
+/// Those left out are 1.
 fn three(text: &str, directive: &str) -> Result<Option<[u32; 3]>, ImageError> {
     let Some((_, after)) = text.split_once(directive) else {
         return Ok(None);
@@ -166,7 +163,7 @@ fn parameters(list: &str, held: &mut Held<'_>) -> Result<Vec<Parameter>, ImageEr
         let mut words = declaration.split_whitespace();
         let mut align = element;
         while let Some(word) = words.next() {
-            // `.ptr .align N` describes what the pointer points at.
+            // `.ptr .align N` is about the target.
             if word == ".ptr" {
                 break;
             }
@@ -188,7 +185,7 @@ fn parameters(list: &str, held: &mut Held<'_>) -> Result<Vec<Parameter>, ImageEr
     Ok(parameters)
 }
 
-/// Bytes of the first type that a declaration names: `.u32` has 4.
+/// Of the first type: `.u32` has 4.
 fn element_size(declaration: &str) -> Option<usize> {
     declaration.split_whitespace().find_map(|word| {
         let kind = word.strip_prefix('.')?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Of an image, the cubin with only some of its kernels.
+//! An image's cubin with some kernels only.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -7,11 +7,10 @@ use std::collections::HashSet;
 use crate::image::cut::cut;
 use crate::image::{ImageError, MemberKind, usable};
 
-/// The cubin that the driver takes from an image for some kernels on a GPU of a compute capability (`sm_90`: 90), without all other
-/// kernels. Nothing if the kernels lie in several parts, or in a PTX text.
+/// The driver's cubin for a capability (90 is `sm_90`). `None` for kernels in several parts, or in PTX.
 ///
 /// # Errors
-/// If a part that was looked at is damaged.
+/// A damaged part.
 pub fn reduced(
     image: &[u8],
     kernels: &HashSet<&str>,

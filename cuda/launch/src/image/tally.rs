@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one part may hold. Its tables can name the same bytes many times, so its size alone bounds nothing.
+//! Limits of a part, whose tables can name the same bytes many times.
 
 use std::collections::HashSet;
 
 use crate::image::{ImageError, Kernel, PARTS_OF_A_BYTE, PARTS_OF_ANY};
 
-/// Kernels of a part, and likewise variables: the largest libraries have some ten thousand.
+/// Per part, as variables; large libraries have some ten thousand.
 pub const MAX_KERNELS: usize = 1 << 18;
-/// A name in a part, in bytes: mangled names of templates have some thousand.
+/// In bytes; templates' have some thousand.
 pub const MAX_NAME: usize = 64 << 10;
-/// Names of all kernels and variables of a part together, in bytes.
+/// In bytes, of a part's kernels and variables.
 pub const MAX_NAMES: usize = 64 << 20;
-/// Parameters of all kernels of a part together.
+/// Of a part's kernels.
 pub const MAX_PARAMETERS: usize = 1 << 22;
-/// Parameters of one kernel: one for each byte that it may have.
+/// One per byte that parameters may have.
 const MAX_KERNEL_PARAMETERS: usize = 32_764;
-/// Bytes of a name that an error shows.
+/// Bytes of a name in errors.
 const SHOWN: usize = 80;
 
-/// The first characters of a text that an error shows.
 pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().find(|(at, _)| *at >= SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -26,22 +25,21 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// Parse work of short images, as [`Allowance`] counts it.
+/// Of short images; see [`Allowance`].
 const WORK_OF_ANY: u64 = 256 << 20;
-/// Parse work of a statement, a parameter or a symbol besides the bytes of its name.
+/// Besides the name's bytes.
 const WORK_OF_EACH: usize = 16;
 
-/// Limit on the images of a recording together: bytes after decompression, and parse work.
+/// Decompressed bytes, and parse work, of a recording's images.
 ///
-/// Parse work counts statements, parameters and symbols, 16 each, and bytes of names. Both limits grow with the length of the
-/// images, by [`PARTS_OF_A_BYTE`] for each byte.
+/// Statements, parameters and symbols count 16, names their bytes. Limits grow by [`PARTS_OF_A_BYTE`] per image
+/// byte.
 #[derive(Debug)]
 pub struct Allowance {
     bytes: Limited,
     work: Limited,
 }
 
-/// What is left, and what there was in all.
 #[derive(Debug)]
 struct Limited {
     what: &'static str,
@@ -66,7 +64,6 @@ impl Limited {
 }
 
 impl Default for Allowance {
-    /// For images of no length.
     fn default() -> Self {
         Self::new(PARTS_OF_ANY, WORK_OF_ANY)
     }
@@ -85,30 +82,29 @@ impl Allowance {
         }
     }
 
-    /// Limits nothing: one part has limits of its own.
+    /// One part has its own limits.
     pub(crate) fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }
 
-    /// Adds what an image of this length may need.
+    /// By its length.
     pub fn add_image(&mut self, length: usize) {
         let more = PARTS_OF_A_BYTE.saturating_mul(length as u64);
         self.bytes.add(more);
         self.work.add(more);
     }
 
-    /// Takes the bytes of a part, before it is decompressed.
+    /// Call before decompression.
     pub(crate) fn bytes(&mut self, count: u64) -> Result<(), ImageError> {
         self.bytes.take(count)
     }
 
-    /// Takes the work for one statement or entry of a table, with a name of this length.
+    /// A statement or entry, with its name's length.
     pub(crate) fn entry(&mut self, name: usize) -> Result<(), ImageError> {
         self.work.take(name.saturating_add(WORK_OF_EACH) as u64)
     }
 }
 
-/// Something of which only so much is taken.
 #[derive(Debug)]
 pub(crate) struct Tally {
     what: &'static str,
@@ -134,14 +130,12 @@ impl Tally {
     }
 }
 
-/// A name that is no longer than it may be.
 pub(crate) fn name(bytes: &[u8]) -> Result<&[u8], ImageError> {
     Tally::new("bytes of a name", MAX_NAME)
         .take(bytes.len())
         .map(|()| bytes)
 }
 
-/// What a part has held so far.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
     pub(crate) allowance: &'a mut Allowance,
@@ -164,13 +158,12 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// The name of another kernel or variable, before it is copied.
+    /// Before copying.
     pub(crate) fn name(&mut self, bytes: &[u8]) -> Result<(), ImageError> {
         self.names.take(name(bytes)?.len())?;
         self.allowance.entry(bytes.len())
     }
 
-    /// One more kernel of a name that no other has.
     pub(crate) fn kernel(&mut self, kernel: &Kernel) -> Result<(), ImageError> {
         self.kernels.take(1)?;
         match self.seen.insert(kernel.name.clone()) {
@@ -179,17 +172,15 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Whether there is a kernel of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.seen.contains(name)
     }
 
-    /// One more variable.
     pub(crate) fn variable(&mut self) -> Result<(), ImageError> {
         self.variables.take(1)
     }
 
-    /// One more parameter of a kernel that has so many.
+    /// `count`: the kernel's so far.
     pub(crate) fn parameter(&mut self, count: usize) -> Result<(), ImageError> {
         if count >= MAX_KERNEL_PARAMETERS {
             return Err(ImageError::TooMany {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that access memory: kind, space, bytes, address.
+//! Instructions that access memory.
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub enum Kind {
     Load,
     /// Writes.
     Store,
-    /// Reads and writes at once.
+    /// Both at once.
     Atomic,
 }
 
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// The number that probes get.
+    /// For probes.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -34,14 +34,14 @@ impl Kind {
     }
 }
 
-/// The memory that an access says it reaches.
+/// The memory that an access names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Of the device.
     Global,
     /// Of the block.
     Shared,
-    /// Any of these: the address decides.
+    /// The address decides.
     Generic,
 }
 
@@ -57,29 +57,26 @@ impl Space {
     }
 }
 
-/// An access, as its instruction says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access<'a> {
     pub(super) kind: Kind,
     pub(super) space: Space,
     pub(super) bytes: u32,
-    /// A register, a variable or a number.
+    /// Register, variable or number.
     pub(super) base: &'a str,
-    /// Bytes that are added, as they are written.
+    /// Added bytes, as written.
     pub(super) offset: &'a str,
 }
 
-/// What an instruction is for probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
     Access(Access<'a>),
-    /// It reaches memory in a way that is not followed: its name.
+    /// Not followed: its name.
     LeftOut(&'a str),
-    /// Memory that is not looked at (parameters, constants, the stack), or none.
+    /// Ignored (parameters, constants, the stack), or none.
     Nothing,
 }
 
-/// Beginnings of names of instructions that reach memory in ways that are not followed.
 const LEFT_OUT: [&str; 18] = [
     "cp.async",
     "cp.reduce",
@@ -101,7 +98,6 @@ const LEFT_OUT: [&str; 18] = [
     "st.async",
 ];
 
-/// The predicate of an instruction with its sign, if it has one, and the rest.
 pub(super) fn predicate(instruction: &str) -> (Option<&str>, &str) {
     let Some(rest) = instruction.strip_prefix('@') else {
         return (None, instruction);
@@ -115,7 +111,6 @@ pub(super) fn name(instruction: &str) -> &str {
     &instruction[..end.unwrap_or(instruction.len())]
 }
 
-/// What an instruction without its predicate accesses.
 pub(super) fn access(instruction: &str) -> Found<'_> {
     let whole = name(instruction);
     if let Some(known) = LEFT_OUT.iter().find(|known| whole.starts_with(**known)) {
@@ -134,7 +129,7 @@ pub(super) fn access(instruction: &str) -> Found<'_> {
         match word {
             "global" => space = Space::Global,
             "shared" | "shared::cta" => space = Space::Shared,
-            // Memory of another block of the cluster.
+            // Another block's memory.
             "shared::cluster" | "async" | "bulk" => return Found::LeftOut("shared::cluster"),
             "local" | "const" => return Found::Nothing,
             _ if word.starts_with("param") => return Found::Nothing,
@@ -160,7 +155,7 @@ pub(super) fn access(instruction: &str) -> Found<'_> {
     })
 }
 
-/// Bits of a type: `f32`, `u8`, `b128`, `f16x2`.
+/// Of `f32`, `u8`, `b128`, `f16x2`.
 fn bits_of(word: &str) -> Option<u32> {
     let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let letters = &word[..word.len() - digits.len()];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts calls of probes into a PTX text: before accesses to memory, and where basic blocks begin.
+//! Puts probe calls into PTX, before accesses and at basic blocks.
 //!
-//! The text is that of strangers: nothing here panics, and what is added is bounded by [`MAX_SITES`]. What the text computes stays: a
-//! probe gets copies of values, and writes no register of the kernel. Source: the PTX ISA, chapters 4, 7 and 9.
+//! Texts may be hostile: nothing panics, and [`MAX_SITES`] bounds additions. Probes write no register of the
+//! kernel. Source: PTX ISA, chapters 4, 7 and 9.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -19,28 +19,28 @@ use thiserror::Error;
 /// Why a text gets no probes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProbeError {
-    /// It is no text.
+    /// No text.
     #[error("the PTX is no UTF-8 text")]
     Text,
-    /// It has no such kernel.
+    /// No such kernel.
     #[error("the PTX has no kernel {0}")]
     NoKernel(String),
-    /// It is of another address size.
+    /// Another address size.
     #[error("the PTX has no line .address_size 64")]
     AddressSize,
-    /// Its GPU is older than the instructions of the probes.
+    /// For the probes' instructions.
     #[error("the PTX is for sm_{0}; probes need sm_70 and PTX 6.2")]
     TooOld(u32),
-    /// It ends inside of a function.
+    /// Ends inside of a function.
     #[error("the PTX ends inside of a function")]
     Unended,
-    /// More places than are followed.
+    /// Too many places.
     #[error("the PTX has more than {MAX_SITES} places for probes")]
     TooMany,
-    /// Names that all places would repeat take too much memory.
+    /// Repeated names take too much memory.
     #[error("the PTX has names too long for its many places for probes")]
     Names,
-    /// It uses a name of the probes.
+    /// It uses a probe's name.
     #[error("the PTX has the name gpureplay_ already")]
     Name,
 }

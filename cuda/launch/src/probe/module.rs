@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The functions of a PTX text, and what stands before them.
+//! The functions of a PTX text.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,15 @@ use super::ProbeError;
 pub(super) struct Function<'a> {
     pub(super) name: &'a str,
     pub(super) is_entry: bool,
-    /// Where its body begins: at the brace.
+    /// At the brace.
     pub(super) body: usize,
 }
 
-/// A text without comments.
 #[derive(Debug)]
 pub(super) struct Module<'a> {
     /// One past `.address_size 64`.
     pub(super) head: usize,
     pub(super) functions: Vec<Function<'a>>,
-    /// Names of sources by their numbers.
     pub(super) files: BTreeMap<u32, &'a str>,
 }
 
@@ -95,7 +93,7 @@ fn one_line<'a>(line: &'a str, end: usize, module: &mut Module<'a>) -> Result<()
     Ok(())
 }
 
-/// The function that a head declares: `.visible .entry name(…)`, `.func (.param .b32 result) name (…)`.
+/// `.visible .entry name(…)`, `.func (.param .b32 result) name (…)`.
 fn function(head: &str, body: usize) -> Option<Function<'_>> {
     let (is_entry, after) = match (head.split_once(".entry"), head.split_once(".func")) {
         (Some((_, after)), _) => (true, after),
@@ -115,7 +113,7 @@ fn function(head: &str, body: usize) -> Option<Function<'_>> {
     })
 }
 
-/// One past the `}` that closes the block that begins at a brace.
+/// One past the block's `}`.
 fn after_block(text: &str, start: usize) -> Result<usize, ProbeError> {
     let mut depth = 0usize;
     let mut is_quoted = false;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that a function declares, by scope.
+//! Declared registers, by scope.
 
 use std::collections::HashMap;
 
-/// What is declared: a name, and whether it is a range (`%r<10>` declares `%r0` to `%r9`).
+/// Name, and whether a range (`%r<10>`: `%r0` to `%r9`).
 type Declared<'a> = (&'a str, bool);
 
-/// The registers that can be named at a place.
 #[derive(Default)]
 pub(super) struct Registers<'a> {
-    /// Bits of all that is declared under a name, with a number that grows; the last counts.
+    /// With a growing number; the last counts.
     all: HashMap<Declared<'a>, Vec<(usize, u32)>>,
     scopes: Vec<Vec<Declared<'a>>>,
     count: usize,
@@ -28,7 +27,6 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// Takes in a directive, if it declares registers.
     pub(super) fn declare(&mut self, directive: &'a str) {
         let Some(rest) = directive.strip_prefix(".reg") else {
             return;
@@ -62,7 +60,6 @@ impl<'a> Registers<'a> {
         }
     }
 
-    /// The bits of a register; none if there is no such one.
     pub(super) fn bits(&self, name: &str) -> Option<u32> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let range = (prefix.len() < name.len()).then_some((prefix, true));

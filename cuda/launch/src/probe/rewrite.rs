@@ -9,41 +9,40 @@ use super::registers::Registers;
 use super::scan::{Statement, Statements, What, without_comments};
 use super::{ProbeError, module};
 
-/// Places for probes in one text, at most.
+/// Of a text.
 pub const MAX_SITES: usize = 1 << 16;
-/// Bytes of the names of functions and sources that all places repeat, at most.
+/// In bytes, of names that all places repeat.
 const MAX_NAMES: usize = 128 << 20;
-/// The longest instruction that a report shows, in bytes.
+/// Bytes of an instruction in reports.
 const SHOWN: usize = 120;
 
 /// What is called, and where.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calls<'a> {
-    /// `gpureplay_global`, `gpureplay_shared` and `gpureplay_generic` before accesses: address, site, bytes.
+    /// `gpureplay_global`, `gpureplay_shared`, `gpureplay_generic` before accesses: address, site, bytes.
     pub accesses: bool,
-    /// `gpureplay_block` where basic blocks begin: site.
+    /// `gpureplay_block` at basic blocks: site.
     pub blocks: bool,
-    /// `gpureplay_race` before accesses of the kernel to shared memory: address, site, bytes, kind, barriers so far of the block and of
-    /// the warp.
+    /// `gpureplay_race` before shared accesses: address, site, bytes, kind, barriers of block and warp so far.
     pub races: bool,
-    /// A function of the user's at all of these: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
+    /// The user's, at all: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
     pub own: Option<&'a str>,
 }
 
-/// A place where probes are called.
+/// Where probes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// None where a basic block begins.
+    /// None at a basic block.
     pub access: Option<(Kind, Space)>,
     /// Bytes of one thread.
     pub bytes: u32,
-    /// The function that it is in.
+    /// Its function.
     pub function: String,
-    /// The instruction.
+    /// Its instruction.
     pub instruction: String,
-    /// The line of the PTX, from 1.
+    /// PTX line, from 1.
     pub line: usize,
-    /// File and line of the source, if the text says it.
+    /// Source, if known.
     pub source: Option<(String, u32)>,
 }
 
@@ -54,16 +53,16 @@ pub struct Instrumented {
     pub text: String,
     /// By number.
     pub sites: Vec<Site>,
-    /// Instructions that reach memory and are not followed, and how many of each there are.
+    /// Unfollowed accesses, with counts.
     pub left_out: BTreeMap<String, usize>,
-    /// Why races may be missed or reported wrongly.
+    /// Why races may be wrong.
     pub unordered: Option<&'static str>,
 }
 
-/// Puts calls into a text; `probes` is the text of the functions that are called.
+/// `probes` has the called functions.
 ///
 /// # Errors
-/// If the text is none, or not one that probes fit.
+/// No text, or unfit for probes.
 pub fn instrument(
     text: &[u8],
     kernel: &str,
@@ -103,7 +102,7 @@ pub fn instrument(
     rewriter.out.push_str(probes);
     rewriter.out.push('\n');
     for function in &module.functions {
-        // Other kernels of the text stay as they are.
+        // Not other kernels.
         if !function.is_entry || function.name == kernel {
             rewriter.function(function)?;
         }
@@ -122,13 +121,10 @@ struct Rewriter<'a> {
     calls: &'a Calls<'a>,
     files: &'a BTreeMap<u32, &'a str>,
     out: String,
-    /// How far the text was copied.
     copied: usize,
-    /// A place in the text, and its line.
     line: (usize, usize),
     source: Option<(u32, u32)>,
     sites: Vec<Site>,
-    /// Bytes of their names.
     names: usize,
     left_out: BTreeMap<String, usize>,
     unordered: Option<&'static str>,
@@ -156,7 +152,6 @@ impl<'a> Rewriter<'a> {
         let carries = carries(&statements);
         let mut registers = Registers::default();
         let races = self.calls.races && function.is_entry;
-        // Whether the next instruction begins a basic block.
         let mut begins = true;
         self.source = None;
         for (statement, carries) in statements.iter().zip(carries) {
@@ -170,7 +165,7 @@ impl<'a> Rewriter<'a> {
                 }
                 What::Close => registers.close(),
                 What::Label => begins = true,
-                // Line 0 is code of no line.
+                // 0 means no line.
                 What::Loc(words) => {
                     self.source = location(words)
                         .filter(|(_, line)| *line > 0)
@@ -257,7 +252,6 @@ impl<'a> Rewriter<'a> {
 
     fn call(&mut self, name: &str, arguments: &[&dyn std::fmt::Display]) {
         let list: Vec<String> = arguments.iter().map(|one| one.to_string()).collect();
-        // Writing to a string cannot fail.
         let _ = writeln!(self.out, "call {name}, ({});", list.join(", "));
     }
 
@@ -344,7 +338,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Counts barriers after they were passed.
+    /// Counts after the barrier.
     fn barrier(&mut self, statement: &Statement<'_>, predicate: Option<&str>, plain: &str) {
         let name = access::name(plain);
         let counter = if name.starts_with("bar.warp.sync") {
@@ -371,14 +365,14 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Barriers that a thread has passed: of the block, and of its warp.
+/// Passed by a thread: the block's, the warp's.
 const COUNTERS: &str = "
 .reg .b32 %gpureplay_barriers, %gpureplay_warp;
 mov.u32 %gpureplay_barriers, 0;
 mov.u32 %gpureplay_warp, 0;
 ";
 
-/// The statements of a body with its braces, and whether it ends.
+/// With braces; also whether it ends.
 fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     let mut depth = 0usize;
     let mut all = Vec::new();
@@ -398,7 +392,7 @@ fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     (all, false)
 }
 
-/// For each statement, whether a carry of an addition is alive there: a call would lose it.
+/// Where a carry is alive, which a call would lose.
 fn carries(statements: &[Statement<'_>]) -> Vec<bool> {
     let mut is_alive = false;
     let mut all: Vec<bool> = statements
@@ -425,7 +419,6 @@ fn carries(statements: &[Statement<'_>]) -> Vec<bool> {
     all
 }
 
-/// File and line of `.loc`.
 fn location(words: &str) -> Option<(u32, u32)> {
     let mut words = words
         .split([' ', '\t', ','])
@@ -433,7 +426,7 @@ fn location(words: &str) -> Option<(u32, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Instructions that compute an access's address: in `%gpureplay_a`, and for shared memory in `%gpureplay_b`, too.
+/// Into `%gpureplay_a`, for shared memory also `%gpureplay_b`.
 fn address(access: &Access<'_>, registers: &Registers<'_>) -> Option<String> {
     let Access {
         space,

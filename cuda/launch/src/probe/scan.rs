@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A PTX text as statements.
 
-/// A statement of a function's body, and where it begins in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub(super) start: usize,
@@ -18,13 +17,12 @@ pub(super) enum What<'a> {
     Label,
     /// `.loc`, without its name.
     Loc(&'a str),
-    /// Any other directive, with its name.
     Directive(&'a str),
-    /// An instruction without `;`, its predicate included.
+    /// With predicate, without `;`.
     Instruction(&'a str),
 }
 
-/// The text with spaces where comments were: offsets and lines stay.
+/// Spaces instead: offsets and lines stay.
 pub(super) fn without_comments(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
@@ -49,11 +47,11 @@ pub(super) fn without_comments(text: &str) -> String {
         }
         at += blank + kept;
     }
-    // Only whole comments became spaces, so this is as good a text as before.
+    // Only whole comments went: still UTF-8.
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Where a statement that ends with `;` ends: one past it. Quoted signs do not count.
+/// One past it; quoted ones do not count.
 fn semicolon(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -66,7 +64,6 @@ fn semicolon(text: &str) -> Option<usize> {
     None
 }
 
-/// The length of a label with its colon.
 fn label(text: &str) -> Option<usize> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
     let name = text.find(|c| !is_name(c)).filter(|end| *end > 0)?;
@@ -76,7 +73,6 @@ fn label(text: &str) -> Option<usize> {
     is_label.then(|| name + rest.len() - colon.len() + 1)
 }
 
-/// The statements from a place in a text without comments.
 pub(super) struct Statements<'a> {
     text: &'a str,
     at: usize,

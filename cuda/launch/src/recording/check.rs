@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules that a launch obeys before anything is mapped for it.
+//! Rules for launches, before anything is mapped.
 
 use crate::abi::{MAX_PARAMETER_BYTES, attribute};
 
 use crate::recording::format::FORMAT;
 use crate::recording::{Launch, RecordingError};
 
-/// Memory of one launch, all its regions and variables together, in bytes.
+/// Of a launch's memory.
 pub const MAX_BYTES: u64 = 1 << 40;
-/// Regions of one launch, and likewise variables.
+/// Of a launch, as variables.
 pub const MAX_REGIONS: usize = 1 << 18;
-/// A stack, a heap or a buffer for `printf`, in bytes.
+/// In bytes: stack, heap, `printf` buffer.
 const MAX_LIMIT: u64 = 1 << 38;
-/// The largest image, in bytes.
+/// In bytes.
 pub(crate) const MAX_IMAGE: u64 = 1 << 30;
-/// User addresses of a 64-bit process end here.
+/// Of a 64-bit process.
 pub(crate) const ADDRESS_END: u64 = 1 << 47;
-/// The lowest address that a host region may have: Linux refuses lower ones.
+/// For host regions: Linux refuses lower ones.
 pub(crate) const ADDRESS_START: u64 = 1 << 16;
 
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// That limits of the context are those that a replay may set.
 pub(crate) fn limits(limits: &[[u64; 2]]) -> Result<(), RecordingError> {
     let wrong = |[number, value]: &[u64; 2]| {
         *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT
@@ -48,7 +47,7 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
         field,
         reason: reason.to_owned(),
     };
-    // Names are printed: they hold nothing that a terminal would obey.
+    // Printed names must not drive terminals.
     for (name, text) in [
         ("kernel", &launch.kernel),
         ("entry", &launch.origin.entry),

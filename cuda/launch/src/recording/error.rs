@@ -11,68 +11,68 @@ use crate::recording::Hash;
 /// Why a recording is not read or written.
 #[derive(Debug, Error)]
 pub enum RecordingError {
-    /// The folder holds no launches.
+    /// The directory holds no launches.
     #[error("{} is no recording of CUDA launches", .0.display())]
     NotARecording(PathBuf),
     /// A file cannot be used.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which file.
+        /// File.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The manifest of a launch is not what it should be.
+    /// A bad manifest.
     #[error("{}: {reason}", path.display())]
     Manifest {
-        /// Which file.
+        /// File.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
-    /// The manifest is of another version.
+    /// A manifest of another version.
     #[error("the launch is of format {found}; this program reads format {known}")]
     Format {
         /// Its version.
         found: u32,
-        /// The version that is read.
+        /// The supported version.
         known: u32,
     },
-    /// Something has a size that it may not have.
+    /// Something is too large.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
-        /// What it is.
+        /// What.
         what: &'static str,
-        /// What it may have.
+        /// Limit.
         limit: u64,
     },
-    /// A region of memory is empty, ends beyond the address space, or lies over another one.
+    /// A region is empty, too high, or overlaps.
     #[error("the region of {size} bytes at {address:#x} {reason}")]
     Region {
-        /// Where it begins.
+        /// Start.
         address: u64,
-        /// Its size in bytes.
+        /// Bytes.
         size: u64,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: &'static str,
     },
-    /// A field has a value that it may not have.
+    /// A field has a forbidden value.
     #[error("{field} {reason}")]
     Field {
-        /// Which field.
+        /// Field.
         field: &'static str,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
-    /// An object does not hold what its name says.
+    /// An object does not fit its name.
     #[error("the object {0} is damaged: its bytes have another hash")]
     Damaged(Hash),
-    /// An object has another size than it should have.
+    /// An object has another size.
     #[error("the object {hash} does not hold {size} bytes")]
     Size {
-        /// Which object.
+        /// Object.
         hash: Hash,
-        /// What it should hold.
+        /// Wanted bytes.
         size: u64,
     },
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SHA-256 as the name of bytes.
+//! SHA-256 as name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of some bytes.
+/// A SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub(crate) [u8; 32]);
 
@@ -19,17 +19,17 @@ impl Hash {
     }
 }
 
-/// The SHA-256 of bytes that come part by part.
+/// Takes bytes part by part.
 #[derive(Default)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// These bytes follow.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Of all that came.
+    /// Of all bytes.
     #[must_use]
     pub fn end(self) -> Hash {
         Hash(self.0.finalize().into())
@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Bytes as lower-case hexadecimal digits, for serde.
+/// Lower-case, for serde.
 pub(crate) mod hex {
     use std::fmt::Write;
 
@@ -83,7 +83,6 @@ pub(crate) mod hex {
     pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::with_capacity(bytes.len() * 2);
         for byte in bytes {
-            // Writing to a string does not fail.
             let _ = write!(text, "{byte:02x}");
         }
         serializer.serialize_str(&text)

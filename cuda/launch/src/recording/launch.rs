@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recorded launch, as `launches/K.toml` says it.
+//! One recorded launch: `launches/K.toml`.
 
 use std::path::PathBuf;
 
@@ -9,40 +9,40 @@ use crate::recording::check::check;
 use crate::recording::hash::hex;
 use crate::recording::{Hash, RecordingError};
 
-/// One launch of a kernel, with everything that it needs to run alone.
+/// A launch that can run alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Version of the format: 1.
+    /// Format: 1.
     pub format: u32,
-    /// The mangled name of the kernel.
+    /// Mangled name.
     pub kernel: String,
-    /// Which process launched it, and when.
+    /// By process and time.
     pub origin: Origin,
-    /// On which GPU.
+    /// GPU.
     pub device: Device,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
-    /// The packed parameters.
+    /// Packed.
     #[serde(with = "hex")]
     pub parameters: Vec<u8>,
-    /// Offset and size of each parameter, in bytes; ascending, and none lies over another.
+    /// Offset and size in bytes; ascending, no overlaps.
     pub layout: Vec<[usize; 2]>,
-    /// Attributes of the launch, 72 bytes each, one after the other.
+    /// 72 bytes each.
     #[serde(with = "hex")]
     pub attributes: Vec<u8>,
-    /// Attributes of the function that the program set: number, value.
+    /// The function's, set by the program: number, value.
     pub function_attributes: Vec<[i32; 2]>,
-    /// Limits of the context that the program set: number, value. See `crate::abi::attribute::limit`.
+    /// The context's, set by the program: number, value. See `crate::abi::attribute::limit`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
-    /// The kernel's image.
+    /// Kernel's image.
     pub image: ImageReference,
-    /// Memory that the kernel can reach, ascending.
+    /// Within the kernel's reach, ascending.
     #[serde(default, rename = "region")]
     pub regions: Vec<Region>,
     /// Variables of the image.
@@ -50,21 +50,21 @@ pub struct Launch {
     pub variables: Vec<Variable>,
 }
 
-/// Which launch of which process.
+/// Process and launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// The process.
+    /// Process.
     pub process: u32,
-    /// Its rank, where a launcher such as `mpirun` or `torchrun` gave one.
+    /// From a launcher such as `mpirun` or `torchrun`.
     pub rank: Option<u32>,
-    /// Launches of this kernel before this one in the process.
+    /// Earlier launches of the kernel.
     pub occurrence: u64,
-    /// The function that launched it.
+    /// Launching function.
     pub entry: String,
 }
 
-/// The GPU of a launch.
+/// GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -72,69 +72,68 @@ pub struct Device {
     pub name: String,
     /// Compute capability: major, minor.
     pub capability: [i32; 2],
-    /// The driver's version of CUDA: 13000 is 13.0.
+    /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,
-    /// Its ordinal in the process.
+    /// Ordinal in the process.
     pub ordinal: i32,
 }
 
-/// The image of a kernel.
+/// A kernel's image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageReference {
-    /// The name of the file in `images`.
+    /// File's name in `images`.
     pub hash: Hash,
     /// Bytes.
     pub size: u64,
 }
 
-/// What kind of memory a region is.
+/// Kind of a region's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RegionKind {
     /// Memory of the device.
     Device,
-    /// Memory of the host that the device sees.
+    /// The device sees it.
     Host,
 }
 
-/// A piece of memory before and after the launch.
+/// Memory before and after the launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
-    /// Its address in the recorded process.
+    /// Recorded address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
     /// Device or host.
     pub kind: RegionKind,
-    /// The list of its chunks before the launch.
+    /// Chunks before the launch.
     pub before: Hash,
-    /// After the launch; absent if nothing changed.
+    /// Absent if unchanged.
     pub after: Option<Hash>,
 }
 
-/// A variable of the image before and after the launch.
+/// A variable before and after the launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// Its address in the recorded process.
+    /// Recorded address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks before the launch.
+    /// Chunks before the launch.
     pub before: Hash,
-    /// After the launch; absent if nothing changed.
+    /// Absent if unchanged.
     pub after: Option<Hash>,
 }
 
-/// The largest part of a manifest that is parsed at once, in bytes: all that comes before the first region, or a region or a variable.
-/// Parsing takes some hundred times as much memory.
+/// In bytes, of the part before regions, or one region or variable. Parsing takes some hundred times as much
+/// memory.
 const MAX_TABLE: usize = 512 << 10;
 
-/// A region or a variable.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Memory {
@@ -144,7 +143,7 @@ struct Memory {
     variables: Vec<Variable>,
 }
 
-/// What comes before the first line that begins with `[[`, and each such line with what follows it.
+/// Text before the first `[[` line, then each such line with the rest.
 pub(crate) fn tables(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -172,10 +171,10 @@ pub(crate) fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingErr
 }
 
 impl Launch {
-    /// A launch from the text of its manifest, checked. Regions and variables come last in it.
+    /// Regions and variables must come last.
     ///
     /// # Errors
-    /// If the text is no manifest, or says something that cannot be.
+    /// No manifest, or an impossible value.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut tables = tables(text);
         let mut launch: Self = parsed(tables.next().unwrap_or_default())?;
@@ -188,13 +187,13 @@ impl Launch {
         Ok(launch)
     }
 
-    /// The launch attributes one by one.
+    /// One by one.
     #[must_use]
     pub fn attribute_list(&self) -> &[[u8; 72]] {
         self.attributes.as_chunks().0
     }
 
-    /// Bytes of all regions and variables.
+    /// Of regions and variables.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let regions = self.regions.iter().map(|region| region.size);
@@ -203,7 +202,7 @@ impl Launch {
             .fold(0, u64::saturating_add)
     }
 
-    /// How many regions and variables the kernel changed.
+    /// Changed regions and variables.
     #[must_use]
     pub fn changed(&self) -> usize {
         let regions = self.regions.iter().filter(|region| region.after.is_some());

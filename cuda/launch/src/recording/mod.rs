@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recorded launches of CUDA kernels on disk.
 //!
-//! A recording is a folder:
+//! A recording is a directory:
 //!
 //! | Path | Holds |
 //! | --- | --- |
-//! | `launches/K.toml` | one [`Launch`]: kernel, sizes, parameters, regions of memory before and after |
-//! | `launches/K.sig` | a signature over it, if it is signed |
-//! | `runs/K.toml` | one [`Run`]: what a program asked of the GPU in a region of its time, in order |
-//! | `runs/K.sig` | a signature over it |
-//! | `turns/K/` | a recording of the second turn of run K, until it was compared with the run |
-//! | `images/HASH` | a kernel image as the program gave it to the driver; a run may hold the cubin that it uses among the objects instead |
-//! | `objects/HH/HASH` | a chunk of memory, or a list of the hashes of chunks |
+//! | `launches/K.toml` | a [`Launch`] |
+//! | `launches/K.sig` | its signature |
+//! | `runs/K.toml` | a [`Run`] |
+//! | `runs/K.sig` | its signature |
+//! | `turns/K/` | run K's second turn, until compared |
+//! | `images/HASH` | an image as the program gave it; runs may have a cubin in objects instead |
+//! | `objects/HH/HASH` | a chunk of memory, or a list of chunks' hashes |
 //!
-//! `HASH` is the SHA-256 of what is held, in hexadecimal, before compression. So what did not change, what another launch
-//! holds too, and what is zero take no room twice. Several processes may write to one folder at a time.
+//! `HASH` is the SHA-256 before compression, in hexadecimal: equal contents are kept once. Several processes may
+//! write at a time.
 //!
-//! None of its files and folders is a link: nothing outside of the folder is read or written by way of it.
+//! Nothing in it is a link, so nothing outside is read or written.
 //!
-//! Recordings are data of strangers: [`Recording::launch`] checks sizes, offsets and overlaps before anything else sees a
-//! launch, and every byte of an object is checked against its hash.
+//! Recordings may be hostile: [`Recording::launch`] checks sizes, offsets, overlaps first; all bytes are checked
+//! against hashes.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -52,24 +52,22 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_host::{Existing, beneath};
 
-/// The largest `launches/K.toml`, in bytes.
+/// In bytes.
 const MAX_MANIFEST: u64 = 64 << 20;
 
-/// The folder of manifests and signatures.
 pub(crate) const LAUNCHES: &str = "launches";
 
 fn manifest_name(number: u32) -> PathBuf {
     Path::new(LAUNCHES).join(format!("{number}.toml"))
 }
 
-/// The folder of manifests of runs.
 pub(crate) const RUNS: &str = "runs";
 
 fn run_name(number: u32) -> PathBuf {
     Path::new(RUNS).join(format!("{number}.toml"))
 }
 
-/// What a number is the number of.
+/// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A launch.
@@ -91,12 +89,12 @@ impl Part {
     }
 }
 
-/// Where the second turn of a run lies, until it was compared with the run.
+/// Until compared.
 fn turn_folder(folder: &Path, number: u32) -> PathBuf {
     folder.join("turns").join(number.to_string())
 }
 
-/// A folder of recorded launches.
+/// A directory of recorded launches and runs.
 #[derive(Clone)]
 pub struct Recording {
     folder: PathBuf,
@@ -104,17 +102,17 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens a folder, or a pack of a run, for reading.
+    /// A directory, or a run's pack.
     ///
     /// # Errors
-    /// If it is no recording.
+    /// No recording.
     pub fn open(folder: &Path) -> Result<Self, RecordingError> {
         if folder.is_file() {
             let bytes =
                 std::fs::read(folder).map_err(|error| RecordingError::file(folder, error))?;
             return Self::unpacked(&bytes);
         }
-        // One without launches lacks their folder where a copy leaves out what is empty, as Git's does.
+        // Git leaves out an empty `launches`.
         let is_there = |part: &&str| folder.join(part).symlink_metadata().is_ok();
         if ![LAUNCHES, RUNS].iter().any(is_there) {
             return Err(RecordingError::NotARecording(folder.to_owned()));
@@ -129,7 +127,7 @@ impl Recording {
         })
     }
 
-    /// The folder.
+    /// The directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -141,10 +139,10 @@ impl Recording {
         &self.store
     }
 
-    /// Numbers of the launches, ascending.
+    /// Launches, ascending.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// An unreadable directory.
     pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
         if self.store.is_held() {
             return Ok(Vec::new());
@@ -152,10 +150,10 @@ impl Recording {
         self.numbered(LAUNCHES, manifest_name)
     }
 
-    /// Numbers of the runs, ascending; none in a recording that is older than runs.
+    /// Ascending; none in recordings older than runs.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// An unreadable directory.
     pub fn runs(&self) -> Result<Vec<u32>, RecordingError> {
         if self.store.is_held() {
             return Ok(vec![0]);
@@ -175,7 +173,7 @@ impl Recording {
         let listed = beneath::names(&self.folder, Path::new(part), |name| {
             let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
             let number = number.and_then(|number| number.parse::<u32>().ok());
-            // `+5.toml` and `05.toml` are none: the fifth lies in `5.toml`.
+            // The fifth is `5.toml`, not `+5.toml` or `05.toml`.
             numbers.extend(number.filter(|number| Path::new(part).join(name) == name_of(*number)));
         });
         listed.map_err(|error| RecordingError::file(&self.folder.join(part), error))?;
@@ -183,10 +181,10 @@ impl Recording {
         Ok(numbers)
     }
 
-    /// The recording of the second turn of a run, if it was not compared with the run yet.
+    /// Until it was compared.
     ///
     /// # Errors
-    /// If its folder, or the one that it lies in, is a link.
+    /// Its directory, or the one above, is a link.
     pub fn second(&self, number: u32) -> Result<Option<Self>, RecordingError> {
         let folder = turn_folder(&self.folder, number);
         for path in [&self.folder.join("turns"), &folder] {
@@ -202,25 +200,24 @@ impl Recording {
         Self::open(&folder).map(Some)
     }
 
-    /// Removes the second turn of a run, if there is one.
+    /// If there is one.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's.
     pub fn remove_second(&self, number: u32) -> Result<(), RecordingError> {
         let Some(second) = self.second(number)? else {
             return Ok(());
         };
         std::fs::remove_dir_all(&second.folder)
             .map_err(|error| RecordingError::file(&second.folder, error))?;
-        // The folder of all of them goes with the last one.
         let _ = std::fs::remove_dir(self.folder.join("turns"));
         Ok(())
     }
 
-    /// Removes images and chunks that no launch and no run names. Nobody else may write to the folder meanwhile.
+    /// Removes unnamed images and chunks. No other process may write meanwhile.
     ///
     /// # Errors
-    /// If a manifest cannot be read, or a file cannot be removed.
+    /// An unreadable manifest, or a file that stays.
     pub fn sweep(&self) -> Result<(), RecordingError> {
         let mut named = std::collections::HashSet::new();
         let mut lists = Vec::new();
@@ -250,17 +247,17 @@ impl Recording {
         self.store.keep_only(&|hash| named.contains(&hash))
     }
 
-    /// Where the signature of a launch or of a run lies, if it has one.
+    /// If it has one.
     #[must_use]
     pub fn signature_path(&self, part: Part, number: u32) -> PathBuf {
         self.folder.join(part.signature(number))
     }
 
-    /// The signature of a launch or of a run, of at most `limit` bytes.
+    /// At most `limit` bytes.
     ///
     /// # Errors
-    /// What the system says; of the kind [`io::ErrorKind::NotFound`] if there is none, of the kind
-    /// [`io::ErrorKind::InvalidInput`] if it is a link, no file or longer.
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::InvalidInput`] for a link, no file or a longer one; the
+    /// system's.
     pub fn signature(&self, part: Part, number: u32, limit: u64) -> io::Result<Vec<u8>> {
         if self.store.is_held() {
             let read = self.store.file(&part.signature(number), limit);
@@ -269,11 +266,11 @@ impl Recording {
         beneath::read(&self.folder, &part.signature(number), limit)
     }
 
-    /// Writes the signature of a launch or of a run. A link in its place is replaced, and what it leads to stays as it is.
+    /// Replaces a link, not its target.
     ///
     /// # Errors
-    /// What the system says; of the kind [`io::ErrorKind::AlreadyExists`] if there is one that is to be kept, of the kind
-    /// [`io::ErrorKind::InvalidInput`] if the folder is a link.
+    /// [`io::ErrorKind::AlreadyExists`] if one is to be kept; [`io::ErrorKind::InvalidInput`] for a linked
+    /// directory; the system's.
     pub fn write_signature(
         &self,
         part: Part,
@@ -284,10 +281,10 @@ impl Recording {
         beneath::write(&self.folder, &part.signature(number), bytes, existing)
     }
 
-    /// The text of the manifest of a launch or of a run, not checked.
+    /// Unchecked text.
     ///
     /// # Errors
-    /// If there is none of that number, or it is too long.
+    /// None of that number, or too long.
     pub fn manifest(&self, part: Part, number: u32) -> Result<String, RecordingError> {
         self.text(&part.manifest(number))
     }
@@ -306,10 +303,10 @@ impl Recording {
         Ok(text)
     }
 
-    /// One run, checked.
+    /// Checked.
     ///
     /// # Errors
-    /// If there is none of that number, or it says something that cannot be.
+    /// None of that number, or an impossible value.
     pub fn run(&self, number: u32) -> Result<Run, RecordingError> {
         let name = run_name(number);
         Run::parse(&self.text(&name)?).map_err(|error| self.of(&name, error))
@@ -325,10 +322,10 @@ impl Recording {
         }
     }
 
-    /// One launch, checked.
+    /// Checked.
     ///
     /// # Errors
-    /// If there is none of that number, or it says something that cannot be.
+    /// None of that number, or an impossible value.
     pub fn launch(&self, number: u32) -> Result<Launch, RecordingError> {
         let name = manifest_name(number);
         Launch::parse(&self.text(&name)?).map_err(|error| self.of(&name, error))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole run in one file: a pack, as recordings of Mali GPUs have it, that is used from memory.
+//! A whole run in one file, as Mali's packs, used from memory.
 //!
-//! Its recording is the manifest of the run, its signature that of the manifest; the other files are `images/HASH` and `objects/HASH`.
+//! Manifest as recording, signature, `images/HASH`, `objects/HASH`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -11,13 +11,13 @@ use gpureplay_sign::{MAX_SIGNATURE, Pack, RECORDING, SIGNATURE, pack};
 
 use super::{Part, Recording, RecordingError, Store, run_name};
 
-/// The largest file of a pack, in bytes.
+/// In bytes.
 const MAX_FILE: u64 = 1 << 32;
-/// What a manifest of a run begins with, other than recordings of Mali GPUs.
+/// Unlike recordings of Mali GPUs.
 const BEGIN: &[u8] = b"format = ";
 
 impl Recording {
-    /// As [`Recording::unpacked`]; nothing if the bytes are no pack of a run.
+    /// As [`Recording::unpacked`]; `None` for other files.
     #[must_use]
     pub fn of_pack(bytes: &[u8]) -> Option<Self> {
         let pack = Pack::is_pack(bytes).then(|| Pack::parse(bytes).ok())??;
@@ -25,10 +25,10 @@ impl Recording {
         is_run.then(|| Self::held(&pack))
     }
 
-    /// A recording of one run, number 0, that is used from memory. Every byte is checked against its hash when it is used.
+    /// Its run has number 0. Bytes are checked when used.
     ///
     /// # Errors
-    /// If the bytes are no pack.
+    /// No pack.
     pub fn unpacked(bytes: &[u8]) -> Result<Self, RecordingError> {
         let wrong = |reason: String| RecordingError::Manifest {
             path: "the pack".into(),
@@ -54,10 +54,10 @@ impl Recording {
         }
     }
 
-    /// Everything of a run in one file. Bytes are checked before; those of weights lie elsewhere.
+    /// Checks bytes first; weights stay elsewhere.
     ///
     /// # Errors
-    /// If the recording is damaged, or has too many files for a pack.
+    /// Damage, or too many files.
     pub fn packed(&self, number: u32) -> Result<Vec<u8>, RecordingError> {
         let run = self.run(number)?;
         let mut checker = self.store.checker();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects by hash: chunks of memory, lists of chunks, images.
+//! Objects by hash.
 //!
-//! A piece of memory is cut into chunks of [`CHUNK`] bytes; its name is the hash of the list of their hashes. An object file
-//! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
+//! Memory has chunks of [`CHUNK`] bytes; the hash of their hashes' list is its name. An object's first byte: 0 as
+//! it is, 1 an LZ4 block.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -20,14 +20,14 @@ pub const CHUNK: usize = 256 << 10;
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
-/// Most bytes that one byte of an LZ4 block stands for.
+/// By LZ4, at most.
 const MOST_OF_A_BYTE: usize = 255;
-/// Bytes of a hash in a list.
+/// In bytes.
 const HASH: usize = 32;
 
-/// A chunk of a piece of memory.
+/// A chunk of memory.
 pub struct Chunk {
-    /// Where it begins in the piece.
+    /// Offset in the piece.
     pub at: u64,
     hash: Hash,
     size: usize,
@@ -36,20 +36,18 @@ pub struct Chunk {
 static ZEROS: LazyLock<Hash> = LazyLock::new(|| Hash::of(&[0; CHUNK]));
 
 impl Chunk {
-    /// Whether it is known to be zeros without being read.
+    /// Without reading.
     #[must_use]
     pub fn is_zeros(&self) -> bool {
         self.size == CHUNK && self.hash == *ZEROS
     }
 }
 
-/// The objects of a recording.
+/// A recording's objects.
 #[derive(Clone)]
 pub struct Store {
     folder: PathBuf,
-    /// Another recording, whose files are linked instead of written again.
     other: Option<PathBuf>,
-    /// The files, if they are in memory.
     held: Option<Arc<BTreeMap<PathBuf, Vec<u8>>>>,
 }
 
@@ -66,7 +64,6 @@ impl Store {
         }
     }
 
-    /// Files that are in memory, by their names in a recording.
     pub(crate) fn held(files: Arc<BTreeMap<PathBuf, Vec<u8>>>) -> Self {
         Self {
             folder: PathBuf::new(),
@@ -75,12 +72,11 @@ impl Store {
         }
     }
 
-    /// Whether the files are in memory.
     pub(crate) fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
-    /// The first bytes of a file: one more than `limit` at most.
+    /// At most `limit` + 1 bytes.
     pub(crate) fn file(&self, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
         let Some(held) = &self.held else {
             return read_at_most(&self.folder, name, limit);
@@ -91,17 +87,16 @@ impl Store {
         Ok(bytes.get(..end).unwrap_or(bytes).to_vec())
     }
 
-    /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read; a symbolic
-    /// link there is none.
+    /// If the other has it, and no symbolic link. Damage shows at reading.
     fn linked(&self, name: &Path) -> bool {
         let other = self.other.as_ref();
         other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
     }
 
-    /// Keeps an image and says its name.
+    /// Returns its name.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// It cannot be written.
     pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
         let hash = Hash::of(image);
         let name = image_path(hash);
@@ -111,10 +106,8 @@ impl Store {
         Ok(hash)
     }
 
-    /// An image.
-    ///
     /// # Errors
-    /// If it is not there, or is not what its name says.
+    /// Missing, or not what its name says.
     pub fn image(&self, hash: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
         let bytes = self.file(&image_path(hash), size)?;
         if bytes.len() as u64 != size {
@@ -127,10 +120,10 @@ impl Store {
         }
     }
 
-    /// Keeps a piece of memory and says its name. Works on all cores.
+    /// Returns its name; on all cores.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// It cannot be written.
     pub fn put(&self, bytes: &[u8]) -> Result<Hash, RecordingError> {
         let chunks: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
         let hashes = in_parallel(&chunks, |chunk| {
@@ -144,32 +137,32 @@ impl Store {
         Ok(name)
     }
 
-    /// The name that [`Store::put`] would give, without keeping anything.
+    /// As [`Store::put`] would give.
     #[must_use]
     pub fn name(bytes: &[u8]) -> Hash {
         let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
         Self::name_of(&hashes)
     }
 
-    /// The name of what has chunks of these hashes.
+    /// Of chunks.
     #[must_use]
     pub fn name_of(chunks: &[Hash]) -> Hash {
         let list: Vec<u8> = chunks.iter().flat_map(|hash| hash.0).collect();
         Hash::of(&list)
     }
 
-    /// A piece of memory of a known size. Works on all cores.
+    /// On all cores.
     ///
     /// # Errors
-    /// If an object is missing, is not what its name says, or has another size.
+    /// Missing, damaged, or of another size.
     pub fn get(&self, name: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
         self.read(name, size, &[], &[])
     }
 
-    /// As [`Store::get`], of a piece that has chunks of another one, which [`Store::get`] gave: these are not read again.
+    /// As [`Store::get`], with shared chunks from an earlier result.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As [`Store::get`].
     pub fn get_changed(
         &self,
         name: Hash,
@@ -181,7 +174,7 @@ impl Store {
         self.read(name, size, &known, bytes)
     }
 
-    /// A piece of memory; chunks with hashes of a list are taken from the bytes that it is of.
+    /// Listed chunks come from the given bytes.
     fn read(
         &self,
         name: Hash,
@@ -192,7 +185,7 @@ impl Store {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let list = self.list(name, size)?;
         let size = usize::try_from(size).map_err(|_| wrong_size())?;
-        // Whether there is room; zeroes that the system gives are not written here, but by each core where it reads to.
+        // Fails without room; each core first touches the zeroes where it reads.
         let mut room: Vec<u8> = Vec::new();
         room.try_reserve_exact(size).map_err(|_| wrong_size())?;
         drop(room);
@@ -216,10 +209,10 @@ impl Store {
         Ok(bytes)
     }
 
-    /// The chunks of a piece of memory, to be read one by one.
+    /// To be read one by one.
     ///
     /// # Errors
-    /// If the list of them is missing, is not what its name says, or is of another size.
+    /// The list is missing, damaged, or of another size.
     pub fn chunks(&self, name: Hash, size: u64) -> Result<Vec<Chunk>, RecordingError> {
         let list = self.list(name, size)?;
         let chunks = list.into_iter().zip((0..).step_by(CHUNK));
@@ -234,10 +227,10 @@ impl Store {
         Ok(chunks.collect())
     }
 
-    /// Where one piece of memory may differ from another of the same size: outside of these ranges they hold the same.
+    /// Pieces of one size are equal outside.
     ///
     /// # Errors
-    /// As for [`Store::chunks`].
+    /// As [`Store::chunks`].
     pub fn changed(
         &self,
         one: Hash,
@@ -258,17 +251,17 @@ impl Store {
         Ok(ranges)
     }
 
-    /// The bytes of a chunk, checked against its hash.
+    /// Checked.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As [`Store::get`].
     pub fn chunk(&self, chunk: &Chunk) -> Result<Vec<u8>, RecordingError> {
         let mut bytes = vec![0; chunk.size];
         self.get_object(chunk.hash, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// What checks pieces of memory without holding them.
+    /// Checks without holding.
     #[must_use]
     pub fn checker(&self) -> Checker<'_> {
         Checker {
@@ -278,7 +271,6 @@ impl Store {
         }
     }
 
-    /// The hashes of the chunks of a piece of memory.
     pub(crate) fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
@@ -287,7 +279,7 @@ impl Store {
             .filter(|_| size <= MAX_BYTES)
             .ok_or_else(wrong_size)?;
         let file = self.file(&object_path(name), bytes as u64 + 1)?;
-        // A list that its file cannot hold takes no memory.
+        // No memory for a list that its file cannot hold.
         if bytes / MOST_OF_A_BYTE > file.len() {
             return Err(wrong_size());
         }
@@ -296,7 +288,6 @@ impl Store {
         Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
     }
 
-    /// Removes objects and images that are not wanted.
     pub(crate) fn keep_only(&self, wanted: &dyn Fn(Hash) -> bool) -> Result<(), RecordingError> {
         let mut folders = vec![PathBuf::from("images")];
         let listed = beneath::names(&self.folder, Path::new("objects"), |name| {
@@ -335,15 +326,15 @@ impl Store {
         }
     }
 
-    /// Reads an object that holds exactly as many bytes as `out` has.
+    /// It must fill `out`.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
-        // A chunk that does not compress is kept as it is, so a file is never longer than that.
+        // Incompressible chunks stay as they are: no file is longer.
         let file = self.file(&object_path(hash), out.len() as u64 + 1)?;
         unpack(hash, &file, out)
     }
 }
 
-/// What the file of an object holds: exactly as many bytes as `out` has.
+/// It must fill `out`.
 fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
     let wrong_size = RecordingError::Size {
         hash,
@@ -364,20 +355,18 @@ fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError>
     }
 }
 
-/// Checks pieces of memory, each object and each list of chunks once: work and memory go with the files of a recording, not with what they unpack to.
+/// Checks each object and list once: cost follows files.
 pub struct Checker<'a> {
     store: &'a Store,
-    /// Objects that are what their names say, and their sizes.
     right: HashSet<(Hash, usize)>,
-    /// Pieces whose lists and chunks are right, and their sizes.
     pieces: HashSet<(Hash, u64)>,
 }
 
 impl Checker<'_> {
-    /// As [`Store::get`], but the piece is not held: only one chunk on each core. Works on all cores.
+    /// As [`Store::get`], holding one chunk per core.
     ///
     /// # Errors
-    /// As for [`Store::get`].
+    /// As [`Store::get`].
     pub fn check(&mut self, name: Hash, size: u64) -> Result<(), RecordingError> {
         if self.pieces.contains(&(name, size)) {
             return Ok(());
@@ -388,7 +377,7 @@ impl Checker<'_> {
         let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
         let chunks = list.into_iter().enumerate();
         let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
-        // Once each, in their order: of several errors the first is told.
+        // In order: the first error is told.
         let mut seen = HashSet::new();
         let new: Vec<_> = chunks
             .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
@@ -402,18 +391,16 @@ impl Checker<'_> {
     }
 }
 
-/// Where an image lies in a recording.
 pub(crate) fn image_path(hash: Hash) -> PathBuf {
     Path::new("images").join(hash.to_string())
 }
 
-/// Where an object lies in a recording.
 pub(crate) fn object_path(hash: Hash) -> PathBuf {
     let name = hash.to_string();
     Path::new("objects").join(&name[..2]).join(name)
 }
 
-/// Does `work` on every item, on all cores, and answers in order.
+/// Answers in order.
 fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R, RecordingError> + Sync,
@@ -429,7 +416,7 @@ fn in_parallel<T: Sync, R: Send>(
             .chunks(share)
             .map(|items| {
                 let all = move || items.iter().map(work).collect::<Result<Vec<R>, _>>();
-                // Where the system has no thread left, this one does it.
+                // No further thread: this one does it.
                 let other = std::thread::Builder::new().spawn_scoped(scope, all);
                 other.map_err(|_| all())
             })
@@ -451,19 +438,18 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(all)
 }
 
-/// The first bytes of a file of a recording: one more than `limit` at most.
 fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
     let failed = |error| RecordingError::file(&folder.join(name), error);
     let file = beneath::open(folder, name).map_err(failed)?;
     let most = limit.saturating_add(1);
     let length = file.metadata().map_err(failed)?.len().min(most);
-    // Room for all of a chunk at once; a larger file grows it as it is read.
+    // For a whole chunk; larger files grow it.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(CHUNK).min(CHUNK) + 2);
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
-/// Writes a file of a recording; a file that is there already stays, and a link that is there is replaced.
+/// Keeps files, replaces links.
 fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
     let written = beneath::is_file(recording, name).and_then(|there| match there {
         true => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What searches found, for programs that run: `tuned.toml`, and images beside it.
+//! Search results: `tuned.toml`, and images.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,35 +11,35 @@ use crate::recording::check::{MAX_IMAGE, is_name};
 use crate::recording::{Hash, ImageReference, RecordingError};
 
 const FORMAT: u32 = 1;
-/// The largest `tuned.toml`, in bytes.
+/// In bytes.
 const MOST: u64 = 16 << 20;
 
 /// All winners of a file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuned {
-    /// Version of the format: 1.
+    /// Format: 1.
     format: u32,
-    /// At most one for a kernel, a size of launch and a GPU.
+    /// One per kernel, size and GPU.
     #[serde(default, rename = "winner")]
     pub winners: Vec<Winner>,
 }
 
-/// How launches of one size of one kernel run faster on one GPU.
+/// Faster launches of one kernel and size on one GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Winner {
-    /// The mangled name of the kernel.
+    /// Kernel's mangled name.
     pub kernel: String,
-    /// The image that the program loads it from. Another one may hold another kernel of the same name.
+    /// The program's; others may have a kernel of that name.
     pub image: Hash,
-    /// The GPU, as the driver names it.
+    /// As the driver names it.
     pub gpu: String,
-    /// Blocks in x, y, z, as the program launches it.
+    /// The program's blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z, as the program launches it.
+    /// The program's threads of a block.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
     /// What to change.
     pub change: Change,
@@ -55,30 +55,30 @@ pub struct Change {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory in bytes, if it is not the program's.
+    /// Dynamic, in bytes, if changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<u32>,
-    /// The image to take the kernel from, if it is not the program's.
+    /// If changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageReference>,
-    /// Registers of a thread, at most, for the compiler in the driver.
+    /// For the compiler: registers per thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_registers: Option<u32>,
-    /// Level of optimisation, for the compiler in the driver.
+    /// For the compiler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimisation: Option<u32>,
-    /// Threads of a block, at most, for the compiler in the driver.
+    /// For the compiler: threads of a block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<u32>,
-    /// Blocks of a multiprocessor, at least, for the compiler in the driver.
+    /// For the compiler: blocks per multiprocessor, at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_blocks: Option<u32>,
-    /// Shared memory's part of what it shares with the first-level cache, in percent.
+    /// Shared memory's percentage of what the first-level cache shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carveout: Option<u32>,
 }
 
-/// What a search saw. Times are medians and the ranges of their middle halves, in microseconds.
+/// Medians, and ranges of middle halves, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -86,11 +86,11 @@ pub struct Evidence {
     pub verdict: String,
     /// Runs of each candidate.
     pub runs: u32,
-    /// Candidates that were tried.
+    /// Tried candidates.
     pub tries: u64,
-    /// The driver's version of CUDA: 13000 is 13.0.
+    /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,
-    /// The recorded launch: median, spread.
+    /// Median, spread.
     pub recorded_us: [f64; 2],
     /// The winner: median, spread.
     pub tuned_us: [f64; 2],
@@ -136,7 +136,7 @@ impl Winner {
             change.min_blocks,
             change.carveout,
         ];
-        // The program's own kernel also has launches of other sizes.
+        // Its own kernel has launches of other sizes.
         if change.image.is_none() && compiled.iter().any(Option::is_some) {
             return Err(field(
                 "change",
@@ -161,10 +161,10 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 impl Tuned {
-    /// Reads a file, and checks what it says.
+    /// Checked.
     ///
     /// # Errors
-    /// It cannot be read, or says something that cannot be.
+    /// Unreadable, or an impossible value.
     pub fn read(path: &Path) -> Result<Self, RecordingError> {
         let failed = |error| RecordingError::file(path, error);
         let bytes = beneath::contents(File::open(path).map_err(failed)?, MOST).map_err(failed)?;
@@ -184,10 +184,10 @@ impl Tuned {
         Ok(tuned)
     }
 
-    /// Puts a winner into a file, in place of an older one of the same kernel, size and GPU; `image` is what its change names.
+    /// Replaces a winner of the same kernel, size and GPU; `image` is the change's.
     ///
     /// # Errors
-    /// The file cannot be written, or one that is there cannot be read.
+    /// The file cannot be written, or read.
     pub fn add(path: &Path, winner: Winner, image: Option<&[u8]>) -> Result<(), RecordingError> {
         let mut tuned = if path
             .try_exists()
@@ -220,10 +220,10 @@ impl Tuned {
         write_atomic(path, text.as_bytes()).map_err(|error| RecordingError::file(path, error))
     }
 
-    /// An image that a winner's change names, of the file at a path.
+    /// Of a winner in the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, or is not the one of its name.
+    /// Unreadable, or not what its name says.
     pub fn image(path: &Path, image: &ImageReference) -> Result<Vec<u8>, RecordingError> {
         let (folder, name) = (folder_of(path), image_name(image.hash));
         let bytes = beneath::read(folder, &name, MAX_IMAGE)

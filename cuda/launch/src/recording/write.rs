@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writing launches into a folder that other processes may write to as well.
+//! Writes launches, also beside other processes.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,24 +17,23 @@ use crate::recording::{
 pub struct Writer {
     folder: PathBuf,
     store: Store,
-    /// The number to try first: one above the last that was given.
+    /// One above the last given.
     next: AtomicU32,
 }
 
 impl Writer {
-    /// Opens a folder, or makes it.
+    /// Opens or makes it.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// It cannot be made.
     pub fn create(folder: &Path) -> Result<Self, RecordingError> {
         Self::sharing(folder, None)
     }
 
-    /// Opens a folder, or makes it. Chunks and images that `other`, another recording on the same file system, holds are
-    /// linked from there: they take no room, and stay if the other recording is removed.
+    /// As [`Writer::create`], linking chunks and images of `other` on the same file system; they outlive it.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// It cannot be made.
     pub fn sharing(folder: &Path, other: Option<PathBuf>) -> Result<Self, RecordingError> {
         fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
         for part in [LAUNCHES, RUNS, "images", "objects"] {
@@ -48,34 +47,34 @@ impl Writer {
         })
     }
 
-    /// Where chunks and images go.
+    /// Of chunks and images.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Adds a launch and says its number, the lowest free one above those that this writer gave. It appears whole or not at all.
+    /// Whole or not at all; returns the lowest free number above this writer's.
     ///
     /// # Errors
-    /// If the launch breaks a rule, or cannot be written.
+    /// It breaks a rule, or cannot be written.
     pub fn add(&self, launch: &Launch) -> Result<u32, RecordingError> {
         check::check(launch)?;
         self.numbered(launch, &self.next, LAUNCHES, manifest_name)
     }
 
-    /// Adds a run and says its number, as [`Writer::add`].
+    /// As [`Writer::add`].
     ///
     /// # Errors
-    /// If the run breaks a rule, or cannot be written.
+    /// It breaks a rule, or cannot be written.
     pub fn add_run(&self, run: &Run) -> Result<u32, RecordingError> {
         run.check()?;
         self.numbered(run, &AtomicU32::new(0), RUNS, run_name)
     }
 
-    /// Writes a run in the place of the one of that number.
+    /// Under that number.
     ///
     /// # Errors
-    /// If the run breaks a rule, or cannot be written.
+    /// It breaks a rule, or cannot be written.
     pub fn replace_run(&self, number: u32, run: &Run) -> Result<(), RecordingError> {
         run.check()?;
         let (name, text) = (run_name(number), self.text(run, RUNS)?);
@@ -83,10 +82,10 @@ impl Writer {
             .map_err(|error| RecordingError::file(&self.folder.join(name), error))
     }
 
-    /// What writes the second turn of a run, which is compared with it later. What both hold takes no room twice.
+    /// Of a run's second turn; shares contents.
     ///
     /// # Errors
-    /// If its folder cannot be made.
+    /// Its directory cannot be made.
     pub fn second(&self, number: u32) -> Result<Self, RecordingError> {
         let name = Path::new("turns").join(number.to_string()).join("any");
         beneath::make_folder(&self.folder, &name)
@@ -115,7 +114,7 @@ impl Writer {
         for number in next.load(Relaxed)..=u32::MAX {
             let name = name_of(number);
             let path = self.folder.join(&name);
-            // A manifest is not written for nothing where many are there already.
+            // Not written for nothing where many exist.
             if path.symlink_metadata().is_ok() {
                 continue;
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a part of an image may hold: at each limit, and one beyond it.
+//! Limits of parts, and one beyond.
 
 use gpureplay_cuda_launch::image::{
     Allowance, Contents, ImageError, MAX_IMAGE, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS,
@@ -16,7 +16,6 @@ fn ptx(text: &str) -> Result<Contents, ImageError> {
     contents(format!(".version 8.0\n{text}").as_bytes())
 }
 
-/// Asserts that there is too much of something.
 fn refused(result: Result<Contents, ImageError>, expected: &str) {
     match result {
         Err(ImageError::TooMany { what, limit }) => {
@@ -99,7 +98,7 @@ fn an_error_shows_the_start_of_a_long_text() {
     assert!(told.contains("the PTX says") && told.len() < 200, "{told}");
 }
 
-/// A fatbin of members of kind, bytes and the size that they promise after decompression with Zstandard.
+/// Kind, bytes, stated size after Zstandard.
 fn fatbin(members: &[(u16, &[u8], u64)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, bytes, size) in members {
@@ -125,12 +124,11 @@ fn parts_of_an_image_together_are_bounded() {
     let of = |payload: usize, sizes: &[u64]| {
         let payload = vec![0; payload];
         let mut members: Vec<_> = sizes.iter().map(|size| (1, &[][..], *size)).collect();
-        // What is no part is not read.
+        // No part, so not read.
         members.push((64, payload.as_slice(), MAX_IMAGE as u64));
         fatbin(&members)
     };
     let checked = |image: &[u8]| parts(image).map(|parts| parts.len());
-    // By the length of the image.
     let most = PARTS_OF_ANY + PARTS_OF_A_BYTE * of(100, &[0]).len() as u64;
     assert_eq!(checked(&of(100, &[most])), Ok(1));
     let size = most + 1;
@@ -138,7 +136,6 @@ fn parts_of_an_image_together_are_bounded() {
         checked(&of(100, &[size])),
         Err(ImageError::TooLarge { size })
     );
-    // Whatever its length is.
     let long = (MAX_PARTS / PARTS_OF_A_BYTE) as usize;
     let all = vec![MAX_IMAGE as u64; MAX_PARTS as usize / MAX_IMAGE];
     let image = of(long, &all);
@@ -164,7 +161,6 @@ fn an_image_itself_is_bounded() {
     );
 }
 
-/// A section's header.
 fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry: u64) -> Vec<u8> {
     let mut bytes = [name as u32, kind].map(u32::to_le_bytes).concat();
     bytes.extend(
@@ -177,8 +173,7 @@ fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry:
     bytes
 }
 
-/// A cubin whose kernels begin at these places of the table of names, each with a section of the same parameters, and more
-/// sections of one name.
+/// `kernels`: offsets of names; all have the same parameters. Then more sections of one name.
 fn cubin(names: &str, kernels: &[usize], parameters: usize, sections: (usize, &str)) -> Vec<u8> {
     let mut info = Vec::new();
     for _ in 0..parameters {
@@ -243,10 +238,8 @@ fn what_the_tables_of_a_cubin_name_again_and_again_is_refused() {
             .iter()
             .all(|kernel| kernel.parameters.len() == 3)
     );
-    // Symbols of one name.
     let twice = contents(&cubin("a", &[0, 0], 3, (0, "")));
     assert_eq!(twice, Err(ImageError::Twice("a".into())));
-    // Sections over each other.
     let image = cubin("a\0b\0c", &[0, 2, 4], 100, (0, ""));
     refused(
         contents(&image),
@@ -259,7 +252,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     let name = |length: usize| cubin(&"k".repeat(length), &[0], 0, (1, &"s".repeat(length)));
     assert_eq!(contents(&name(MAX_NAME)).unwrap().kernels.len(), 1);
     refused(contents(&name(MAX_NAME + 1)), "65536 bytes of a name");
-    // Names that end alike lie in the same bytes: at each place another one begins.
+    // Overlapping names: another begins at each byte.
     let starts: Vec<usize> = (0..1100).collect();
     let alike = |length| contents(&cubin(&"k".repeat(length), &starts, 0, (0, "")));
     assert_eq!(alike(MAX_NAME - 8192).unwrap().kernels.len(), 1100);
@@ -273,7 +266,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     refused(sections(most + 1), "268435456 bytes of names of sections");
 }
 
-/// How many images of one part fit into an allowance, and what is too much then.
+/// Images of one part that fit, and the excess.
 fn fit(image: &[u8]) -> (usize, String) {
     let mut allowance = Allowance::default();
     for count in 0..100 {
@@ -287,7 +280,7 @@ fn fit(image: &[u8]) -> (usize, String) {
     panic!("everything fits");
 }
 
-/// A text of so many blocks of 128 KiB of one byte, compressed by Zstandard to four bytes a block.
+/// Blocks of 128 KiB of one byte; four bytes each in Zstandard.
 fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
     for block in 0..blocks {
@@ -301,17 +294,17 @@ fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
 #[test]
 fn images_share_an_allowance() {
     let [bytes, work] = ["bytes after decompression", "units of parse work"];
-    // 64 MiB of spaces, 8 MiB in an image; an image brings 32 bytes for each of its own.
+    // 64 MiB of spaces, 8 MiB per image; images bring 32 per byte.
     let spaces = repeated(b' ', 64);
     assert_eq!(fit(&spaces), (8, bytes.to_owned()));
-    // Each semicolon is a statement, which counts 16: 2^28 are those of 16 MiB.
+    // A statement counts 16: 2^28 for 16 MiB.
     let statements = repeated(b';', 32);
     assert_eq!(fit(&statements), (4, work.to_owned()));
-    // 63 MB of names that lie over each other in 84 kB, which bring 32 for each byte.
+    // 63 MB of overlapping names in 84 kB, which bring 32 per byte.
     let starts: Vec<usize> = (0..1100).collect();
     let names = cubin(&"k".repeat(MAX_NAME - 8192), &starts, 0, (0, ""));
     assert_eq!(fit(&names), (4, work.to_owned()));
-    // What is as long as it says takes what it brings.
+    // Honest lengths take what they bring.
     let text = format!(".version 8.0\n{}", ";".repeat(1 << 20));
     let mut allowance = Allowance::default();
     for _ in 0..40 {

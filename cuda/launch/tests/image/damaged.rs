@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images that nvcc made, damaged at random: each is read or refused, without a panic. The seed is fixed, so a failure repeats.
+//! nvcc's images, damaged at random by a fixed seed.
 //!
 //! All ten million: `cargo test --release -p gpureplay-cuda-launch --test image -- --ignored`.
 
@@ -14,7 +14,7 @@ const GOLDEN: [&[u8]; 6] = [
     include_bytes!("golden/speed.fatbin"),
     include_bytes!("golden/required.ptx"),
 ];
-/// Numbers at which sums and products go wrong.
+/// Sums and products go wrong here.
 const EDGES: [u64; 8] = [
     0,
     1,
@@ -26,7 +26,7 @@ const EDGES: [u64; 8] = [
     u64::MAX,
 ];
 
-/// Damages an image in up to eight places, mostly in headers and tables.
+/// Up to eight, mostly in headers and tables.
 fn damaged(random: &mut Rng, image: &mut Vec<u8>) {
     for _ in 0..random.usize(1..=8) {
         let end = image.len();
@@ -57,7 +57,7 @@ fn damaged(random: &mut Rng, image: &mut Vec<u8>) {
     }
 }
 
-/// Reads an image in every way. Gives how many kernels were found.
+/// Returns kernels.
 fn read(image: &[u8]) -> usize {
     if let Some(prefix) = image.get(..PREFIX)
         && let Ok(Extent::Sections {
@@ -79,7 +79,7 @@ fn read(image: &[u8]) -> usize {
     found
 }
 
-/// Reads so many damaged images. Some of them must still hold kernels and some must not, or the damage is of no use.
+/// Some must hold kernels and some not, or the damage is useless.
 fn read_damaged(count: u32) {
     let mut random = Rng::with_seed(16);
     let mut image = Vec::new();

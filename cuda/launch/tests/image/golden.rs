@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read from images that nvcc made of `golden/kernels.cu`, against what that source says.
+//! nvcc's images of `golden/kernels.cu`.
 
 use gpureplay_cuda_launch::image::{
     Compression, Extent, Format, ImageError, MemberKind, Objects, Parameter, extent, kernel,
@@ -196,7 +196,7 @@ fn a_reduced_cubin_has_wanted_kernels_only() {
                 let expected = !other && !section.contains(".debug");
                 assert_eq!(new.contains_key(section), expected, "{section}");
             }
-            // Tables name symbols and sections that went; all else has the bytes that it had.
+            // Tables change, other bytes stay.
             for (section, bytes) in &new {
                 let is_table = [".strtab", ".symtab", ".nv.info", ".nv.callgraph"];
                 if !is_table.contains(&section.as_str()) {
@@ -213,7 +213,7 @@ fn a_reduced_cubin_has_wanted_kernels_only() {
         }
     }
     let wanted = std::collections::HashSet::from(["saxpy"]);
-    // The only cubin is of another family; a text stays whole.
+    // Another family's cubin; texts stay whole.
     assert_eq!(reduced(REQUIRED, &wanted, 90).unwrap(), None);
     let absent = std::collections::HashSet::from(["saxpy", "absent"]);
     assert_eq!(reduced(SM_90, &absent, 90).unwrap(), None);
@@ -227,7 +227,7 @@ fn sections(cubin: &[u8]) -> std::collections::BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Name of each section and of the one that its `sh_info` means, for what describes or relocates another one; and of each symbol's.
+/// Sections and their `sh_info`, if describing or relocating; and symbols'.
 fn targets(cubin: &[u8]) -> std::collections::BTreeSet<(String, String)> {
     use object::read::elf::{FileHeader, SectionHeader};
     use object::{LittleEndian, Object, ObjectSection, ObjectSymbol};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read from images of code, what is refused, and what it may cost.
+//! Reading images, refusals, and costs.
 #![allow(clippy::unwrap_used)]
 
 mod bounded;

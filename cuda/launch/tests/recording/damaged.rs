@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A launch's manifest, damaged at random: what is accepted keeps the rules that a replay counts on. The seed is fixed, so a failure repeats.
+//! Manifests damaged at random by a fixed seed: accepted ones keep all rules.
 //!
 //! All ten million: `cargo test --release -p gpureplay-cuda-launch --test recording -- --ignored`.
 
 use fastrand::Rng;
 use gpureplay_cuda_launch::recording::Launch;
 
-/// What takes the place of a number or a word.
 const WORDS: [&str; 12] = [
     "0",
     "1",
@@ -22,7 +21,7 @@ const WORDS: [&str; 12] = [
     "\u{fffd}",
 ];
 
-/// Damages a text in up to four places: a value becomes another one, or lines are left out, doubled or exchanged.
+/// Up to four: values change, lines go, double or swap.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=4) {
@@ -38,7 +37,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
             2 => lines.swap(at, 0),
             3 => lines[at] = format!("{}\u{0}", lines[at]),
             4 => {
-                // A number of one place takes that of another: regions overlap, layouts reach too far.
+                // Another place's number: overlaps, wrong layouts.
                 let other = lines[random.usize(..lines.len())].clone();
                 if let (Some((key, _)), Some((_, value))) =
                     (lines[at].split_once('='), other.split_once('='))
@@ -56,7 +55,6 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Reads so many damaged manifests.
 fn read_damaged(count: u32) {
     let golden = include_str!("golden/launch.toml");
     assert!(Launch::parse(golden).is_ok());

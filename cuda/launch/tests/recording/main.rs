@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that are written and read back, and manifests that are refused.
+//! Recordings written and read, and refusals.
 #![allow(clippy::unwrap_used)]
 
 mod damaged;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches are written, read back, shared and refused as a user would see it.
+//! Writing, reading, sharing, refusing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -68,7 +68,7 @@ fn memory_reads_back_and_equal_chunks_are_kept_once() {
     memory[3 * CHUNK + 1] = 8;
     let first = launch(&writer, &memory);
     assert_eq!(writer.add(&first).unwrap(), 0);
-    // Two different chunks, the short one at the end, and the list.
+    // Two different chunks, a short last one, the list.
     assert_eq!(files(&folder.path().join("objects")), 4);
     memory[0] = 9;
     let second = launch(&writer, &memory);
@@ -278,7 +278,7 @@ fn a_launch_has_as_many_regions_as_it_may() {
         ..region.clone()
     };
     launch.regions = (0..MAX_REGIONS as u64).map(at).collect();
-    // Many are slow to write: that another rule is broken shows that this one is not.
+    // Many are slow to write: another broken rule shows that this one is kept.
     launch.regions[MAX_REGIONS - 1].size = 0;
     let refused = |launch: &Launch| writer.add(launch).unwrap_err().to_string();
     assert!(refused(&launch).ends_with("is empty"));
@@ -292,7 +292,7 @@ fn a_manifest_without_its_regions_is_as_long_as_it_may_be() {
     const LIMIT: usize = 512 << 10;
     let golden = include_str!("golden/launch.toml");
     let (head, regions) = golden.split_at(golden.find("[[region]]").unwrap());
-    // A comment of so many bytes with its end.
+    // Of so many bytes.
     let comment = |length: usize| format!("#{}\n", "-".repeat(length - 2));
     let of = |head_more: usize, region_more: usize| {
         let launch = Launch::parse(&format!(
@@ -361,7 +361,7 @@ fn memory_is_checked_chunk_by_chunk_and_each_chunk_once() {
             "{wrong}: {refused:?}"
         );
     }
-    // Nothing of the other piece is read but its list: its chunk was right.
+    // Only the other's list is read: its chunk was right.
     let chunk = object(&folder, Hash::of(&memory[..CHUNK]));
     fs::rename(&chunk, folder.path().join("elsewhere")).unwrap();
     check.check(short, CHUNK as u64).unwrap();
@@ -372,7 +372,7 @@ fn memory_is_checked_chunk_by_chunk_and_each_chunk_once() {
             check.check(name, size),
             Err(RecordingError::File { .. })
         ));
-        // What was not right is not remembered as right.
+        // Wrong ones are not remembered as right.
         assert!(matches!(
             check.check(name, size),
             Err(RecordingError::File { .. })
@@ -393,7 +393,7 @@ fn a_list_of_chunks_is_read_once() {
     check.check(name, size).unwrap();
     fs::remove_file(object(&folder, name)).unwrap();
     check.check(name, size).unwrap();
-    // Of another size the piece is another one.
+    // Another size means another piece.
     let other = check.check(name, size + 1);
     assert!(matches!(other, Err(RecordingError::File { .. })));
     let new = recording.store().checker().check(name, size);
@@ -460,7 +460,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("outside")).unwrap();
-    // All folders of objects: where one is missing outside, nothing could be written.
+    // All: where one is missing outside, nothing could be written.
     for byte in 0..=u8::MAX {
         fs::create_dir(at("outside").join(format!("{byte:02x}"))).unwrap();
     }
@@ -477,7 +477,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
                     fs::rename(&from, &to).unwrap();
                     let _ = symlink(&outside, &from);
                     std::thread::yield_now();
-                    // The writer may have made the folder again, before the link or after it.
+                    // The writer may remake it, before the link or after.
                     while fs::rename(&to, &from).is_err() {
                         let _ = fs::remove_file(&from);
                         let _ = fs::remove_dir_all(&from);
@@ -485,7 +485,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
                 }
             });
         }
-        // Some succeed, between many that meet a link.
+        // Some succeed, many meet a link.
         let count = |work: &dyn Fn(u32) -> bool| {
             let succeeds = |seed: &u32| {
                 let success = work(*seed);
@@ -516,7 +516,7 @@ fn chunks_that_another_piece_has_are_not_read_again() {
     let (old, new) = (store.put(&before).unwrap(), store.put(&after).unwrap());
     let size = after.len() as u64;
     assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
-    // The files of shared chunks are gone: only they are taken from the other piece.
+    // Shared chunks' files are gone.
     for chunk in [
         &before[..CHUNK],
         &before[2 * CHUNK..3 * CHUNK],
@@ -527,7 +527,7 @@ fn chunks_that_another_piece_has_are_not_read_again() {
     }
     assert!(store.get(new, size).is_err());
     assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
-    // A piece of another size shares what lies at the same place and is as long.
+    // Shared: the same place and length.
     let short = &after[..2 * CHUNK + 5];
     let other = store.put(short).unwrap();
     assert_eq!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifests of whole runs: one of `region.cu` from an H100, and what is refused of others.
+//! Runs' manifests: `region.cu` from an H100, and refused ones.
 
 use fastrand::Rng;
 use gpureplay_cuda_launch::recording::{Operation, Recording, Run, StreamKind, Writer};
@@ -12,7 +12,7 @@ fn a_run_reads_as_it_was_recorded() {
     let kinds = [StreamKind::Blocking, StreamKind::Free, StreamKind::Default];
     assert!(run.streams.iter().map(|stream| stream.kind).eq(kinds));
     assert_eq!((run.launches(), run.operations.len()), (7, 23));
-    // 5 MiB and 3 small pieces, 1 MiB of the region's own, variables, inputs, outputs.
+    // 5 MiB, 3 small pieces, 1 MiB of the region's, variables, inputs, outputs.
     assert_eq!(
         run.bytes(),
         6 * (1 << 20) + 256 + 256 + 24 + 1032 + 2 * (1 << 20) + (1 << 20) + 520
@@ -149,7 +149,7 @@ fn what_cannot_be_is_refused_by_name() {
     );
 }
 
-/// Lines are left out, doubled, exchanged, or get another value.
+/// Lines go, double, swap, or get another value.
 fn damaged(random: &mut Rng) -> String {
     let mut lines: Vec<String> = GOLDEN.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=3) {
@@ -254,7 +254,7 @@ fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
             "[[tensor]]\nname = \"t\"\nform = \"F32[4]\"\nsize = 16\nhash = \"{hash}\"\nplaces = {places}"
         )
     };
-    // Memory that ends behind all addresses is refused before a tensor is looked for in it.
+    // Refused before tensors are looked for.
     let beyond = GOLDEN.replacen("process = 600", "process = 600\nweights = \"w\"", 1);
     let beyond = beyond.replacen("17592186044416", "18446744073709551615", 1);
     let beyond = format!("{beyond}\n{}", tensor("[17592187092992]"));
@@ -263,7 +263,7 @@ fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
         error.contains("reaches beyond the address space"),
         "{error}"
     );
-    // Operation 2 is the first launch, with 24 bytes of parameters; memory begins at 2^44.
+    // The first launch, with 24 bytes of parameters; memory begins at 2^44.
     let first = 1u64 << 44;
     assert_eq!(with(&turn(2, "[[2, 20, 7]]")), Ok(()));
     assert_eq!(with(&number("host0", "[[2, 4]]")), Ok(()));

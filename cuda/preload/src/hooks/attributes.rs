@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attributes of kernels and limits of contexts are set.
+//! Setting kernels' attributes and contexts' limits.
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Captures of streams begin and end: meanwhile nothing can be recorded.
+//! Captures, while nothing can be recorded.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ fn capture(call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// A capture ends whether or not it gives a graph.
+/// It ends also without a graph.
 fn captured(call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     let status = call();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies wait while a snapshot is taken, and are kept in a recorded region; those of arrays and between GPUs cannot be.
+//! Copies wait for snapshots, and are kept in regions unless of arrays or between GPUs.
 
 use std::ffi::c_void;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs become executable, are changed, launched and destroyed.
+//! Graphs are instantiated, changed, launched, destroyed.
 
 use std::ffi::{c_char, c_void};
 
@@ -10,7 +10,6 @@ use gpureplay_cuda_launch::abi::{
 use super::of_thread;
 use crate::{gate, graphs, replace};
 
-/// A graph becomes executable.
 unsafe fn instantiated(
     executable: *const Handle,
     graph: Handle,
@@ -24,7 +23,6 @@ unsafe fn instantiated(
     status
 }
 
-/// A node of an executable graph is changed in a way that is not followed.
 fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status) -> Status {
     let status = call();
     if status == Status::SUCCESS {
@@ -33,7 +31,6 @@ fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status
     status
 }
 
-/// A node of any kind is added: a kernel may be replaced, and graphs that a node decides upon are known from now on.
 unsafe fn added(
     node: *const Handle,
     parameters: *mut NodeParameters,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images are loaded, linked and unloaded; kernels are found in them.
+//! Images and their kernels.
 
 use std::ffi::{c_char, c_void};
 

@@ -11,7 +11,6 @@ use crate::settings::{Mode, settings};
 use crate::state::{CAPTURES, memory, track, unrecordable};
 use crate::{arena, gate, real, run};
 
-/// New memory, if the driver made it.
 unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> Status {
     if status == Status::SUCCESS && !address.is_null() {
         // SAFETY: the driver wrote the address.
@@ -22,10 +21,9 @@ unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> 
     status
 }
 
-/// New memory out of the arena, if that is wanted; otherwise the driver makes it.
 unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Status) -> Status {
     let wanted = matches!(&settings().mode, Mode::Record(record) if record.arena);
-    // What is allocated during a capture belongs to a graph.
+    // In a capture, allocations are the graph's.
     if wanted && !address.is_null() && size > 0 && CAPTURES.load(Ordering::SeqCst) == 0 {
         match arena::allocate(size) {
             Ok(at) => {
@@ -46,7 +44,7 @@ unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Statu
     unsafe { made(status, address, size, Kind::Device) }
 }
 
-/// Memory of the arena is freed once `wait` has waited for everything that uses it; otherwise the driver frees it.
+/// Frees arena memory after `wait`.
 fn given_back(
     address: u64,
     wait: impl FnOnce() -> Status,
@@ -56,7 +54,7 @@ fn given_back(
         if arena::range(address).is_none_or(|(start, _)| start != address) {
             return call();
         }
-        // A wait would break a capture. Then the memory stays where it is, unused.
+        // Waits break captures; leave the memory unused.
         if CAPTURES.load(Ordering::SeqCst) == 0 {
             let status = wait();
             if status != Status::SUCCESS {
@@ -81,7 +79,6 @@ fn wait_for(stream: Handle) -> Status {
     }
 }
 
-/// Memory is freed: it stays while a snapshot is taken.
 fn freed(address: u64, call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     let status = call();
@@ -97,7 +94,7 @@ hooks! {
     }
     cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) {
         if let Mode::Record(record) = &settings().mode && record.arena && !pitch.is_null() && width > 0 {
-            // As the driver pads rows.
+            // As the driver pads.
             let padded = width.next_multiple_of(512);
             let status = allocated(address, padded.saturating_mul(height), || Status::NOT_SUPPORTED);
             if status == Status::SUCCESS {
@@ -176,7 +173,7 @@ hooks! {
         status
     }
     cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
-        // The driver knows slabs of the arena, not what lies in them.
+        // The driver only knows slabs.
         if let Some((start, bytes)) = arena::range(address) {
             if !base.is_null() {
                 *base = start;

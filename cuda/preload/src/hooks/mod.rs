@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver's functions as this library exports them, a file for each family. Each passes on what the program asked for.
+//! The exported functions, by family.
 #![allow(
     non_snake_case,
     non_camel_case_types,
@@ -15,7 +15,6 @@ use gpureplay_cuda_launch::abi::{Handle, Status, attribute};
 
 use crate::{gate, real, run};
 
-/// A function of the driver, and ours that stands for it.
 struct Hook {
     name: &'static CStr,
     own: fn() -> usize,
@@ -23,12 +22,10 @@ struct Hook {
 }
 
 impl Hook {
-    /// The address of our function.
     fn own(&self) -> usize {
         (self.own)()
     }
 
-    /// The address of the driver's function, 0 if this driver has none.
     fn real(&self) -> usize {
         let known = self.real.load(Ordering::Relaxed);
         if known != 0 {
@@ -40,7 +37,6 @@ impl Hook {
     }
 }
 
-/// A C string of a name with a zero byte at its end.
 const fn c_string(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
@@ -48,7 +44,7 @@ const fn c_string(name: &'static str) -> &'static CStr {
     }
 }
 
-/// Functions of one family: the table `HOOKS`, a module `driver` with the driver's own, and what we export.
+/// A family's table `HOOKS`, the driver's own functions in `driver`, and our exports.
 macro_rules! hooks {
     ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
         #[derive(Clone, Copy)]
@@ -135,27 +131,26 @@ fn all() -> impl Iterator<Item = &'static Hook> {
     FAMILIES.into_iter().flatten()
 }
 
-/// The address of the hook of this name, if there is one.
 pub(crate) fn address_of(name: &CStr) -> Option<usize> {
     static BY_NAME: LazyLock<HashMap<&'static CStr, usize>> =
         LazyLock::new(|| all().map(|hook| (hook.name, hook.own())).collect());
     BY_NAME.get(name).copied()
 }
 
-/// A call that changes memory: it waits while a snapshot is taken.
+/// Changes memory: waits for snapshots.
 fn passed(call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     call()
 }
 
-/// A call that changes memory in a way that a recorded region cannot hold.
+/// Regions cannot hold it.
 fn unheld(what: &str, call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     run::refuse(|| format!("{what} is called"));
     call()
 }
 
-/// The default stream of a thread by a name that means it everywhere.
+/// Under a name that all threads understand.
 fn of_thread(stream: Handle) -> Handle {
     if stream == 0 {
         attribute::stream::PER_THREAD

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What orders streams, events and the host: kept in a recorded region. Functions of the host are only waits in it.
+//! Streams, events and waits, kept in regions; host functions only wait.
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Things that cannot be recorded: what uses one is refused by name.
+//! The unrecordable: users are refused by name.
 
 use std::ffi::{c_char, c_void};
 
@@ -67,7 +67,7 @@ hooks! {
     cuMemRelease(handle: Handle) {
         let status = driver::cuMemRelease(handle);
         if status == Status::SUCCESS {
-            // What is mapped stays what it is; the driver may use the handle again.
+            // Mappings outlive the handle.
             let mut unrecordable = unrecordable();
             unrecordable.imports.remove(&handle);
             unrecordable.multicasts.remove(&handle);

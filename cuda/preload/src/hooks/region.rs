@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A region that is recorded as a whole begins and ends.
+//! A recorded region begins and ends.
 
 use gpureplay_cuda_launch::abi::Status;
 

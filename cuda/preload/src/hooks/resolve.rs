@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver is found and begun: what it hands out by name becomes ours.
+//! Named functions become ours.
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
@@ -11,8 +11,7 @@ use crate::report::summary;
 use crate::settings::{Mode, settings};
 use crate::{cupti, durations, run, tally};
 
-/// Puts a hook where `cuGetProcAddress` put the driver's function. Which version or stream semantics was asked for does not
-/// matter: the pointer is one that the driver exports under a name, and the hook has that name.
+/// Version and stream semantics do not matter: the pointer is exported under the hook's name.
 unsafe fn substitute(pointer: *mut *mut c_void) {
     static BY_ADDRESS: LazyLock<HashMap<usize, usize>> = LazyLock::new(|| {
         let addresses = super::all().map(|hook| (hook.real(), hook.own()));

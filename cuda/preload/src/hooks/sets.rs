@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memsets wait while a snapshot is taken, and are kept in a recorded region.
+//! Memsets wait for snapshots, and are kept in regions.
 
 use gpureplay_cuda_launch::abi::{Handle, MemsetNode, Status};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that a stream writes wait while a snapshot is taken.
+//! Streams' writes wait for snapshots.
 
 use std::ffi::c_void;
 

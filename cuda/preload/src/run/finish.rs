@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A region ends: what it can reach goes into the recording.
+//! Writes a region into the recording.
 
 use gpureplay_cuda_launch::recording::{
     self as recording, FORMAT, Memory, Operation, Port, Range, Run, RunImage, RunVariable, Store,
@@ -13,7 +13,7 @@ use crate::settings::{Record, Region};
 use crate::state::limits;
 
 impl Log {
-    /// Waits for the region's work and takes results that were still coming. The gate is closed.
+    /// Takes results still coming. The gate is closed.
     pub(super) fn outputs_read(mut self, settings: &Record) -> Result<Self> {
         idle(settings)?;
         for outcome in &mut self.outputs {
@@ -33,7 +33,6 @@ impl Log {
         }
     }
 
-    /// Device memory and variables that the region can reach, or other operations, ascending.
     fn reached(&self, settings: &Record, others: &[Operation]) -> Result<Vec<Piece>> {
         let mut reach = self.memory.snapshot();
         for operation in self.operations.iter().chain(others) {
@@ -58,7 +57,7 @@ impl Log {
                     }
                 }
                 Kind::Variable => {}
-                // Kernels that are given such memory were refused; a word that looks like its address is none.
+                // Kernels with such memory were refused: it is no address.
                 Kind::Host => continue,
                 Kind::Managed => return Err("it reaches managed memory".into()),
                 Kind::Imported => return Err("it reaches memory of another process".into()),
@@ -73,7 +72,7 @@ impl Log {
         Ok(found)
     }
 
-    /// Contents from the beginning of the region that lie in a range, ascending.
+    /// First contents, ascending.
     fn held(&self, address: u64, size: u64) -> impl Iterator<Item = (u64, &[u8])> {
         let end = address + size;
         let first = self
@@ -85,7 +84,7 @@ impl Log {
         inside.map(|(start, bytes)| (*start, bytes.as_slice()))
     }
 
-    /// Variables of images of which no kernel was launched, such as constants that another library's kernels read, become the run's.
+    /// Of images without launches, such as constants of another library's kernels.
     fn take_variables(&mut self, reached: &[Piece]) -> Result<()> {
         for piece in reached.iter().filter(|piece| piece.kind == Kind::Variable) {
             let mut known = self.variables.iter();
@@ -105,7 +104,7 @@ impl Log {
         Ok(())
     }
 
-    /// Memory as the manifest has it; what was allocated since the beginning has no contents.
+    /// Later allocations have no contents.
     fn stored(&self, store: &Store, reached: &[Piece]) -> Result<Vec<Memory>> {
         let mut memory = Vec::new();
         let fresh = |address, end| Memory {
@@ -143,7 +142,6 @@ impl Log {
         Ok(memory)
     }
 
-    /// The run, its bytes in a store, with the memory that other operations can reach as well.
     pub(super) fn run(
         mut self,
         store: &Store,

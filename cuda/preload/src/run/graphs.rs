@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A graph of the program's own in a region: its nodes run one after another, and are kept as if the program had asked for each.
+//! A region's graph: nodes run and are kept one by one.
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,6 @@ use crate::graphs::{self, Plan, Step};
 use crate::real::driver;
 use crate::state::CAPTURES;
 
-/// Launches a graph while whole regions are recorded.
 pub(crate) fn graph(
     known: Option<&Arc<Mutex<Plan>>>,
     stream: Handle,
@@ -39,7 +38,6 @@ pub(crate) fn graph(
         .unwrap_or(Status::SUCCESS)
 }
 
-/// Does what a node does.
 fn node(driver: &Driver, step: Step, stream: Handle) -> Status {
     match step {
         Step::Kernel(node) => match graphs::node_launch(driver, "cuGraphLaunch", node, stream) {

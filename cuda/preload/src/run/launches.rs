@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches of a region: kernels, their images and variables, parameters.
+//! Launches of a region.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,7 +15,6 @@ use crate::record::{self, because};
 use crate::state::{Image, unrecordable};
 
 impl Log {
-    /// A kernel is about to be launched.
     pub(super) fn launch(&mut self, launch: &Launch) -> Result<()> {
         if self.refusal.is_some() {
             return Ok(());
@@ -113,7 +112,7 @@ impl Log {
         Ok((number, function))
     }
 
-    /// Variables that the part of the image has in which a kernel lies, before its first launch.
+    /// Before the kernel's first launch.
     fn read_variables(
         &mut self,
         number: u32,
@@ -121,7 +120,7 @@ impl Log {
         function: &Function,
         image: &Image,
     ) -> Result<()> {
-        // Copies into variables that the region made so far are made again by a replay.
+        // Replays repeat earlier copies into variables.
         idle(self.settings)?;
         for variable in record::variables(launched, function, image, &self.device)? {
             let address = variable.held.address;
@@ -137,7 +136,7 @@ impl Log {
     }
 }
 
-/// Attributes that a replay keeps. Others say how a kernel waits for its predecessors; a replay waits for their end.
+/// Others say how a kernel waits for predecessors; replays wait for their end.
 fn attributes(all: &[LaunchAttribute]) -> Result<Vec<LaunchAttribute>> {
     let events = [
         attribute::launch::PROGRAMMATIC_EVENT,

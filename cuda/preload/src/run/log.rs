@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is kept of a region while it runs.
+//! What is kept of a running region.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,19 +20,16 @@ use crate::settings::Record;
 use crate::state::{Image, memory};
 use crate::variables::{self, Asked};
 
-/// What is kept, or why it cannot be.
 pub(super) type Result<T> = std::result::Result<T, String>;
 
-/// Bytes that the device copied to the host.
 pub(super) enum Outcome {
-    /// They were there when the copy returned.
+    /// There at return.
     Bytes(Vec<u8>),
-    /// They come into pinned memory of ours: its address, and how many.
+    /// Into our pinned memory: address, bytes.
     Coming(usize, usize),
 }
 
 impl Outcome {
-    /// How many bytes.
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -41,39 +38,34 @@ impl Outcome {
     }
 }
 
-/// Regions that began.
 static REGIONS: AtomicU64 = AtomicU64::new(0);
-/// Ranges of a region that are kept.
 const MOST_RANGES: usize = 1 << 16;
 
-/// A region while it runs.
 pub(super) struct Log {
     pub(super) device: Device,
-    /// Device memory at the beginning.
+    /// At the beginning.
     pub(super) before: Vec<(u64, Vec<u8>)>,
-    /// Variables at the beginning of which the program has the address.
     pub(super) asked: BTreeMap<u64, Asked>,
-    /// Memory at the beginning, and what was allocated since.
+    /// With later allocations.
     pub(super) memory: Memory,
     pub(super) streams: Vec<Stream>,
     pub(super) images: Vec<Arc<Image>>,
     pub(super) kernels: Vec<Kernel>,
-    /// Variables, each with the number of its image.
+    /// With their image's number.
     pub(super) variables: Vec<(u32, HeldVariable)>,
     pub(super) inputs: Vec<Vec<u8>>,
     pub(super) outputs: Vec<Outcome>,
     pub(super) operations: Vec<Operation>,
     pub(super) ranges: Vec<Range>,
-    /// Which region of the process it is.
     pub(super) number: u64,
     pub(super) refusal: Option<String>,
     stream_numbers: HashMap<Handle, u32>,
     event_numbers: HashMap<Handle, u32>,
     events: u32,
     pub(super) kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
-    /// Something was done: what is copied out before is no result of the region.
+    /// Earlier copies out are no results.
     begun: bool,
-    /// A result was copied that the host may read after its next wait.
+    /// Readable after the host's next wait.
     pending: bool,
     /// The host may have read a result.
     seen: bool,
@@ -81,7 +73,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Waits for the GPU and copies its memory.
+    /// Waits for the GPU.
     pub(super) fn begin(settings: &'static Record) -> Result<Self> {
         idle(settings)?;
         let device = record::device()?;
@@ -105,7 +97,7 @@ impl Log {
             let size = usize::try_from(piece.size).map_err(|_| "memory is too large")?;
             match record::read(piece.address, size, RegionKind::Device) {
                 Ok(bytes) => before.push((piece.address, bytes)),
-                // Perhaps another context's: the region is refused if it needs it.
+                // Perhaps another context's: refused if needed.
                 Err(_) if piece.kind == Kind::Variable => {}
                 Err(reason) => return Err(reason),
             }
@@ -136,7 +128,6 @@ impl Log {
         })
     }
 
-    /// A range ends that began with an operation of a region.
     pub(super) fn range(&mut self, number: u64, name: String, first: usize) {
         let ends = [first, self.operations.len()].map(u32::try_from);
         if let ([Ok(first), Ok(end)], true) = (ends, number == self.number)
@@ -147,7 +138,7 @@ impl Log {
         }
     }
 
-    /// The first reason stays.
+    /// The first one stays.
     pub(super) fn refuse(&mut self, reason: String) {
         self.refusal.get_or_insert(reason);
     }
@@ -158,7 +149,7 @@ impl Log {
         }
     }
 
-    /// Something that changes memory: not after the host may have read a result, since it may depend on that.
+    /// Refused once the host may have read a result, on which it may depend.
     pub(super) fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
         if self.seen {
             return Err(format!(
@@ -205,7 +196,6 @@ impl Log {
         Ok(number)
     }
 
-    /// Whether the host may have read a result.
     pub(super) fn is_seen(&self) -> bool {
         self.seen
     }
@@ -231,7 +221,7 @@ impl Log {
             })
     }
 
-    /// That an address does not lie in memory that a replay cannot have.
+    /// Refuses memory that a replay cannot have.
     pub(super) fn usable(&self, address: u64) -> Result<()> {
         match self.memory.at(address).map(|piece| piece.kind) {
             Some(Kind::Managed) => Err("it uses managed memory".into()),
@@ -241,9 +231,9 @@ impl Log {
         }
     }
 
-    /// That a word is not the address of memory that the driver has and nothing here knows of: a replay would not have it.
+    /// Refuses the driver's unknown memory, which a replay lacks.
     pub(super) fn known(&self, address: u64) -> Result<()> {
-        // What was freed in the arena is still mapped; no program uses it.
+        // Freed arena memory is mapped, but unused.
         if self.memory.at(address).is_some()
             || self.is_device(address)
             || arena::holds(address)
@@ -277,7 +267,7 @@ impl Log {
             stream,
             address: to,
             input,
-            // The input has no gaps.
+            // Inputs have no gaps.
             rows: rows.map(|rows| Rows {
                 from: rows.packed(),
                 ..rows
@@ -307,7 +297,7 @@ impl Log {
             return Ok(());
         }
         self.usable(from)?;
-        // The output has no gaps.
+        // Outputs have no gaps.
         let packed = rows.map(|rows| Rows {
             to: rows.packed(),
             ..rows
@@ -320,7 +310,7 @@ impl Log {
             output,
             rows: packed,
         });
-        // A copy to memory that is not pinned returns when it is done.
+        // Copies to unpinned memory are done at return.
         if waits || self.memory.at(to).is_none() {
             let bytes = host_rows(to, size, rows.map(|rows| (rows, rows.to)));
             self.outputs.push(Outcome::Bytes(bytes));
@@ -328,7 +318,7 @@ impl Log {
             self.seen = true;
             return Ok(());
         }
-        // The host may overwrite what it got before the region ends: a second copy goes to memory of ours.
+        // Also to our memory: the host may overwrite its own.
         let driver = driver().map_err(because("no driver"))?;
         let mut buffer = std::ptr::null_mut();
         // SAFETY: a pointer to a local, then our buffer of as many bytes; the stream is the program's.
@@ -399,7 +389,7 @@ impl Log {
 
     pub(super) fn record(&mut self, event: Handle, stream: Handle) -> Result<()> {
         let stream = self.stream(stream)?;
-        // Each record is an event of its own: a wait means the last one before it.
+        // Each record is a new event: a wait means the last one.
         let number = self.events;
         self.events = number.checked_add(1).ok_or("too many events")?;
         self.event_numbers.insert(event, number);
@@ -412,7 +402,7 @@ impl Log {
 
     pub(super) fn wait(&mut self, stream: Handle, event: Handle) -> Result<()> {
         let stream = self.stream(stream)?;
-        // An event from before the region has happened: the GPU was idle when it began.
+        // Earlier events have happened: the GPU was idle.
         if let Some(event) = self.event_numbers.get(&event).copied() {
             self.push(Operation::Wait { stream, event });
         }
@@ -441,7 +431,6 @@ impl Log {
     }
 }
 
-/// Waits for the GPU.
 pub(super) fn idle(settings: &Record) -> Result<()> {
     if idle_within(settings.time_limit).map_err(because("the GPU is not idle"))? {
         return Ok(());

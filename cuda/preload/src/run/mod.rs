@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A region of the program's time, recorded as a whole (`record --run`): every operation in order, and memory at its beginning.
+//! A region, recorded as a whole (`record --run`).
 //!
-//! Each function takes a call of the program's, makes it, and keeps it if a region is being recorded. The log is locked meanwhile,
-//! so that operations are in it in the order in which the driver had them. The host waits without the lock.
+//! Each function makes the program's call and keeps it. The log is locked meanwhile, for the driver's order, but
+//! not while the host waits.
 
 mod finish;
 mod graphs;
@@ -30,24 +30,20 @@ use log::{Log, Result};
 pub(crate) use ranges::{range_begins, range_ends};
 use watch::Watch;
 
-/// Whether a region is being recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Launches of the process while whole regions are recorded.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 static LOG: Mutex<Option<Log>> = Mutex::new(None);
 
-/// What the program does, where turns are to be found.
 static WATCH: LazyLock<Mutex<Watch>> = LazyLock::new(Mutex::default);
 
-/// What the program does, if turns are to be found.
 fn watch() -> Option<MutexGuard<'static, Watch>> {
     matches!(wanted(), Some((_, Region::Turn)))
         .then(|| WATCH.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Work that may begin another turn: a region ends before it, or begins.
+/// Such work may begin another turn.
 fn watched(words: &[u64], is_launch: bool) {
     let border = watch().and_then(|mut watch| watch.work(words, is_launch));
     let (Some(border), Some((record, _))) = (border, wanted()) else {
@@ -63,7 +59,7 @@ fn watched(words: &[u64], is_launch: bool) {
     }
 }
 
-/// What is being recorded is not what was expected. Results are taken and dropped: their copies end, and pinned memory goes back.
+/// Takes unexpected results: copies end, and pinned memory goes back.
 fn abandon(settings: &Record) {
     let _closed = gate::close();
     ACTIVE.store(false, Ordering::SeqCst);
@@ -125,7 +121,7 @@ fn end(settings: &Record) {
     }
 }
 
-/// The process ends: a region that launches end may still be open.
+/// A region of launches may be open.
 pub(crate) fn at_exit() {
     match wanted() {
         Some((record, Region::Launches(..))) => end(record),
@@ -167,7 +163,6 @@ pub(crate) fn at_exit() {
     }
 }
 
-/// The region that is recorded cannot be.
 pub(crate) fn refuse(reason: impl FnOnce() -> String) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -176,7 +171,7 @@ pub(crate) fn refuse(reason: impl FnOnce() -> String) {
     }
 }
 
-/// A region of launches from 0 on begins with the first work, so that what the host copies before the first launch is its inputs.
+/// With launch 0: earlier copies are inputs.
 fn begin_with_first() {
     if let Some((record, Region::Launches(0, _))) = wanted()
         && !BEGUN.swap(true, Ordering::SeqCst)
@@ -185,7 +180,7 @@ fn begin_with_first() {
     }
 }
 
-/// A region of launches ends before what changes memory once its last launch was made and the host may have read a result.
+/// A region of launches ends before a change, once its last launch was made and a result perhaps read.
 fn work(
     words: &[u64],
     call: impl FnOnce() -> Status,
@@ -203,7 +198,7 @@ fn work(
     kept(call, keep)
 }
 
-/// Makes a call and keeps it; a call that fails did nothing.
+/// A failed call did nothing.
 fn kept(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>) -> Status {
     let _pass = gate::pass();
     if !ACTIVE.load(Ordering::Relaxed) {
@@ -219,7 +214,6 @@ fn kept(call: impl FnOnce() -> Status, keep: impl FnOnce(&mut Log) -> Result<()>
     status
 }
 
-/// A launch while whole regions are recorded.
 pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
     let number = NUMBER.fetch_add(1, Ordering::SeqCst);
     let region = wanted();
@@ -257,7 +251,7 @@ fn launched(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
         return call();
     }
     let mut log = lock();
-    // Variables are read before the launch changes them.
+    // Before the launch changes them.
     if let Some(log) = &mut *log
         && let Err(reason) = log.launch(launch)
     {
@@ -275,7 +269,6 @@ pub(crate) struct Copied {
     to: u64,
     from: u64,
     size: usize,
-    /// How it lies, if it is several rows.
     rows: Option<Rows>,
 }
 
@@ -290,7 +283,7 @@ impl Copied {
     }
 }
 
-/// The host copies to the device; `waits`: the call returns when it is done.
+/// `waits`: done at return.
 pub(crate) fn to_device(
     to: u64,
     from: u64,
@@ -304,7 +297,6 @@ pub(crate) fn to_device(
     })
 }
 
-/// The host copies from the device.
 pub(crate) fn to_host(
     to: u64,
     from: u64,
@@ -337,7 +329,6 @@ pub(crate) fn on_device(
     })
 }
 
-/// A copy of which the addresses say where it goes.
 pub(crate) fn either(
     to: u64,
     from: u64,
@@ -349,7 +340,6 @@ pub(crate) fn either(
     any(Copied::of_one(to, from, size), stream, waits, call)
 }
 
-/// A copy of several rows, which says itself where they go.
 pub(crate) fn rows(
     copy: &Copy3d,
     stream: Handle,
@@ -358,7 +348,7 @@ pub(crate) fn rows(
 ) -> Status {
     match Rows::of(copy) {
         Ok((to, from, size, rows)) => {
-            // The driver refuses what is larger than memory.
+            // Too large for memory: the driver refuses.
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             let copied = Copied {
                 to,
@@ -419,18 +409,16 @@ pub(crate) fn wait(stream: Handle, event: Handle, call: impl FnOnce() -> Status)
     kept(call, |log| log.wait(stream, event))
 }
 
-/// What the host waits for, or finds done.
 #[derive(Clone, Copy)]
 pub(crate) enum HostWait {
     Stream(Handle),
     Event(Handle),
-    /// Everything.
     All,
 }
 
-/// The host waits for something; a question that is answered with "not yet" is no wait.
+/// "Not yet" is no wait.
 pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
-    // Neither the gate nor the log is held: what the host waits for may need another thread.
+    // Without gate or log: it may need another thread.
     let status = call();
     if status == Status::SUCCESS
         && let Some(mut watch) = watch()
@@ -447,9 +435,8 @@ pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// A function of the host is called when what comes before in the stream has ended. It may tell the program that a result is there, so
-/// what the program asks for later comes after it. It cannot ask the driver for anything; what it leaves in memory of the host is seen
-/// where that is copied in.
+/// It may tell the program of a result of the stream's earlier work: later requests come after it. It cannot call
+/// the driver; host memory that it changes is seen when copied in.
 pub(crate) fn tells(stream: Handle, call: impl FnOnce() -> Status) -> Status {
     let status = kept(call, |log| log.host(HostWait::Stream(stream)));
     if status == Status::SUCCESS {
@@ -464,7 +451,7 @@ fn told() {
     }
 }
 
-/// Memory was allocated: a region may use it that began before.
+/// An earlier region may use it.
 pub(crate) fn allocated(address: u64) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -474,7 +461,7 @@ pub(crate) fn allocated(address: u64) {
     }
 }
 
-/// Memory was freed once everything had ended: what comes later may get it.
+/// Once all has ended: later memory may get it.
 pub(crate) fn freed() {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -483,7 +470,7 @@ pub(crate) fn freed() {
     }
 }
 
-/// A stream is destroyed: its handle may be another one's.
+/// Its handle may be reused.
 pub(crate) fn forget_stream(stream: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -492,7 +479,7 @@ pub(crate) fn forget_stream(stream: Handle) {
     }
 }
 
-/// An event is destroyed: its handle may be another one's.
+/// Its handle may be reused.
 pub(crate) fn forget_event(event: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -501,12 +488,10 @@ pub(crate) fn forget_event(event: Handle) {
     }
 }
 
-/// Whether launches are not recorded one by one.
 pub(crate) fn is_wanted() -> bool {
     wanted().is_some()
 }
 
-/// Bytes of the host without the gaps between rows, if they are several.
 fn host_rows(address: u64, size: usize, rows: Option<(Rows, [u64; 2])>) -> Vec<u8> {
     let Some((rows, lie)) = rows else {
         return host_bytes(address, size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges that the program names, around operations of a region; one of them may be the region.
+//! Named ranges of operations, or of a region.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -7,12 +7,10 @@ use std::sync::atomic::Ordering;
 use super::{ACTIVE, begin, end, lock, wanted};
 use crate::settings::Region;
 
-/// A range of this thread that has not ended.
 struct Open {
     name: String,
-    /// The domain: each has an order of its own.
+    /// Each has its order.
     domain: usize,
-    /// The region's number and that of the next operation, if it lies in a region.
     first: Option<(u64, usize)>,
     is_region: bool,
 }
@@ -21,7 +19,7 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A range of a domain begins; says how many of it there were.
+/// How many of the domain there were.
 pub(crate) fn range_begins(name: &str, domain: usize) -> i32 {
     let mut is_region = false;
     if let Some((record, Region::Nvtx(wanted))) = wanted()
@@ -53,7 +51,7 @@ fn of_domain(all: &[Open], domain: usize) -> usize {
     all.iter().filter(|open| open.domain == domain).count()
 }
 
-/// The last range of a domain ends; says how many of it there are still.
+/// How many of the domain are left.
 pub(crate) fn range_ends(domain: usize) -> i32 {
     let ended = OPEN.try_with(|all| {
         let mut all = all.borrow_mut();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which turn of the same work a region is: the first is the run, the second is kept beside it, and of later ones inputs and outputs.
+//! First turns are runs; of later ones the second, inputs and outputs are kept.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,12 +10,10 @@ use gpureplay_cuda_launch::recording::{
 use super::log::{Log, Outcome, Result};
 use crate::settings::{Record, Region};
 
-/// Work that was recorded.
 struct Known {
     structure: Hash,
     number: u32,
     operations: Vec<Operation>,
-    /// The second turn, with later ones.
     second: Option<Run>,
 }
 
@@ -28,7 +26,7 @@ impl Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// Whether no further turn is needed. Of turns that are looked for, one that came often enough is the loop's.
+/// A found turn that came often enough is the loop's.
 pub(super) fn is_complete(settings: &Record) -> bool {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = known.iter().map(|known| known.is_complete(settings));
@@ -38,7 +36,6 @@ pub(super) fn is_complete(settings: &Record) -> bool {
     }
 }
 
-/// Keeps a region that has ended, and says what it is.
 pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let told = |error: recording::RecordingError| error.to_string();
     let writer = Writer::sharing(&settings.folder, settings.share.clone()).map_err(told)?;
@@ -88,7 +85,7 @@ pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let turn = Turn {
         inputs: inputs.collect::<Result<_>>()?,
         outputs: outputs.collect::<Result<_>>()?,
-        // From the second turn, beside which they lie.
+        // They lie beside the second turn.
         words: differing(&second.operations, &log.operations),
     };
     second.turns.push(turn);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds turns of a loop by itself (`--region turn`). A turn ends with the first work after the host may have read a result, as
-//! every region must; the turn that is recorded is the one with the most launches that came before.
+//! Finds turns of a loop (`--region turn`). A turn ends with the first work after the host may have read a result.
+//! The repeated turn with most launches is recorded.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,15 @@ use std::collections::HashMap;
 struct Kind {
     times: u64,
     launches: u64,
-    /// What came after it the last time.
     next: Option<u64>,
 }
 
-/// What becomes of a region where a turn ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Border {
-    /// The turn that ended is the one that was expected.
     pub(super) expected: bool,
-    /// The next one is worth recording.
     pub(super) begins: bool,
 }
 
-/// What the program did since the last border, and turns before.
 pub(super) struct Watch {
     hash: u64,
     launches: u64,
@@ -32,11 +27,10 @@ pub(super) struct Watch {
     kinds: HashMap<u64, Kind>,
 }
 
-/// Kinds of turns that are remembered: a program whose turns are all different has none to record.
+/// All different means none to record.
 const MOST_KINDS: usize = 1 << 16;
-/// Kinds of a loop at most.
 const MOST_OF_LOOP: usize = 1 << 10;
-/// Offset and prime of the hash of Fowler, Noll and Vo for 64 bits.
+/// Fowler, Noll and Vo's, 64 bits.
 const FNV: [u64; 2] = [0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3];
 
 impl Default for Watch {
@@ -54,8 +48,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Something that changes memory is about to be done, in words that are the same for the same work; says whether a turn ends
-    /// before it.
+    /// Before memory changes; equal work has equal `words`. A border if a turn ends.
     pub(super) fn work(&mut self, words: &[u64], is_launch: bool) -> Option<Border> {
         let border = self.seen.then(|| self.border());
         for word in words {
@@ -67,7 +60,7 @@ impl Watch {
         border
     }
 
-    /// A result is copied to the host, which has it now or after its next wait.
+    /// `now`, or after the host's next wait.
     pub(super) fn output(&mut self, now: bool) {
         self.pending = true;
         self.seen |= now;
@@ -77,13 +70,13 @@ impl Watch {
         self.seen |= self.pending;
     }
 
-    /// Whether the turn is the expected one so far as it went, and the host may have read its result.
+    /// As expected so far, and a result perhaps read.
     pub(super) fn is_whole(&self) -> bool {
         self.seen && self.expected == Some(self.hash)
     }
 
-    /// The most launches of a kind in the loop that a kind is in, as each was followed the last time; 0 if it is in none. What came before
-    /// the loop, such as trials of a tuner, does not count.
+    /// Most launches of a kind in this kind's loop, by what followed last; 0 outside. Earlier work, such as a
+    /// tuner's trials, does not count.
     fn most_of_loop(&self, kind: u64) -> u64 {
         let mut most = 0;
         let mut at = kind;
@@ -132,7 +125,7 @@ impl Watch {
 mod tests {
     use super::{Border, Watch};
 
-    /// A turn: an input, launches of one kernel, a result. Says what its first work found.
+    /// Returns what its first work found.
     fn turn(watch: &mut Watch, kernel: u64, launches: usize) -> Option<Border> {
         let border = watch.work(&[1, 64], false);
         for _ in 0..launches {
@@ -164,7 +157,6 @@ mod tests {
         let found: Vec<_> = (0..5).map(|_| turn(&mut watch, 1, 3).unwrap()).collect();
         assert_eq!(found, [NOTHING, NOTHING, BEGINS, AGAIN, AGAIN]);
         assert!(watch.is_whole());
-        // Another kind of turn was not expected.
         turn(&mut watch, 2, 3);
         assert_eq!(turn(&mut watch, 1, 3), Some(NOTHING));
     }
@@ -177,7 +169,7 @@ mod tests {
             found.extend(turn(&mut watch, 1, 2));
             found.extend(turn(&mut watch, 2, 20));
         }
-        // After the second large turn it is known; it is expected after each small one.
+        // Known after the second; expected after each small one.
         let large = [NOTHING, NOTHING, BEGINS, BEGINS];
         let small = [
             NOTHING,

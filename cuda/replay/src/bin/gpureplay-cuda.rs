@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands on their own, for tests and for machines that have only a GPU.
+//! The commands alone, for machines with only a GPU.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `analyse`: what a kernel does to memory, counted by probes in its PTX.
+//! `analyse`: memory accesses, counted by probes.
 
 mod report;
 
@@ -73,7 +73,6 @@ impl What {
     }
 }
 
-/// The function of a user's text that is called.
 const OWN: &str = "probe";
 
 impl Analyse {

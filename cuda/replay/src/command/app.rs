@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that run with the library inside, and `record`.
+//! `record`, and programs with the library inside.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,6 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The program, to be started in a mode.
     pub(crate) fn command(&self, mode: &str) -> Result<Command, Failure> {
         let preload = self.preload_path()?;
         if let Some(kernel) = &self.kernel {
@@ -82,7 +81,6 @@ impl App {
         }
     }
 
-    /// Runs the program to its end.
     pub(crate) fn run(&self, mut command: Command) -> Outcome {
         let status = command.status().map_err(file(Path::new(&self.app[0])))?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
@@ -93,7 +91,6 @@ impl App {
     }
 }
 
-/// The library that goes into a program, with this command.
 pub(crate) fn beside() -> Result<PathBuf, Failure> {
     const NAME: &str = "libgpureplay_cuda_preload.so";
     let program = std::env::current_exe().map_err(file(Path::new(NAME)))?;
@@ -215,7 +212,6 @@ fn formed(text: &str) -> Result<(String, Form), String> {
 }
 
 impl Record {
-    /// The region that is recorded as a whole, if one is.
     fn whole(&self) -> Result<Option<&String>, Failure> {
         let region = self.run.as_ref().or(self.region.as_ref());
         for (given, option) in [
@@ -232,7 +228,7 @@ impl Record {
         Ok(region)
     }
 
-    /// Of turns that were looked for, those that did not come again go, if others did.
+    /// Turns that did not come again, if others did.
     fn remove_single(&self, before: &[u32]) -> Result<(), Failure> {
         let recording = Recording::open(&self.output)?;
         let mut new = recording.runs()?;
@@ -248,7 +244,7 @@ impl Record {
         Ok(recording.sweep()?)
     }
 
-    /// Element types and shapes go into the runs whose inputs and outputs have these names and sizes.
+    /// For inputs and outputs of these names and sizes.
     fn describe(&self) -> Result<(), Failure> {
         if self.tensor.is_empty() {
             return Ok(());
@@ -335,7 +331,7 @@ impl Record {
             };
         }
         if whole.is_some() {
-            // The library is NVTX's injection, too: ranges are layers.
+            // The library is NVTX's injection, too.
             command.env("NVTX_INJECTION64_PATH", self.app.preload_path()?);
         }
         command.env_remove("GPUREPLAY_CUDA_CUPTI");
@@ -347,7 +343,7 @@ impl Record {
                 self.remove_single(&before)?;
             }
             self.describe()?;
-            // First: what is known to be weights is not looked at as memory.
+            // First: known weights are not looked at as memory.
             let mut weights = self.weights.as_deref();
             if let Some(path) = weights
                 && !crate::command::weights::refer(&self.output, path)?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses are laid out at random in each process: where a recorded one is taken, another process is tried.
+//! Addresses are random per process: a taken one means another process.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -14,14 +14,12 @@ use tempfile::TempDir;
 use crate::command::failure::{Failure, file};
 use crate::command::report::note;
 
-/// Which process of a replay this is, from 0.
+/// Number of the process, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
-/// What an earlier process of a command found out, as JSON.
+/// As JSON.
 const HANDED_ON: &str = "GPUREPLAY_CUDA_HANDED_ON";
-/// Processes that are tried.
 const ATTEMPTS: u32 = 8;
 
-/// Starts this program again if the error is a taken address, a few times; any other error is passed on.
 pub(crate) fn again(error: ReplayError) -> Failure {
     if !matches!(error, ReplayError::Collision { .. }) {
         return error.into();
@@ -38,7 +36,6 @@ pub(crate) fn again(error: ReplayError) -> Failure {
     instead(&[(ATTEMPT, attempt.to_string())], None)
 }
 
-/// What another process with the same arguments, which replays the recorded launch, finds otherwise than recorded.
 pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     let path = this_program()?;
     let folder = private_folder("differences")?;
@@ -59,7 +56,7 @@ pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
 }
 
-/// A folder in that of temporary files, with a random name, for this user alone; it goes with the value.
+/// For this user alone; removed on drop.
 pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix(&format!("gpureplay-{what}-"))
@@ -72,7 +69,6 @@ pub(crate) fn this_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(file(Path::new("/proc/self/exe")))
 }
 
-/// This program with the same arguments and one more, instead of this process.
 fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
     let path = match this_program() {
         Ok(path) => path,
@@ -86,7 +82,7 @@ fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
     file(&path)(command.exec())
 }
 
-/// What another process of this command has found out, before a kernel that failed ended what its context could do.
+/// From a process whose context a failed kernel ended.
 pub(crate) fn handed_on<T: DeserializeOwned>() -> Result<Option<T>, Failure> {
     let Some(text) = std::env::var_os(HANDED_ON) else {
         return Ok(None);
@@ -96,10 +92,8 @@ pub(crate) fn handed_on<T: DeserializeOwned>() -> Result<Option<T>, Failure> {
         .map_err(|error| Failure::Usage(format!("{HANDED_ON}: {error}")))
 }
 
-/// Continues in another process, with what was found out so far.
 pub(crate) fn hand_on<T: Serialize>(found: &T, more: Option<&str>) -> Failure {
     match serde_json::to_string(found) {
-        // Addresses are tried anew.
         Ok(text) => instead(&[(HANDED_ON, text), (ATTEMPT, "0".to_owned())], more),
         Err(error) => Failure::Usage(format!("{HANDED_ON}: {error}")),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `check`: whether a whole run holds for other turns than the recorded one, from a second turn and later ones.
+//! `check`: whether a whole run holds for other turns.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -47,10 +47,10 @@ pub(crate) struct Check {
     weights: Option<PathBuf>,
 }
 
-/// What is said of a run until a replay from its own memory has reproduced the turns.
+/// Until its own replay has reproduced the turns.
 const PENDING: &str = "its own replay has not ended";
 
-/// Compares each run of a recording with its second turn, if it has one, and with its own replays, in processes of their own: what fails there ends nothing here.
+/// In other processes: failures end nothing here.
 pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
     let Ok(recording) = Recording::open(folder) else {
         return;
@@ -62,7 +62,6 @@ pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
             let words = words.iter().map(OsStr::new);
             let mut check = itself(words.chain([&*target])).ok()?;
             check.args(of_weights(weights));
-            // What the program says goes to the standard output, and nothing of ours.
             let status = check.stdout(Stdio::from(std::io::stderr())).status();
             status.ok()?.code()
         };
@@ -71,7 +70,7 @@ pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
         {
             note!("run {number} was not compared with its second turn");
         }
-        // Two processes: what differs between them is no sign of an error.
+        // What differs between processes is no error.
         let kept = [(); 2].map(|()| ended(&["check", "--sums"]));
         if kept.contains(&Some(1)) {
             note!("run {number}: a replay gives other outputs than recorded");
@@ -86,7 +85,6 @@ fn of_weights(weights: Option<&Path>) -> Vec<&OsStr> {
     words.into_iter().flatten().collect()
 }
 
-/// This program with other words.
 fn itself<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Result<Command, Failure> {
     let program = this_program()?;
     let name = program.file_name().unwrap_or_default();
@@ -134,7 +132,7 @@ impl Check {
         if let Some(checked) = &mut run.checked
             && checked.fault.as_deref() == Some(PENDING)
         {
-            // A process has one run in memory, so the run is not replayed beside its second turn.
+            // A process has one run in memory.
             let replayed = child(&["run", "--json"])?.stderr(Stdio::inherit()).output();
             let replayed = replayed.map_err(failed)?.stdout;
             checked.fault = fault(&replayed, checked.others).map(str::to_owned);
@@ -157,7 +155,6 @@ impl Check {
         Ok(ExitCode::from(u8::from(!holds)))
     }
 
-    /// Compares the second turn with the run's operations, and keeps what that shows.
     fn compare(&self) -> Outcome {
         let recording = self.target.recording()?;
         let Some(number) = self.target.run(&recording)? else {
@@ -234,7 +231,7 @@ impl Check {
     }
 }
 
-/// What a replay from the run's own memory speaks against, by what `run --json` said; `others` turns had other inputs.
+/// `others` turns had other inputs.
 fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
     let report: serde_json::Value = serde_json::from_slice(replayed).unwrap_or_default();
     let outputs_differ = report["differing"]
@@ -242,7 +239,7 @@ fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
         .is_some_and(|all| !all.is_empty());
     match report["verdict"].as_str() {
         Some("exact") => None,
-        // Turns of the recorded inputs have its outputs, and are no evidence anyway.
+        // The recorded inputs are no evidence.
         Some("inconclusive") if others == 0 => None,
         Some("inconclusive") => Some(
             "memory held its outputs before it began, and other inputs give no others: a replay shows nothing",
@@ -255,7 +252,7 @@ fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
     }
 }
 
-/// The second turn and those after it, with what the run's numbers were in each.
+/// With their numbers.
 fn turns(run: &Run, second: &Run) -> Vec<Turn> {
     let ports = |ports: &[gpureplay_cuda_launch::recording::Port]| {
         ports.iter().map(|port| port.contents).collect::<Vec<_>>()
@@ -279,7 +276,6 @@ fn turns(run: &Run, second: &Run) -> Vec<Turn> {
     .collect()
 }
 
-/// Inputs and outputs of later turns go from beside the run into its store.
 fn keep(run: &Run, from: &Store, to: &Store) -> Result<(), Failure> {
     for turn in &run.turns {
         let inputs = turn.inputs.iter().zip(&run.inputs);
@@ -290,7 +286,6 @@ fn keep(run: &Run, from: &Store, to: &Store) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a number or an address lies first, and what it was.
 fn place(run: &Run, held: &Held) -> String {
     let [operation, offset] = held.places.first().copied().unwrap_or_default();
     let what = match run.operations.get(operation as usize) {
@@ -310,7 +305,6 @@ fn place(run: &Run, held: &Held) -> String {
     format!("{what}: {}", values.join(", then "))
 }
 
-/// What the comparison showed, for who recorded.
 fn report(number: u32, run: &Run, crossing: &Crossing) -> Result<(), Failure> {
     say!(
         "run {number}: a second turn differs in {} words and {} addresses; {} replays",
@@ -330,7 +324,6 @@ fn report(number: u32, run: &Run, crossing: &Crossing) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Inputs that were never others than recorded: nothing is known of other ones.
 fn unvaried(run: &Run) -> String {
     let inputs = run.inputs.iter().enumerate();
     let same = inputs.filter(|(at, port)| {
@@ -350,7 +343,6 @@ fn unvaried(run: &Run) -> String {
     }
 }
 
-/// Whether a run is known to hold for other inputs, in words.
 pub(crate) fn state(run: &Run) -> String {
     let turns = run.turns.len();
     match &run.checked {

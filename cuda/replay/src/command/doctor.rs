@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `doctor`: what this machine has for recording and replaying.
+//! `doctor`: what records and replays on this machine.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::command::app::beside;
 use crate::command::failure::Outcome;
 use crate::command::report::say;
 
-/// What records here, and what replays here, or why nothing does. `None` on a machine without NVIDIA's driver.
+/// Recording and replaying here, or why not. `None` without NVIDIA's driver.
 #[must_use]
 pub fn ways() -> Option<[Result<String, String>; 2]> {
     let gpu = match Gpu::open(0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `durations`: every kernel of a program with its time.
+//! `durations`: a program's kernels with their times.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -61,7 +61,6 @@ pub(crate) struct RowReport<'a> {
     most_us: f64,
 }
 
-/// The first line of a log: the library writes the others.
 const LOG_HEADER: &str = "process,kernel,grid,block,us\n";
 
 type Table = BTreeMap<[String; 3], Row>;
@@ -158,7 +157,7 @@ impl Durations {
     }
 }
 
-/// A line that the library wrote: kernel, grid, block, occurrences, total, least, most.
+/// Kernel, grid, block, occurrences, total, least, most.
 fn add(table: &mut Table, line: &str) {
     let fields: Vec<&str> = line.split('\t').collect();
     let [kernel, grid, block, occurrences, total, least, most] = fields.as_slice() else {
@@ -176,10 +175,9 @@ fn add(table: &mut Table, line: &str) {
     row.most = row.most.max(number(most));
 }
 
-/// The largest table, in bytes.
+/// Bytes, at most.
 const MOST: u64 = 1 << 28;
 
-/// What `durations --json -o` wrote.
 pub(crate) fn read(path: &Path) -> Result<Vec<RowReport<'static>>, Failure> {
     let bytes = File::open(path).and_then(|opened| beneath::contents(opened, MOST));
     serde_json::from_slice(&bytes.map_err(file(path))?).map_err(|error| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `extract`: a launch as a folder to work in, with its kernel, its memory and a check.
+//! `extract`: a work directory of a launch.
 
 pub(crate) mod source;
 
@@ -147,7 +147,7 @@ impl Extract {
     }
 }
 
-/// What to compile for: the GPU, or the one that the text says if it is for that alone, as `sm_90a` is.
+/// The GPU's, or the only one of the text, such as `sm_90a`.
 fn architecture(launch: &Launch, ptx: Option<&[u8]>) -> String {
     let text = String::from_utf8_lossy(ptx.unwrap_or_default());
     let target = text.lines().find_map(|line| line.strip_prefix(".target"));
@@ -160,7 +160,7 @@ fn architecture(launch: &Launch, ptx: Option<&[u8]>) -> String {
     }
 }
 
-/// Copies files; of two with one name, the first.
+/// The first file of a name counts.
 fn copy_sources(folder: &Path, source: &Source) -> Result<(), Failure> {
     for path in &source.files {
         let Some(name) = path.file_name() else {
@@ -193,14 +193,14 @@ fn parameters(launch: &Launch) -> Vec<ParameterReport> {
     launch.layout.iter().map(one).collect()
 }
 
-/// Writes memory as files, and the launch as a recording of its own, which links what the other one holds.
+/// The new recording links what the other holds.
 fn copy_memory<'a>(
     folder: &Path,
     recording: &Recording,
     launch: &'a Launch,
 ) -> Result<Vec<MemoryReport<'a>>, Failure> {
     let other = recording.folder();
-    // Links lead from where they lie.
+    // Links are relative to their place.
     let other = other.canonicalize().map_err(written(other))?;
     let writer = Writer::sharing(&folder.join("recording"), Some(other))?;
     let from = recording.store();

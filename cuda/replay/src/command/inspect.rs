@@ -29,7 +29,6 @@ pub(crate) struct List {
     durations: Option<PathBuf>,
 }
 
-/// How often and how long launches of one kernel and size ran, in words.
 fn ran(durations: &[RowReport<'_>], launch: &Launch) -> String {
     let (grid, block) = (sizes(launch.grid), sizes(launch.block));
     let is_same = |row: &&RowReport<'_>| {
@@ -252,7 +251,7 @@ impl Verify {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Each image is read once, for all launches that share it. One allowance bounds the time of all of them.
+    /// Each shared image once, within one allowance.
     fn images(&self, recording: &Recording, launches: &[(u32, Launch)]) -> Result<(), Failure> {
         let mut wanted: BTreeMap<(Hash, u64), BTreeSet<&str>> = BTreeMap::new();
         for (_, launch) in launches {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `jobs` and `bench`: what a whole run gives the GPU, one thing after the other, and how long all of it takes.
+//! `jobs` and `bench`: a run's operations and times.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -117,7 +117,7 @@ impl Jobs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// How long each layer takes, the host's wait for its end included.
+    /// With the host's wait for the layer's end.
     fn times(
         &self,
         recording: &Recording,
@@ -145,7 +145,6 @@ impl Jobs {
     }
 }
 
-/// An operation in words.
 pub(crate) fn words(run: &Run, operation: &Operation) -> String {
     match operation {
         Operation::Launch {

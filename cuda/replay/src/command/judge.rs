@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `judge`: a changed kernel against a recorded launch, with a verdict that a kernel without the work does not get.
+//! `judge`: a changed kernel against a recorded launch.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,7 +40,6 @@ pub(crate) struct Judge {
     checking: Checking,
 }
 
-/// Words that are reported where they differ, at most.
 const SHOWN: usize = 16;
 
 /// What a changed kernel did, for programs.
@@ -103,19 +102,17 @@ struct WordReport {
     found: String,
 }
 
-/// What earlier processes of this command found out, before the recorded kernel failed on changed memory.
+/// Before the recorded kernel failed on changed memory.
 #[derive(Default, Serialize, Deserialize)]
 struct Handed {
     seed: Option<u64>,
-    /// Why results cannot be changed first.
     no_evidence: Option<String>,
     /// Why variations show nothing.
     tried: Vec<String>,
-    /// The recorded kernel writes the recorded results on another input, too.
+    /// On another input, too, it writes the recorded results.
     is_constant: bool,
 }
 
-/// What the recorded kernel showed.
 struct Reference {
     evidence: Option<Evidence>,
     second: Option<(Variation, Second)>,
@@ -158,7 +155,7 @@ impl Judge {
         Ok(ExitCode::from(u8::from(report.verdict != "right")))
     }
 
-    /// What the recorded kernel does here; the reason if nothing can be compared with it.
+    /// Or why nothing can be compared.
     fn reference(
         &self,
         session: &mut Session,
@@ -222,7 +219,6 @@ impl Judge {
         }))
     }
 
-    /// What the changed kernel does; a kernel that fails ends the checks.
     fn candidate(
         &self,
         session: &mut Session,
@@ -283,7 +279,7 @@ impl Judge {
             };
             check(what, evidence.run(session, loaded, sizes, how, mask)?);
         }
-        // A kernel may work at first, and rest when it is timed.
+        // It may work at first, and rest when timed.
         let times = session.time(loaded, sizes, self.runs)?;
         if self.runs > 0 {
             check("after timing", session.compare(loaded, how, mask)?);
@@ -299,7 +295,6 @@ impl Judge {
 }
 
 impl JudgeReport {
-    /// Says which checks there were no means for.
     fn note_skipped(&mut self, reference: &Reference, handed: &Handed) {
         let skipped = |what, reason: String| CheckReport {
             what,
@@ -326,7 +321,7 @@ impl JudgeReport {
         }
     }
 
-    /// The verdict of all checks. A check shows nothing that a kernel passes which does nothing.
+    /// A check that doing nothing passes shows nothing.
     fn conclude(&mut self) {
         let has = |words: &[&str]| {
             let mut checks = self.checks.iter();

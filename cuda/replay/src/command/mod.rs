@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay cuda …`: one file per group of subcommands.
+//! `gpureplay cuda …`, by groups of subcommands.
 #![forbid(unsafe_code)]
-// All that is printed goes through the one writer that escapes it, and that fails without a panic.
+// Output goes through the escaping writer, which never panics.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod analyse;
@@ -64,7 +64,7 @@ enum Command {
     Analyse(analyse::Analyse),
 }
 
-/// Names and schemas of what `--json` prints: for `gpureplay`'s tests, which write docs/reference/schemas.
+/// Schemas of `--json`, for docs/reference/schemas.
 #[cfg(feature = "schema")]
 #[must_use]
 pub fn schemas(
@@ -108,10 +108,10 @@ pub fn schemas(
 }
 
 impl Cuda {
-    /// Does what was asked for, and says what went wrong.
+    /// Runs the command.
     ///
-    /// Exit codes: 0 done, 1 wrong, 2 usage, 3 damaged recording, 4 missing or unfit file, 5 device, 6 no result written.
-    /// An app that is recorded passes its own on.
+    /// Exit codes: 0 done, 1 wrong, 2 usage, 3 damaged recording, 4 missing or unfit file, 5 device, 6 no result
+    /// written; a recorded app's own.
     #[must_use]
     pub fn execute(&self) -> ExitCode {
         let outcome = match &self.command {

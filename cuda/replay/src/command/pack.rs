@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pack`: a whole run in one file, which programs load from memory.
+//! `pack`: a whole run in one file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `replace`: a program runs with other kernels or sizes; on request originals and replacements are timed side by side.
+//! `replace`: a program with other kernels or sizes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,6 @@ pub(crate) struct Replace {
     app: App,
 }
 
-/// Files of images in a folder, by name.
 fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut images = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(file(folder))? {
@@ -105,12 +104,12 @@ impl Replace {
     }
 }
 
-/// Times of a kernel and size: launches and microseconds of the original, then of the replacement.
+/// Launches and microseconds, of original and replacement.
 #[derive(Default)]
 struct Table(BTreeMap<[String; 3], [(u64, f64); 2]>);
 
 impl Table {
-    /// A line that the library wrote: side, kernel, grid, block, occurrences, total, and more.
+    /// Side, kernel, grid, block, occurrences, total, and more.
     fn add(&mut self, line: &str) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [side, kernel, grid, block, occurrences, total, ..] = fields.as_slice() else {

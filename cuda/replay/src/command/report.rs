@@ -9,14 +9,13 @@ use gpureplay_host::Lines;
 
 use crate::command::failure::Failure;
 
-/// A line on standard output for what a command is asked for; ends the function if it cannot be written.
+/// Returns the error.
 macro_rules! say {
     ($($part:tt)*) => {
         $crate::command::report::to_output(format_args!($($part)*))?
     };
 }
 
-/// A line on standard error.
 macro_rules! note {
     ($($part:tt)*) => {
         $crate::command::report::to_errors(format_args!($($part)*))
@@ -25,27 +24,23 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// Writes a line to standard output. What a recording says in it is escaped where it is no plain text.
-///
-/// # Errors
-/// It cannot be written.
+/// Escapes what is no plain text.
 pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut out = Lines::new(gpureplay_host::output());
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
     written.map_err(Failure::Output)
 }
 
-/// As [`to_output`], to standard error. An error cannot be reported anywhere.
+/// Ignores errors.
 pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
 }
 
-/// `16x4x1`.
+/// As `16x4x1`.
 pub(crate) fn sizes([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }
 
-/// Bytes in the unit that fits.
 pub(crate) fn bytes(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let value = bytes as f64;

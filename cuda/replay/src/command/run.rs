@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run`: one launch, replayed, verified and timed; a whole run is handed on.
+//! `run`: replays, verifies and times.
 
 mod evidence;
 mod report;
@@ -108,12 +108,10 @@ impl Checking {
         self.cold || self.cache == "cold"
     }
 
-    /// `cold` or `warm`.
     pub(crate) fn cache(&self) -> &'static str {
         if self.is_cold() { "cold" } else { "warm" }
     }
 
-    /// The option that was given and is only for launches, if any.
     fn for_launches(&self) -> Option<&'static str> {
         [
             (self.tolerance.is_some(), "--tolerance"),
@@ -127,7 +125,7 @@ impl Checking {
         .find_map(|(given, option)| given.then_some(option))
     }
 
-    /// What is compared, and what caches hold, in words that are the same for the same options.
+    /// The same for the same options.
     pub(crate) fn words(&self) -> String {
         let (tolerance, cache) = (self.comparison().tolerance, self.cache());
         let (masks, ignored) = ([self.mask, self.mask_processes], &self.ignore);
@@ -140,7 +138,7 @@ impl Checking {
         }
     }
 
-    /// The launch in memory; another process is tried if its addresses are taken here.
+    /// Tries another process if addresses are taken.
     pub(crate) fn session(&self, target: &Target) -> Result<Session, Failure> {
         let recording = target.recording()?;
         let number = target.one(&recording)?;
@@ -173,7 +171,7 @@ impl Checking {
         Ok(session)
     }
 
-    /// What tells a launch from none whose results are in memory already, found with the recorded image. None may be loaded.
+    /// For results that are in memory already. No image may be loaded.
     pub(crate) fn evidence(
         &self,
         session: &mut Session,
@@ -202,7 +200,7 @@ impl Checking {
         }
     }
 
-    /// Words to leave out, found with the recorded image; none if this process only tells another one what differs here.
+    /// Loads the recorded image; none while serving another process's mask.
     pub(crate) fn mask(&self, session: &mut Session) -> Result<Option<Mask>, Failure> {
         let mut mask = Mask::default();
         if self.mask == 0 && self.mask_processes == 0 && self.differences.is_none() {
@@ -325,7 +323,7 @@ pub(crate) struct Run {
     whole: Whole,
 }
 
-/// An image of the user's, whose parts decompress: a file of at most [`MAX_IMAGE`] bytes.
+/// At most [`MAX_IMAGE`] bytes; all parts decompress.
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     let image = File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_IMAGE as u64))
@@ -337,14 +335,12 @@ pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(image)
 }
 
-/// Bytes for a piece of memory.
 fn read_memory(path: &Path) -> Result<Vec<u8>, Failure> {
     File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_BYTES))
         .map_err(file(path))
 }
 
-/// Says what a replay may lack.
 fn note_strays(session: &Session) {
     if let Some(strays) = session.strays() {
         note!("{strays}");
@@ -352,7 +348,6 @@ fn note_strays(session: &Session) {
 }
 
 impl Run {
-    /// The option that was given and is only for launches, if any.
     fn for_launches(&self) -> Option<&'static str> {
         [
             (self.sizes.block.is_some(), "--block"),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `sign`, and `--require-signature`: whose launches are replayed.
+//! `sign`, and `--require-signature`.
 //!
-//! The manifest of a launch or of a whole run names its images and each piece of memory by SHA-256, so a signature over the manifest
-//! covers all of them. It is a detached signature as recordings of Mali GPUs have it, in `launches/K.sig` or `runs/K.sig`.
+//! A manifest names all else by SHA-256, so its detached signature (`launches/K.sig`, `runs/K.sig`) covers it.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -93,7 +92,7 @@ impl Sign {
         };
         for (part, number) in &parts {
             let manifest = recording.manifest(*part, *number)?;
-            // What breaks a rule is not signed.
+            // Never sign what breaks a rule.
             match part {
                 Part::Launch => drop(Launch::parse(&manifest)?),
                 Part::Run => drop(Run::parse(&manifest)?),
@@ -153,7 +152,6 @@ impl Trust {
         }
     }
 
-    /// A whole run that is trusted.
     pub(crate) fn run(&self, recording: &Recording, number: u32) -> Result<Run, Failure> {
         match self.manifest(recording, Part::Run, number)? {
             Some(manifest) => Ok(Run::parse(&manifest)?),
@@ -161,8 +159,7 @@ impl Trust {
         }
     }
 
-    /// The text of a manifest, if a signature is demanded and there is a right one: what is checked is what is used, independent of
-    /// the file meanwhile.
+    /// What is checked is used, whatever the file becomes.
     fn manifest(
         &self,
         recording: &Recording,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--state-in` and `--state-out` of a whole run: a `.safetensors` file of the memory that earlier runs changed, by address.
+//! `--state-in`, `--state-out`: `.safetensors` by address.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,10 +13,9 @@ use crate::weights::Archive;
 
 type Range = (u64, Vec<u8>);
 
-/// The tensor that says of which run the memory is.
 const OF: &str = "run";
 
-/// What a run is, and what its memory holds at the beginning: a state says only what differs from that.
+/// With its first memory: a state holds differences from that.
 fn of(run: &Run) -> String {
     let mut text = run.structure().to_string();
     let memory = run.memory.iter();
@@ -30,7 +29,6 @@ fn of(run: &Run) -> String {
     Hash::of(text.as_bytes()).to_string()
 }
 
-/// Reads memory that was kept of a run.
 pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     let wrong = |reason: &str| Failure::Usage(format!("{}: {reason}", path.display()));
     let mut state = Vec::new();
@@ -51,7 +49,6 @@ pub(crate) fn read(path: &Path, run: &Run) -> Result<Vec<Range>, Failure> {
     Ok(state)
 }
 
-/// Writes memory that is to be kept of a run.
 pub(crate) fn write(path: &Path, run: &Run, state: &[Range]) -> Result<(), Failure> {
     let of = of(run);
     let named = state

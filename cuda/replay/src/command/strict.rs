@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--strict`: what the hooks saw of each kernel against what CUPTI saw.
+//! `--strict`: hooks against CUPTI.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,6 @@ impl Strict {
         self.cupti.clone().unwrap_or_else(find_cupti)
     }
 
-    /// Has launches of a program counted, if that is wanted.
     pub(crate) fn prepare(&self, command: &mut Command) -> Result<Option<TempDir>, Failure> {
         command.env_remove("GPUREPLAY_CUDA_STRICT");
         if !self.strict {
@@ -42,7 +41,7 @@ impl Strict {
     }
 }
 
-/// Compares what was counted. The code of a program that failed stays.
+/// A failed program's exit code stays.
 pub(crate) fn conclude(folder: Option<&TempDir>, code: ExitCode) -> Outcome {
     let Some(folder) = folder.map(TempDir::path) else {
         return Ok(code);
@@ -75,14 +74,13 @@ pub(crate) fn conclude(folder: Option<&TempDir>, code: ExitCode) -> Outcome {
 #[derive(Default)]
 struct Tally {
     processes: usize,
-    /// Processes in which CUPTI counted nothing.
+    /// CUPTI counted nothing in them.
     without: usize,
-    /// By kernel: launches that the hooks saw, and CUPTI.
     rows: BTreeMap<String, [u64; 2]>,
 }
 
 impl Tally {
-    /// A line that the library wrote: kernel, seen by the hooks, seen by CUPTI.
+    /// Kernel, seen by hooks, by CUPTI.
     fn add(&mut self, line: &str) {
         let mut fields = line.split('\t');
         let (name, numbers) = (fields.next(), fields.map(str::parse::<u64>));
@@ -96,7 +94,6 @@ impl Tally {
         }
     }
 
-    /// Each reason why the counts do not vouch for each other.
     fn complaints(&self) -> Vec<String> {
         let mut complaints = Vec::new();
         if self.processes == 0 {
@@ -119,7 +116,7 @@ impl Tally {
     }
 }
 
-/// CUPTI where CUDA's installer puts it, else by its name alone.
+/// From CUDA's installer, else by name alone.
 fn find_cupti() -> PathBuf {
     let root =
         std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `diff --against recorded`: the first operation of a whole run after which memory is not as it was, and what that is known from.
+//! `diff --against recorded`: the first differing operation.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,26 +44,22 @@ pub(crate) struct Against {
     json: bool,
 }
 
-/// The first difference, for `--json`; as `diff` of other recordings says it.
+/// Members are as for other recordings.
 #[derive(Serialize)]
 struct Report {
     same: bool,
-    /// Operations after which memory was compared.
     chains: u32,
     difference: Option<String>,
-    /// The operation.
     job: Option<String>,
     address: Option<String>,
     writer: Option<()>,
     error: Option<String>,
 }
 
-/// What speaks against a run whose replay is not as recorded.
 const DIFFERS: &str =
     "a replay gives other outputs than recorded, as if a kernel adds in another order each time";
 
-/// Keeps what memory comes to in a replay that gives the recorded outputs. Where it is known already, what this replay has otherwise is
-/// forgotten.
+/// Call with recorded outputs; drops known sums that differ.
 pub(crate) fn keep(
     recording: &Recording,
     number: u32,
@@ -82,7 +78,7 @@ pub(crate) fn keep(
         found = session.sums(u32::MAX)?;
     }
     if !session.is_as_recorded() {
-        // Nothing else was said of a run without a second turn.
+        // Without a second turn, this was the only fault.
         let checked = Checked {
             words: 0,
             addresses: 0,
@@ -103,7 +99,6 @@ pub(crate) fn keep(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The number of the first operation after which memory is not as recorded, and how many were compared.
 pub(crate) fn first_difference(run: &Run, found: &[u64]) -> (Option<usize>, usize) {
     let both = run.sums().zip(found).enumerate();
     let mut known = both.filter(|(_, (known, _))| *known != UNKNOWN_SUM);
@@ -140,7 +135,7 @@ impl Against {
         let session = RunSession::open(gpu, recording, run.clone(), weights, time_limit);
         let found = session.map_err(again)?.sums(u32::MAX)?;
         let (first, compared) = first_difference(&run, &found);
-        // An operation too few or too many at the end has nothing to compare with.
+        // A missing or extra operation has nothing to compare with.
         let counts = run.sums.len() / 8 == found.len();
         let job = first.and_then(|number| Some(words(&run, run.operations.get(number)?)));
         let difference = match first {
@@ -178,7 +173,6 @@ impl Against {
     }
 }
 
-/// Which layer an operation is in, in words.
 fn layer(run: &Run, number: usize) -> String {
     let layers = run.layers();
     let holds = |layer: &&gpureplay_cuda_launch::recording::Range| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording becomes smaller: memory that a run writes before it reads it holds zeros.
+//! Zeros memory that a run writes first.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,8 +13,7 @@ use crate::command::report::{bytes, note};
 use crate::weights::Given;
 use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
 
-/// Puts zeros where a run writes first, if the run then still reproduces its outputs and those of all later turns; and cubins with only
-/// its kernels in the place of its images. What the run had is still there.
+/// Only if outputs and later turns are still reproduced. Reduces images, too; old contents stay in the store.
 pub(crate) fn trim(
     folder: &Path,
     number: u32,
@@ -28,7 +27,7 @@ pub(crate) fn trim(
     let weights = Given::of(&recording, &run, weights)?.map(Given::bytes);
     let session = RunSession::open(gpu, &recording, run.clone(), weights, time_limit);
     let mut session = session.map_err(again)?;
-    // Another input may make the run read what this one writes first; only turns show that none does.
+    // Another input may be read first; only turns tell.
     let has_others = run.checked.as_ref().is_some_and(|one| one.others > 0);
     let left_out = match has_others {
         true => session.written_first(recording.store())?,
@@ -71,7 +70,7 @@ pub(crate) fn trim(
     Ok(())
 }
 
-/// Puts cubins with only the kernels of the run in the place of its images, where one cubin has them all.
+/// If one cubin has all kernels of the run.
 fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), Failure> {
     let [major, minor] = run.device.capability;
     let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
@@ -81,7 +80,6 @@ fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), F
         let names = own.map(|kernel| kernel.name.as_str()).collect();
         let bytes = image.read(recording.store())?;
         let reduced = reduced(&bytes, &names, capability).map_err(ReplayError::from)?;
-        // A PTX text stays as it is.
         let Some(cubin) = reduced.filter(|_| image.reduced.is_none()) else {
             continue;
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weights by reference: tensors of a `.safetensors` file are found in a run's memory by their bytes, and named instead of kept.
+//! Finds `.safetensors` tensors in a run's memory by bytes.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,13 +10,12 @@ use crate::command::failure::{Failure, file};
 use crate::command::report::{bytes, note};
 use crate::weights::Archive;
 
-/// Memory is searched in steps of this many bytes: allocators align at least so.
+/// In bytes: allocators align so.
 const STEP: usize = 16;
-/// Tensors that may begin with equal bytes; more are not told apart.
+/// More of equal beginning are not told apart.
 const MOST_ALIKE: usize = 64;
 
-/// Names the tensors of a file in all runs of a recording that have none named yet, and removes their bytes from it. Says whether all runs
-/// have some.
+/// For runs without named tensors; removes the bytes. Whether all runs have some.
 pub(crate) fn refer(folder: &Path, weights: &Path) -> Result<bool, Failure> {
     let archive = Archive::open(weights)?;
     let recording = Recording::open(folder)?;
@@ -50,7 +49,7 @@ pub(crate) fn refer(folder: &Path, weights: &Path) -> Result<bool, Failure> {
     Ok(all)
 }
 
-/// The first block of a tensor that tells it from others, and its offset: no block of a tensor that repeats one block does.
+/// None if all blocks are equal.
 fn anchor(tensor: &[u8]) -> Option<(usize, [u8; STEP])> {
     let blocks = tensor.as_chunks::<STEP>().0;
     let first = blocks.first()?;
@@ -62,7 +61,7 @@ fn anchor(tensor: &[u8]) -> Option<(usize, [u8; STEP])> {
     Some((at * STEP, blocks[at]))
 }
 
-/// Finds all places of all tensors in the memory of a run, which has zeros there from then on.
+/// Zeros them.
 fn search(
     archive: &Archive,
     recording: &Recording,
@@ -96,7 +95,7 @@ fn search(
             continue;
         };
         let mut held = store.get(contents, memory.size)?;
-        // Where the last tensor that was found ends: its zeros are no part of another one.
+        // The last tensor's zeros are no part of another one.
         let mut end = 0;
         let mut at = 0;
         while at + STEP <= held.len() {

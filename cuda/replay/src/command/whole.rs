@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run` of a whole run: the recorded inputs or others, what comes out, and whether it is as recorded.
+//! `run` of a whole run.
 
 mod info;
 mod part;
@@ -74,7 +74,6 @@ impl FromStr for Given {
 }
 
 impl Given {
-    /// The number of the input or output that is meant, and the file.
     fn of(&self, option: &str, ports: &[Port]) -> Result<(usize, PathBuf), Failure> {
         if let Some((name, path)) = self.0.split_once('=')
             && let Some(number) = ports.iter().position(|port| port.name == name)
@@ -99,7 +98,7 @@ impl Given {
     }
 }
 
-/// `NAME=VALUE`: the word that it stands for.
+/// `NAME=VALUE`, as a word.
 #[derive(Clone, Debug)]
 struct Setting(String, u32);
 
@@ -121,7 +120,6 @@ impl FromStr for Setting {
     }
 }
 
-/// How a whole run is replayed, from options that launches have, too.
 pub(crate) struct Options {
     pub(crate) gpu: i32,
     pub(crate) time_limit: u64,
@@ -153,7 +151,6 @@ pub(crate) struct WholeReport {
 }
 
 impl Whole {
-    /// The option that was given and is only for whole runs, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
             (!self.input.is_empty(), "--input"),
@@ -171,12 +168,11 @@ impl Whole {
         .or_else(|| self.layers.given())
     }
 
-    /// Whether another run than the recorded one is asked for.
     fn is_other(&self) -> bool {
         !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
-    /// The words that are set, by the numbers of the run's numbers. Who gives other inputs gives all of them.
+    /// With other inputs, all numbers must be given.
     fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
         let mut words = Vec::new();
         for Setting(name, word) in &self.set {
@@ -284,7 +280,7 @@ impl Whole {
         for (port, path) in &outputs {
             gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
         }
-        // Before turns change inputs and memory.
+        // Before turns change memory.
         let times = match options.repetitions {
             0 => Times::default(),
             runs => session.time(how, runs)?,
@@ -303,7 +299,7 @@ impl Whole {
             (false, _) => None,
             (true, false) => Some("differs"),
             (true, true) if turns.is_some_and(|[kept, right]| right < kept) => Some("differs"),
-            // A later turn of other inputs has outputs that memory did not hold.
+            // Memory did not hold a later turn's other outputs.
             (true, true) if held && !proven(session.run(), turns) => Some("inconclusive"),
             (true, true) => Some("exact"),
         };
@@ -332,7 +328,6 @@ impl Whole {
     }
 }
 
-/// Whether a turn was reproduced whose outputs are others than the recorded ones.
 fn proven(run: &Run, turns: Option<[usize; 2]>) -> bool {
     let right = turns.map_or(0, |[_, right]| right);
     let recorded: Vec<Hash> = run.outputs.iter().map(|port| port.contents).collect();
@@ -383,7 +378,6 @@ impl WholeReport {
     }
 }
 
-/// The bytes for an input: as many as it has.
 fn read(path: &Path, port: &Port) -> Result<Vec<u8>, Failure> {
     let found = File::open(path)
         .and_then(|opened| beneath::contents(opened, port.size))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session of a recorded run: values in, runs, values out.
+//! A session of a recorded run.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,23 +15,21 @@ use super::{CudaRun, other};
 use crate::run::Entered;
 use crate::{Gpu, How, ReplayError, RunSession, weights};
 
-/// How long one run may take.
+/// Of one run.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// A run on a GPU.
 pub(super) struct CudaSession {
     of: CudaRun,
     gpu: Gpu,
     session: Option<RunSession>,
     values: Vec<Option<Tensor>>,
     weights: Option<PathBuf>,
-    /// By output: whether a run has copied it out.
+    /// By output: copied out by a run.
     has_copied: Vec<bool>,
     timing: Timing,
 }
 
 impl CudaSession {
-    /// With nothing bound, and nothing in memory.
     pub(super) fn new(of: CudaRun, gpu: Gpu) -> Self {
         Self {
             values: vec![None; of.tensors.len()],
@@ -73,7 +71,6 @@ impl CudaSession {
         self.session.as_mut().ok_or_else(lost)
     }
 
-    /// The values in the places of inputs and numbers, then the run, or a part of it.
     fn execute(&mut self, part: Option<Range<u32>>) -> Result<()> {
         let values = self.values.clone();
         let ports = self.of.run.inputs.len();
@@ -111,7 +108,7 @@ impl CudaSession {
         Ok(())
     }
 
-    /// Changes memory of a run that is in memory. After a failure its memory is neither as before nor as wanted: the next run loads it anew.
+    /// After a failure the next run loads anew.
     fn change(
         &mut self,
         how: impl FnOnce(&mut RunSession) -> std::result::Result<(), ReplayError>,
@@ -131,7 +128,7 @@ impl CudaSession {
         changed
     }
 
-    /// Puts the weights of the bound file into memory, if the run is there.
+    /// If the run is in memory.
     fn take_weights(&mut self) -> Result<()> {
         match self.weights()? {
             Some(weights) => self.change(|session| session.set_weights(weights)),
@@ -139,7 +136,6 @@ impl CudaSession {
         }
     }
 
-    /// Takes the run out of memory.
     fn unload(&mut self) {
         let _kept = Entered::keep(&self.gpu);
         self.session = None;

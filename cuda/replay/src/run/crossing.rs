@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a run holds for other turns than the one that was recorded: a second turn is replayed with the first one's parameters.
+//! Whether a run holds for other turns: a second turn runs with the first one's parameters.
 //!
-//! Two turns of equal work differ in words of their parameters that no kernel reads: padding, and what lay in it. So a difference
-//! says nothing; a replay of the second turn with words of the first does. Where outputs or memory become others, the words are
-//! halved until those are left that matter.
+//! Turns also differ in unread words such as padding, so only the replay counts. Where it differs, words are halved
+//! until those that matter are left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,38 +13,37 @@ use gpureplay_cuda_launch::recording::{
 use super::{How, RunSession};
 use crate::ReplayError;
 
-/// What memory is compared by, in bytes.
+/// In bytes.
 const PAGE: usize = 64 << 10;
-/// Replays of a search, at most: words that are not told apart by then are taken for words that matter.
+/// At most; undecided words are taken to matter.
 const MOST_TRIALS: usize = 600;
 
-/// Words that held one value in the first turn and another in the second, wherever they are: they are one number, or one address.
+/// Words that change alike: one number or address.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// Operation and offset of each, in bytes.
     pub places: Vec<[u32; 2]>,
-    /// The value in the first turn, in the second, and in later ones.
+    /// In the first, the second, and later turns.
     pub values: Vec<u64>,
 }
 
-/// What a comparison of two turns showed.
+/// Comparison of two turns.
 #[derive(Clone, Debug, Default)]
 pub struct Crossing {
-    /// Words that differ and are no addresses.
+    /// Differing words, no addresses.
     pub words: usize,
-    /// Of these, numbers that results depend on.
+    /// Numbers that results depend on.
     pub numbers: Vec<Held>,
-    /// Addresses that differ.
+    /// Differing addresses.
     pub addresses: usize,
-    /// Of these, those without which outputs are others.
+    /// Those that outputs depend on.
     pub slots: Vec<Held>,
     /// Replays.
     pub trials: usize,
-    /// Pages of memory that differ from replay to replay, and were not compared.
+    /// Pages not compared, as replays differ.
     pub noisy: usize,
 }
 
-/// Pages of memory by number of the piece and of the page.
 type Pages = BTreeSet<(usize, usize)>;
 
 fn is_address(run: &Run, word: u64) -> bool {
@@ -58,7 +56,6 @@ fn is_address(run: &Run, word: u64) -> bool {
             .any(|variable| (variable.address..variable.address + variable.size).contains(&word))
 }
 
-/// Where two turns differ: words, and addresses, each by the values that it had in all turns.
 fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
     let later: Vec<BTreeMap<[u32; 2], u32>> = run
         .turns
@@ -100,19 +97,15 @@ fn differences(first: &[Operation], run: &Run) -> [Vec<Held>; 2] {
     })
 }
 
-/// The second turn in memory.
 struct Bench<'a> {
     session: &'a mut RunSession,
-    /// The second turn's own operations.
     own: Vec<Operation>,
-    /// Memory after the second turn, replayed with its own words.
     after: Vec<Vec<u8>>,
     noisy: Pages,
     trials: usize,
 }
 
 impl Bench<'_> {
-    /// Pages that are not as after the second turn.
     fn changed(&self) -> Result<Pages, ReplayError> {
         let mut pages = Pages::new();
         for (piece, (now, after)) in self.session.memory()?.iter().zip(&self.after).enumerate() {
@@ -123,7 +116,6 @@ impl Bench<'_> {
         Ok(pages)
     }
 
-    /// The second turn with words of the first.
     fn with(&self, first: &[Operation], held: &[&Held], size: u32) -> Vec<Operation> {
         let mut operations = self.own.clone();
         for [number, at] in held.iter().flat_map(|held| &held.places) {
@@ -137,7 +129,6 @@ impl Bench<'_> {
         operations
     }
 
-    /// Runs operations from the beginning of the second turn.
     fn run(&mut self, operations: Vec<Operation>) -> Result<(), ReplayError> {
         self.trials += 1;
         self.session.swap_operations(operations);
@@ -145,7 +136,7 @@ impl Bench<'_> {
         self.session.execute(How::Launches)
     }
 
-    /// Those of some words that matter: halves are tried until single ones are left.
+    /// By halves, down to single words.
     fn search<'h>(
         &mut self,
         held: &[&'h Held],
@@ -171,11 +162,11 @@ impl Bench<'_> {
     }
 }
 
-/// Compares the second turn, which a session holds, with the first one's operations. Nothing if the session does not reproduce the
-/// second turn as it is, twice: then no comparison says anything. The session keeps the second turn's operations.
+/// Compares the session's second turn with the first one's operations; the session keeps the second's. `None` if
+/// the second turn is not reproduced twice.
 ///
 /// # Errors
-/// If the driver refuses, or an operation fails.
+/// The driver refuses, or an operation fails.
 pub fn cross(
     session: &mut RunSession,
     first: &[Operation],
@@ -222,7 +213,7 @@ pub fn cross(
         },
         &mut numbers,
     )?;
-    // Results lie elsewhere with other addresses, so memory cannot be compared: outputs are.
+    // Other addresses move results: compare outputs only.
     let all: Vec<&Held> = addresses.iter().collect();
     let mut slots = Vec::new();
     bench.search(
@@ -242,10 +233,10 @@ pub fn cross(
 }
 
 impl RunSession {
-    /// Other operations of the same structure, and numbers in them, take the place of the run's. Memory is as it was in the beginning.
+    /// Takes operations of the same structure and their numbers; restores memory.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn adopt(
         &mut self,
         operations: Vec<Operation>,
@@ -256,11 +247,11 @@ impl RunSession {
         self.restore()
     }
 
-    /// How many of some later turns the run gives the outputs of, for their inputs and numbers, until one is wrong. Each begins with
-    /// memory as the one before left it, the first with memory as it is. Inputs and numbers stay those of the last.
+    /// Number of turns reproduced before the first wrong one, each continuing from memory. The last's inputs and
+    /// numbers stay.
     ///
     /// # Errors
-    /// If a turn's bytes are damaged, the driver refuses, or an operation fails.
+    /// Damaged bytes, the driver refuses, or an operation fails.
     pub fn reproduces(
         &mut self,
         store: &Store,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images of a run in the driver: kernels and variables.
+//! A run's kernels and variables in the driver.
 
 use gpureplay_cuda_launch::abi::{DevicePointer, Handle};
 use gpureplay_cuda_launch::recording::{Run, RunImage, Store};
@@ -8,13 +8,12 @@ use crate::module::{self, load, set_attributes, variable_address};
 use crate::relocate::{Move, Moves};
 use crate::{Gpu, JitOptions, ReplayError};
 
-/// What is read of images and variables, before anything is loaded.
 pub(super) struct Read {
     images: Vec<Vec<u8>>,
     variables: Vec<Vec<u8>>,
 }
 
-/// Reads images and the contents of variables, each checked against its hash.
+/// Checked against hashes.
 pub(super) fn read(
     [major, minor]: [i32; 2],
     store: &Store,
@@ -24,11 +23,10 @@ pub(super) fn read(
     let one = |image: &RunImage| {
         let mut bytes = image.read(store)?;
         gpureplay_cuda_launch::image::check_for(&bytes, capability)?;
-        // The end of a text.
         bytes.push(0);
         Ok::<_, ReplayError>(bytes)
     };
-    // Images decompress slowly: each core takes a share of them.
+    // Decompression is slow: on all cores.
     let cores = gpureplay_host::cores();
     let share = run.images.len().div_ceil(cores).max(1);
     let mut images = Vec::with_capacity(run.images.len());
@@ -52,17 +50,14 @@ pub(super) fn read(
     })
 }
 
-/// A variable in this process.
 struct Placed {
     address: DevicePointer,
     contents: Vec<u8>,
 }
 
-/// Kernels and variables in this process.
 pub(super) struct Images {
     gpu: Gpu,
     modules: Vec<Handle>,
-    /// By the numbers of kernels.
     pub(super) functions: Vec<Handle>,
     variables: Vec<Placed>,
     moves: Moves,
@@ -108,23 +103,20 @@ impl Images {
         Ok(loaded)
     }
 
-    /// Leaves the images to the process: a kernel may still run.
+    /// A kernel may still run.
     pub(super) fn leave(&mut self) {
         self.modules.clear();
     }
 
-    /// Where variables moved.
     pub(super) fn moves(&self) -> &Moves {
         &self.moves
     }
 
-    /// Where each variable lies, and what it held at the beginning.
     pub(super) fn variables(&self) -> impl Iterator<Item = (DevicePointer, &[u8])> {
         let variables = self.variables.iter();
         variables.map(|variable| (variable.address, variable.contents.as_slice()))
     }
 
-    /// Variables as they were at the beginning.
     pub(super) fn restore(&self, gpu: &Gpu) -> Result<(), ReplayError> {
         for variable in &self.variables {
             gpu.upload(variable.address, &variable.contents)?;

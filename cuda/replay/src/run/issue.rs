@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gives the operations of a run to the driver, in their streams: to run now, or into a capture.
+//! Gives a run's operations to the driver, to run or to capture.
 //!
-//! All streams begin behind the main one and end before it. What the host waited for becomes an event that every later operation
-//! waits for; a replay itself waits for nothing in between.
+//! Streams begin behind the main one and end before it. What the host waited for is an event for later operations;
+//! replays themselves do not wait.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,31 +19,27 @@ use crate::{Gpu, ReplayError};
 
 type Done = Result<(), ReplayError>;
 
-/// Which operations are given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     All,
     /// All but launches.
     NoLaunches,
-    /// Those from a number to before another one.
+    /// From, to before.
     Part(u32, u32),
 }
 
-/// A stream of the replay.
 struct Lane {
     stream: Handle,
     kind: StreamKind,
-    /// It waits for what comes before the run.
     begun: bool,
-    /// Of the waits of the host, how many it came after.
     waits: usize,
-    /// The default stream has not waited for its last operations.
+    /// The default stream must wait for it.
     ahead: bool,
-    /// It has not waited for the last operations of the default stream.
+    /// It must wait for the default stream.
     behind: bool,
 }
 
-/// Streams and events that are made once and used again, since making them costs more than an operation.
+/// Kept: making them is slow.
 #[derive(Default)]
 pub(super) struct Pool {
     streams: Vec<Handle>,
@@ -51,7 +47,6 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Destroys all of them; none is in use.
     pub(super) fn destroy(&mut self, gpu: &Gpu) {
         for stream in self.streams.drain(..) {
             // SAFETY: our stream, which is idle. A failure leaves memory that the process gives back.
@@ -64,7 +59,6 @@ impl Pool {
     }
 }
 
-/// Gives the operations of a run to the driver.
 pub(super) struct Issuer<'a> {
     gpu: &'a Gpu,
     run: &'a Run,
@@ -84,7 +78,6 @@ impl<'a> Issuer<'a> {
         pool: &'a RefCell<Pool>,
     ) -> Result<Self, ReplayError> {
         let mut streams = pool.borrow_mut();
-        // Streams are made before a capture begins.
         while streams.streams.len() < run.streams.len() {
             let mut stream = 0;
             // SAFETY: a pointer to a local.
@@ -106,7 +99,6 @@ impl<'a> Issuer<'a> {
         })
     }
 
-    /// Gives all operations.
     pub(super) fn issue(&self, what: What) -> Done {
         let pool = &mut *self.pool.borrow_mut();
         let of = |(number, stream): (usize, &gpureplay_cuda_launch::recording::Stream)| Lane {
@@ -153,21 +145,20 @@ impl<'a> Issuer<'a> {
     }
 }
 
-/// The operations once.
 struct Turn<'a> {
     issuer: &'a Issuer<'a>,
     lanes: Vec<Lane>,
     pool: &'a mut Vec<Handle>,
     used: usize,
     begin: Handle,
-    /// Recorded events by number.
+    /// By number.
     events: HashMap<u32, Handle>,
-    /// Events that stand for what the host waited for.
+    /// Host waits.
     waits: Vec<Handle>,
 }
 
 impl Turn<'_> {
-    /// An event that stands for all that a stream was given.
+    /// For all work of the stream so far.
     fn recorded(&mut self, stream: Handle) -> Result<Handle, ReplayError> {
         let driver_ = &self.issuer.gpu.driver;
         if self.used == self.pool.len() {
@@ -200,7 +191,7 @@ impl Turn<'_> {
         self.waits(to, event)
     }
 
-    /// The stream for the next operation of a recorded one, behind all that it comes after.
+    /// Ordered behind all before it.
     fn lane(&mut self, number: u32) -> Result<Handle, ReplayError> {
         let number = number as usize;
         let (stream, kind) = (self.lanes[number].stream, self.lanes[number].kind);
@@ -318,7 +309,6 @@ impl Turn<'_> {
                     None => Ok(()),
                 }
             }
-            // With one stream, all comes after all before it.
             _ if self.lanes.len() == 1 => Ok(()),
             Operation::HostStream { stream } => {
                 let stream = self.lane(*stream)?;
@@ -342,7 +332,6 @@ impl Turn<'_> {
         }
     }
 
-    /// Copies several rows.
     fn copy_rows(&self, copy: &Copy3d, stream: Handle) -> Done {
         // SAFETY: rows on the host lie without gaps in pinned memory of ours of as many bytes; the driver checks addresses on the device.
         let status = unsafe { self.issuer.gpu.driver.cuMemcpy3DAsync_v2(copy, stream) };
@@ -430,7 +419,6 @@ impl Turn<'_> {
         self.issuer.check("a memset", status)
     }
 
-    /// The main stream waits for all others.
     fn join_all(&mut self) -> Done {
         for number in 0..self.lanes.len() {
             if self.lanes[number].begun {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a run as its last turn left it: what a next step continues from.
+//! Memory as the last turn left it.
 
 use super::RunSession;
 use crate::ReplayError;
 
-/// What states are compared by, in bytes.
+/// In bytes.
 const PAGE: usize = 4096;
 
-/// Bytes at an address of the recorded process.
+/// Bytes at a recorded address.
 pub type Range = (u64, Vec<u8>);
 
 impl RunSession {
-    /// All memory as it is now, piece by piece.
     pub(super) fn memory(&self) -> Result<Vec<Vec<u8>>, ReplayError> {
         let read = |address, size: u64| {
             let size = usize::try_from(size)
@@ -26,10 +25,10 @@ impl RunSession {
             .collect()
     }
 
-    /// What is not as it was at the beginning of the recorded run: memory and variables that earlier runs changed, in whole pages.
+    /// Memory and variables that earlier runs changed, by pages.
     ///
     /// # Errors
-    /// If memory holds addresses of variables, which differ from process to process; if the driver refuses.
+    /// Memory holds variables' addresses, which differ between processes; the driver refuses.
     pub fn state(&self) -> Result<Vec<Range>, ReplayError> {
         self.without_addresses()?;
         let mut changed = Vec::new();
@@ -73,10 +72,10 @@ impl RunSession {
         Ok(changed)
     }
 
-    /// Memory as it was at the beginning, but for these ranges.
+    /// Restores memory, then sets these ranges.
     ///
     /// # Errors
-    /// If a range does not lie in the run's memory, or the driver refuses.
+    /// A range outside memory, or the driver refuses.
     pub fn set_state(&self, state: &[Range]) -> Result<(), ReplayError> {
         self.without_addresses()?;
         let memory = self.run.memory.iter().map(|one| (one.address, one.size));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recorded run, back in memory, ready to run with the recorded inputs or others.
+//! A recorded run, back in memory.
 
 mod crossing;
 mod images;
@@ -35,7 +35,7 @@ pub use trim::LeftOut;
 pub enum How {
     /// As one graph, built once.
     Graph,
-    /// Operation by operation, each time.
+    /// Operation by operation.
     Launches,
 }
 
@@ -51,17 +51,17 @@ pub struct RunSession {
     main: Handle,
     pool: RefCell<Pool>,
     rewritten: usize,
-    // Dropped last: all else lies in them.
+    // Dropped last: all else lies in it.
     room: Room,
     context: Context,
 }
 
 impl RunSession {
-    /// Has a run's addresses, fills them, and loads its kernels, in a context that stays this thread's. Every byte is checked against its hash before anything runs; those of
-    /// weights that the recording does not have are what `weights` says.
+    /// Maps, fills and loads, in a context that stays this thread's. Checks all bytes first; missing weights come
+    /// from `weights`.
     ///
     /// # Errors
-    /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
+    /// The recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
@@ -69,13 +69,13 @@ impl RunSession {
         weights: Option<Weights>,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        // Before the context: it takes addresses of its own.
+        // Before the context, which takes addresses.
         let spans = place::of_run(&run);
         let mut room = Room::reserve(&gpu, &spans)?;
         let store = recording.store();
         let capability = gpu.info().capability;
         let recorded = ports::Recorded::read(store, &run)?;
-        // Images decompress while the driver makes a context.
+        // While the driver makes a context.
         let (context, images) = std::thread::scope(|scope| {
             let images = scope.spawn(|| images::read(capability, store, &run));
             let context = Context::new(&gpu);
@@ -83,12 +83,11 @@ impl RunSession {
             let images = images.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Ok::<_, ReplayError>((context?, images?))
         })?;
-        // It stays this thread's context.
         std::mem::forget(context.enter()?);
         gpu.limit(&run.limits)?;
         room.map(&spans)?;
         let source = Source::new(store, weights);
-        // The driver takes images while memory is read and checked.
+        // Meanwhile memory is read and checked.
         let (images, found) = std::thread::scope(|scope| {
             let load = || {
                 let _entered = context.enter()?;
@@ -138,33 +137,32 @@ impl RunSession {
         &self.gpu
     }
 
-    /// How many words of memory that point at variables are rewritten.
+    /// Rewritten words that point at variables.
     #[must_use]
     pub fn rewritten(&self) -> usize {
         self.rewritten
     }
 
-    /// Makes the GPU's context this thread's, for all calls until what is returned is dropped. The thread that opened a session and a
-    /// program without a context of its own need it, too.
+    /// Until the result is dropped. The opening thread needs it too, without another context.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         self.context.enter()
     }
 
-    /// Takes weights from elsewhere; memory is as it was at the beginning, but for them.
+    /// Restores memory.
     pub(crate) fn set_weights(&mut self, weights: Weights) -> Result<(), ReplayError> {
         self.source.set_weights(weights);
         self.restore()
     }
 
-    /// Memory and variables as they were at the beginning; zeros where memory was allocated later.
+    /// Restores memory and variables; later allocations become zeros.
     ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub fn restore(&self) -> Result<(), ReplayError> {
         self.filled().map(drop)
     }
 
-    /// As [`RunSession::restore`]; says how many words were rewritten.
+    /// Also returns how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
         if !self.source.held().is_empty() {
             self.source.put_back(&self.gpu, &self.run)?;
@@ -176,7 +174,7 @@ impl RunSession {
         self.begin(&found)
     }
 
-    /// Rewrites words that point at variables, which have their contents again; says how many.
+    /// Variables first; returns how many words were rewritten.
     fn begin(&self, found: &[(u64, u64)]) -> Result<usize, ReplayError> {
         let moves = self.images.moves();
         let mut rewritten = 0;
@@ -191,29 +189,29 @@ impl RunSession {
         Ok(rewritten)
     }
 
-    /// Holds memory as it was at the beginning in memory of the host, so that it is restored faster.
+    /// Keeps first memory on the host, for faster restores.
     ///
     /// # Errors
-    /// If the recording is damaged.
+    /// The recording is damaged.
     pub fn hold(&mut self) -> Result<(), ReplayError> {
         self.source.hold(&self.run, self.images.moves())
     }
 
-    /// Puts other bytes in the place of an input; as many as it has.
+    /// Replaces an input.
     ///
     /// # Errors
-    /// If the size is another one.
+    /// Another size.
     pub fn set_input(&mut self, number: usize, bytes: &[u8]) -> Result<(), ReplayError> {
         self.ports.set_input(number, bytes)
     }
 
-    /// Puts a value in the place of a number that the host computed: [`Run::numbers`].
+    /// See [`Run::numbers`].
     pub fn set_number(&mut self, number: usize, value: u32) {
         self.run.set_number(number, value);
         self.forget_graph();
     }
 
-    /// Other operations of the same structure take the place of the run's, which are given back.
+    /// Of the same structure; returns the old ones.
     fn swap_operations(&mut self, operations: Vec<Operation>) -> Vec<Operation> {
         self.forget_graph();
         std::mem::replace(&mut self.run.operations, operations)
@@ -238,23 +236,23 @@ impl RunSession {
         self.ports.output(number)
     }
 
-    /// What was recorded as an output.
+    /// The recorded output.
     #[must_use]
     pub fn recorded_output(&self, number: usize) -> &[u8] {
         self.ports.recorded_output(number)
     }
 
-    /// Runs once, from memory as it is: the state that an earlier run left stays.
+    /// Once, from memory as it is.
     ///
     /// # Errors
-    /// If the driver refuses, an operation fails, or it does not end in time.
+    /// The driver refuses, an operation fails, or takes too long.
     pub fn execute(&mut self, how: How) -> Result<(), ReplayError> {
         self.ports.clear_outputs();
         self.submit(how)?;
         self.wait()
     }
 
-    /// Runs the operations from one number to before another, from memory as it is.
+    /// A range of operations, from memory as it is.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -264,8 +262,7 @@ impl RunSession {
         self.wait()
     }
 
-    /// Does everything but the launches, from memory as it is: whether the outputs are as recorded all the same, since memory held the
-    /// results. A replay then proves nothing. Memory is restored afterwards.
+    /// Runs without launches; if outputs are right, replays prove nothing. Restores memory.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -278,8 +275,7 @@ impl RunSession {
         Ok(right)
     }
 
-    /// Times so many runs, each with its copies of inputs and outputs, after a few that are not timed; in microseconds by the
-    /// host's clock.
+    /// Runs with copies of inputs and outputs, after untimed ones; in microseconds of the host.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -324,7 +320,6 @@ impl RunSession {
         })
     }
 
-    /// The run as an executable graph.
     fn captured(&self) -> Result<Handle, ReplayError> {
         let driver_ = &self.gpu.driver;
         let issuer = self.issuer()?;
@@ -346,7 +341,7 @@ impl RunSession {
         Ok(executable)
     }
 
-    /// Waits until everything has ended. What does not end cannot be stopped but by the end of the process.
+    /// Only the process's end stops hung work.
     fn wait(&self) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {
@@ -370,12 +365,12 @@ impl RunSession {
 
 impl Drop for RunSession {
     fn drop(&mut self) {
-        // Images and ports are dropped in the context, too.
+        // Images and ports are dropped in it, too.
         let entered = self.enter().map(std::mem::forget);
         // SAFETY: our stream.
         let status = unsafe { self.gpu.driver.cuStreamQuery(self.main) };
         if entered.is_err() || status == Status::NOT_READY {
-            // What does not end is ended with the process.
+            // Hung work ends with the process.
             self.images.leave();
             self.ports.leave();
             self.room.leave();
@@ -388,5 +383,4 @@ impl Drop for RunSession {
     }
 }
 
-/// Runs that are not timed.
 const WARM: u32 = 5;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs and outputs of a run, in memory that the device copies from and to.
+//! Inputs and outputs in pinned memory.
 
 use gpureplay_cuda_launch::recording::{Run, Store};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// What each input and output begins at a multiple of, in the pinned memory.
+/// In bytes.
 const ALIGNMENT: usize = 256;
 
-/// Inputs and outputs as recorded.
 pub(super) struct Recorded {
     names: Vec<String>,
     inputs: Vec<Vec<u8>>,
@@ -17,7 +16,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads them, each checked against its hash.
+    /// Checked against hashes.
     pub(super) fn read(store: &Store, run: &Run) -> Result<Self, ReplayError> {
         let names = run.inputs.iter().map(|port| port.name.clone()).collect();
         let mut both = [Vec::new(), Vec::new()];
@@ -35,13 +34,11 @@ impl Recorded {
     }
 }
 
-/// Inputs and outputs of a run, in pinned memory.
 pub(super) struct Ports {
     gpu: Gpu,
     recorded: Recorded,
     memory: *mut u8,
     inputs: Vec<usize>,
-    /// Where each output begins, and its bytes.
     outputs: Vec<usize>,
 }
 
@@ -82,7 +79,7 @@ impl Ports {
         }
     }
 
-    /// Copies all inputs to where the device takes them from, as a program does before each of its runs.
+    /// Before each run, as programs do.
     pub(super) fn refresh(&self) {
         for (at, bytes) in self.inputs.iter().zip(&self.recorded.inputs) {
             // SAFETY: as in `put`.
@@ -92,7 +89,7 @@ impl Ports {
         }
     }
 
-    /// Bytes that are nowhere as recorded take the place of all outputs: what a run does not write is seen.
+    /// With other bytes than recorded: shows what a run does not write.
     pub(super) fn clear_outputs(&self) {
         for (at, bytes) in self.outputs.iter().zip(&self.recorded.outputs) {
             self.put(*at, bytes.iter().map(|byte| !byte));
@@ -127,12 +124,11 @@ impl Ports {
         &self.recorded.outputs[number]
     }
 
-    /// Leaves the memory to the process: a copy may still use it.
+    /// A copy may still use it.
     pub(super) fn leave(&mut self) {
         self.memory = std::ptr::null_mut();
     }
 
-    /// Where the device takes an input from, and its bytes.
     pub(super) fn input_place(&self, number: u32) -> (*mut u8, usize) {
         let number = number as usize;
         // SAFETY: as in `put`.
@@ -140,7 +136,6 @@ impl Ports {
         (at, self.recorded.inputs[number].len())
     }
 
-    /// Where the device puts an output, and its bytes.
     pub(super) fn output_place(&self, number: u32) -> (*mut u8, usize) {
         let number = number as usize;
         // SAFETY: as in `put`.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What memory held at the beginning of a run: from the recording, and weights from their file. It goes to the device in small parts,
-//! on all cores; the host does not hold it meanwhile, unless it is wanted often.
+//! A run's first memory, uploaded in parts on all cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,34 +8,32 @@ use gpureplay_cuda_launch::recording::{CHUNK, Hash, Run, Store, WeightTensor};
 use crate::relocate::{Leaving, Moves};
 use crate::{Gpu, ReplayError};
 
-/// Says the bytes of tensors of weights.
+/// Source of weights.
 pub trait WeightBytes: Send + Sync {
-    /// Reads bytes of a tensor from an offset on. What they are is known when [`WeightBytes::check`] was asked.
+    /// Unchecked until [`WeightBytes::check`].
     ///
     /// # Errors
-    /// If they are not there.
+    /// They are missing.
     fn read(&self, tensor: &WeightTensor, at: u64, bytes: &mut [u8]) -> Result<(), ReplayError>;
 
-    /// That a tensor is what it should be, by the name that [`Store::name`] gives its bytes.
+    /// By the hash that [`Store::name`] gives.
     ///
     /// # Errors
-    /// If it is another one.
+    /// Another tensor.
     fn check(&self, tensor: &WeightTensor, found: Hash) -> Result<(), ReplayError>;
 }
 
-/// What says the bytes of tensors of weights.
+/// Source of weights.
 pub type Weights = Box<dyn WeightBytes>;
 
-/// Bytes of weights that are read at a time: whole chunks.
+/// In bytes: whole chunks.
 const PART: usize = 4 * CHUNK;
-/// Threads that read; more do not read faster.
+/// More are not faster.
 const MOST_THREADS: usize = 12;
 
-/// Where the contents of memory come from.
 pub(super) struct Source {
     store: Store,
     weights: Option<Weights>,
-    /// All pieces, if they are held.
     held: Vec<Vec<u8>>,
 }
 
@@ -49,7 +46,6 @@ impl Source {
         }
     }
 
-    /// Takes weights from elsewhere from now on.
     pub(super) fn set_weights(&mut self, weights: Weights) {
         self.weights = Some(weights);
         self.held.clear();
@@ -60,7 +56,7 @@ impl Source {
         weights.ok_or_else(|| wrong(tensor, "no file of weights is given"))
     }
 
-    /// A piece as recorded, each byte checked against its hash; empty if it has no contents.
+    /// Checked; empty without contents.
     fn read(&self, run: &Run, number: usize) -> Result<Vec<u8>, ReplayError> {
         let memory = &run.memory[number];
         let Some(contents) = memory.contents else {
@@ -86,7 +82,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Calls `use_piece` with each piece and its number, pointers to variables rewritten.
+    /// With pointers rewritten.
     pub(super) fn each(
         &self,
         run: &Run,
@@ -110,7 +106,6 @@ impl Source {
         Ok(rewritten)
     }
 
-    /// Puts the pieces that are held into the device's memory.
     pub(super) fn put_back(&self, gpu: &Gpu, run: &Run) -> Result<(), ReplayError> {
         for (memory, bytes) in run.memory.iter().zip(&self.held) {
             match bytes.is_empty() {
@@ -121,8 +116,7 @@ impl Source {
         Ok(())
     }
 
-    /// Puts all pieces into the device's memory; says where words point to variables as they were recorded, and what they are. `entered`
-    /// makes the context that of the thread that calls it.
+    /// Returns offsets and values of pointers to variables. `entered` makes the context current.
     pub(super) fn upload<E>(
         &self,
         (gpu, run): (&Gpu, &Run),
@@ -147,7 +141,7 @@ impl Source {
         let found = on_all_cores(&chunks, &entered, |(address, chunk)| {
             Ok(send(*address, &self.store.chunk(chunk)?)?.collect::<Vec<_>>())
         })?;
-        // They lie where the recording has zeros.
+        // The recording has zeros there.
         let tensors = run.tensors.iter();
         let tensors: Vec<&WeightTensor> = tensors.filter(|one| !one.places.is_empty()).collect();
         let mut parts = Vec::new();
@@ -180,17 +174,15 @@ impl Source {
         Ok(found.into_iter().flatten().chain(of_weights).collect())
     }
 
-    /// All pieces, if they are held.
     pub(super) fn held(&self) -> &[Vec<u8>] {
         &self.held
     }
 
-    /// Holds other pieces from now on.
     pub(super) fn put(&mut self, held: Vec<Vec<u8>>) {
         self.held = held;
     }
 
-    /// Holds all pieces from now on, pointers to variables rewritten.
+    /// With pointers rewritten.
     pub(super) fn hold(&mut self, run: &Run, moves: &Moves) -> Result<(), ReplayError> {
         let mut held = vec![Vec::new(); run.memory.len()];
         self.each(run, moves, |number, bytes| {
@@ -209,8 +201,7 @@ fn wrong(tensor: &WeightTensor, reason: &str) -> ReplayError {
     }
 }
 
-/// Does `work` on every item, on several cores, and answers in order; each thread begins with `enter`, and keeps what it gives. The first
-/// error counts.
+/// Answers in order; the first error counts. `enter`'s result lives as long as its thread.
 fn on_all_cores<T: Sync, E, R: Send>(
     items: &[T],
     enter: &(impl Fn() -> Result<E, ReplayError> + Sync),
@@ -232,7 +223,7 @@ fn on_all_cores<T: Sync, E, R: Send>(
     let cores = gpureplay_host::cores();
     let threads = cores.min(MOST_THREADS).min(items.len());
     let mut all = std::thread::scope(|scope| {
-        // Where the system has no thread left, this one does all.
+        // No further thread: this one does all.
         let others: Vec<_> = (1..threads)
             .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, share).ok())
             .collect();

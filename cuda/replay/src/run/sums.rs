@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What memory came to after each operation, as one number: where a replay first differs from the recorded run.
-//!
-//! A kernel adds up the words of all memory, each mixed with its place. Operations run one by one meanwhile.
+//! Sums of memory after each operation: all words, mixed with their places.
 
 use gpureplay_cuda_launch::abi::{Handle, JitOptions, LaunchConfiguration};
 use gpureplay_cuda_launch::recording::{Operation, UNKNOWN_SUM};
@@ -11,7 +9,7 @@ use super::issue::What;
 use crate::error::driver;
 use crate::{Gpu, ReplayError, module};
 
-/// The kernel. `first` is the number of the first word, counted from address 0.
+/// `first` counts words from address 0.
 const TEXT: &str = "\
 .version 6.0
 .target sm_60
@@ -59,14 +57,13 @@ DONE:
     ret;
 }
 ";
-/// Its parameters: offset and size.
 const LAYOUT: [[usize; 2]; 4] = [[0, 8], [8, 8], [16, 8], [24, 8]];
-/// Blocks at most, and threads of each.
+/// At most; threads of each.
 const BLOCKS: u64 = 2048;
 const THREADS: u32 = 256;
 const WORD: u64 = 8;
 
-/// What the kernel adds for some bytes, which begin with a word of a number; zeros follow the last ones.
+/// As the kernel, from word `first`; padded with zeros.
 fn sum(bytes: &[u8], first: u64) -> u64 {
     let words = bytes.chunks(8).zip(first..);
     words.fold(0, |sum: u64, (bytes, number)| {
@@ -79,7 +76,6 @@ fn sum(bytes: &[u8], first: u64) -> u64 {
     })
 }
 
-/// The kernel, loaded, and the word that it adds to.
 struct Adder<'a> {
     gpu: &'a Gpu,
     module: Handle,
@@ -107,7 +103,7 @@ impl<'a> Adder<'a> {
         Ok(adder)
     }
 
-    /// Adds a piece of memory, which counts as if it lay at `place`.
+    /// As if it lay at `place`.
     fn add(&self, address: u64, size: u64, place: u64) -> Result<(), ReplayError> {
         let words = size / WORD;
         let parameters = [address, words, place / WORD, self.sum];
@@ -149,11 +145,10 @@ impl Drop for Adder<'_> {
 }
 
 impl RunSession {
-    /// Runs once from the beginning, operation by operation up to `end`, and says what memory came to after each. Memory stays as the
-    /// last one left it.
+    /// Runs from the beginning to `end`, and leaves memory so.
     ///
     /// # Errors
-    /// If memory holds addresses of variables, which differ from process to process; as for [`RunSession::execute`].
+    /// Memory holds variables' addresses, which differ between processes; as [`RunSession::execute`].
     pub fn sums(&mut self, end: u32) -> Result<Vec<u64>, ReplayError> {
         self.without_addresses()?;
         self.restore()?;
@@ -172,7 +167,6 @@ impl RunSession {
         Ok(sums)
     }
 
-    /// All memory and variables as they are now.
     fn sum(&self, adder: &Adder<'_>) -> Result<u64, ReplayError> {
         self.gpu.upload(adder.sum, &[0; WORD as usize])?;
         let memory = self.run.memory.iter();
@@ -184,7 +178,7 @@ impl RunSession {
             if address % WORD == 0 && place % WORD == 0 {
                 adder.add(address, size, place)?;
             }
-            // What the kernel leaves out: a rest, or what begins between words.
+            // The kernel leaves out rests and unaligned bytes.
             let done = match (address | place) % WORD {
                 0 => size / WORD * WORD,
                 _ => 0,
@@ -200,7 +194,7 @@ impl RunSession {
         self.wait()?;
         let mut found = [0; WORD as usize];
         self.gpu.download(adder.sum, &mut found)?;
-        // The number that means nothing is no sum.
+        // 0 is reserved for unknown.
         Ok(u64::from_le_bytes(found)
             .wrapping_add(of_host)
             .max(UNKNOWN_SUM + 1))
@@ -234,7 +228,7 @@ mod tests {
         swapped.rotate_left(8);
         assert_ne!(whole, sum(&swapped, 5));
         assert_eq!(sum(&[1, 2], 0), sum(&[1, 2, 0, 0, 0, 0, 0, 0], 0));
-        // The finaliser of splitmix64: its first output for the seed 0 mixes one step of its counter.
+        // The finaliser of splitmix64, as its first output for seed 0.
         assert_eq!(sum(&[0; 8], 1), 0xe220_a839_7b1d_cdaf);
     }
 }

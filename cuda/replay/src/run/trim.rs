@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that a run writes before it reads it: what it held at the beginning need not be recorded.
+//! Finds memory that a run writes before reading.
 //!
-//! A trial puts other bytes there and replays. If outputs and all other memory are as ever, nothing read them; a part in which every byte
-//! is then as ever was written whole. Only such parts are left out: what no run writes stays, although no output of this input shows it.
-//! Weights stay as they are.
+//! A trial replays with other bytes there. If outputs and other memory stay, nothing read them; a part that then
+//! has its usual bytes was written whole. Only such parts are left out. Weights stay.
 
 use std::ops::Range;
 
@@ -12,23 +11,20 @@ use gpureplay_cuda_launch::recording::Store;
 use super::{How, RunSession};
 use crate::ReplayError;
 
-/// What is kept or left out as a whole, in bytes.
+/// In bytes.
 const PART: usize = 256;
-/// Replays of a search, at most; what is not decided by then is kept.
+/// At most; the undecided is kept.
 const MOST_TRIALS: usize = 200;
-/// Bytes that are tried as a whole, at least. Smaller tensors may be positions and counters: a kernel that reads another one may leave its
-/// memory.
+/// In bytes. Smaller tensors may be positions and counters, which lead kernels outside memory if changed.
 const LEAST: usize = 16 << 10;
-/// Parts that are not searched further.
+/// Not searched further.
 const FEW: usize = 256;
 
-/// A part of memory: number of the piece, and of the part in it.
 type Part = (usize, usize);
 
-/// Memory that is left out: number of the piece, bytes in it.
+/// Piece, and bytes in it.
 pub type LeftOut = Vec<(usize, Range<usize>)>;
 
-/// The run in memory, and what is known of it.
 struct Trials<'a> {
     session: &'a mut RunSession,
     before: Vec<Vec<u8>>,
@@ -42,7 +38,7 @@ fn part(piece: &[u8], number: usize) -> &[u8] {
 }
 
 impl Trials<'_> {
-    /// Memory after a run from the beginning, in which some parts held other bytes; nothing if outputs are others.
+    /// After a run with other bytes in parts; `None` if outputs change.
     fn changed(&mut self, parts: &[Part]) -> Result<Option<Vec<Vec<u8>>>, ReplayError> {
         self.count += 1;
         let mut held = self.before.clone();
@@ -62,7 +58,7 @@ impl Trials<'_> {
         self.session.memory().map(Some)
     }
 
-    /// Those of some parts, ascending, that are written before they are read.
+    /// Parts ascend.
     fn search(&mut self, parts: &[Part], found: &mut Vec<Part>) -> Result<(), ReplayError> {
         if parts.is_empty() || self.count >= MOST_TRIALS {
             return Ok(());
@@ -92,12 +88,11 @@ impl Trials<'_> {
 }
 
 impl RunSession {
-    /// Parts of memory that the run writes before it reads them, by what it does with the recorded inputs. Nothing if it does not give
-    /// the recorded outputs, the same memory twice, or addresses of variables lie in memory. The run's memory is as at the beginning
-    /// afterwards, with zeros in these parts.
+    /// For the recorded inputs; none if outputs or memory are not reproduced, or memory holds variables' addresses.
+    /// Restores memory, with zeros in the parts.
     ///
     /// # Errors
-    /// If the recording is damaged, the driver refuses, or an operation fails.
+    /// The recording is damaged, the driver refuses, or an operation fails.
     pub fn written_first(&mut self, store: &Store) -> Result<LeftOut, ReplayError> {
         if self.rewritten > 0 {
             return Ok(Vec::new());
@@ -105,7 +100,7 @@ impl RunSession {
         self.hold()?;
         let mut before = self.source.held().to_vec();
         for (piece, memory) in before.iter_mut().zip(&self.run.memory) {
-            // What was allocated in the run has no contents; zeros stand for them.
+            // Allocations of the run have no contents.
             piece.resize(usize::try_from(memory.size).unwrap_or(0), 0);
         }
         let mut trials = Trials {
@@ -117,7 +112,7 @@ impl RunSession {
         let (Some(after), Some(again)) = (trials.changed(&[])?, trials.changed(&[])?) else {
             return Ok(Vec::new());
         };
-        // What other inputs leave shows what is written with equal bytes.
+        // Other inputs show writes of equal bytes.
         let turns = trials.session.run.turns.clone();
         let inputs = trials.session.ports.inputs().to_vec();
         let run = &trials.session.run;
@@ -142,7 +137,7 @@ impl RunSession {
                 continue;
             }
             let count = trials.before[piece].len().div_ceil(PART);
-            // Where weights are known, the rest may be what the run makes of them anew: it is tried, too.
+            // With weights known, the rest may be made anew: try it, too.
             let others = |number: &usize| {
                 let begin = memory.address + (number * PART) as u64;
                 let end = begin + PART as u64;

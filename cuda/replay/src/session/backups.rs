@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies on the GPU of what a launch changes: from there memory is restored faster than from the host.
+//! GPU copies of what a launch changes, for faster restores.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,7 +10,7 @@ use super::{Kind, Session};
 use crate::error::driver;
 use crate::{Loaded, ReplayError};
 
-/// The copy of each piece, by its number: its address, or 0 if the GPU has no room for it.
+/// By piece; 0 without room.
 #[derive(Default)]
 pub(super) struct Backups {
     addresses: RefCell<Vec<u64>>,
@@ -18,17 +18,14 @@ pub(super) struct Backups {
 }
 
 impl Backups {
-    /// What is in memory before a launch has changed.
     pub(super) fn are_old(&self) {
         self.are_whole.set(false);
     }
 }
 
 impl Session {
-    /// What the recorded launch changed, as it was before it.
-    ///
     /// # Errors
-    /// If the driver refuses.
+    /// The driver refuses.
     pub(super) fn restore_changed(&self, loaded: &Loaded) -> Result<(), ReplayError> {
         let mut addresses = self.backups.addresses.borrow_mut();
         addresses.resize(self.contents.len(), 0);
@@ -54,7 +51,7 @@ impl Session {
                 continue;
             }
             let to = self.address(loaded, contents);
-            // A copy by the driver leaves more behind in caches than a program's kernels do.
+            // The driver's copy leaves more in caches than kernels do.
             if size >= LARGE && to.is_multiple_of(16) && size.is_multiple_of(16) {
                 self.copy_on_gpu(*backup, to, size)?;
                 continue;

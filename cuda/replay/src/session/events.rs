@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two events around a launch: when it ends, and how long it took.
+//! Two events around a launch.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,6 @@ use gpureplay_cuda_launch::abi::{Handle, Status};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// Two events around a launch.
 pub(super) struct Events<'a> {
     gpu: &'a Gpu,
     pub(super) start: Handle,
@@ -43,7 +42,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// Waits until the kernel has ended. A kernel that does not end cannot be stopped but by the end of the process.
+    /// Only the process's end stops a hung kernel.
     pub(super) fn wait(&self, limit: Duration) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches from changed memory, where recorded memory does not tell a launch from none.
+//! Launches from changed memory.
 
 use super::{Mask, Session};
 use crate::poison::{Poison, search};
@@ -7,7 +7,7 @@ use crate::reaction::{self, Reaction, WINDOW};
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {
-    /// Words that are not to be changed before a launch: those that look like pointers, and those of the mask.
+    /// Possible pointers, and the mask.
     pub(super) fn fixed<'a>(
         &'a self,
         loaded: &Loaded,
@@ -21,7 +21,7 @@ impl Session {
         ranges.sort_unstable();
         let is_pointer = move |value: u64| {
             let after = ranges.partition_point(|(start, _)| *start <= value);
-            // One past the end is a pointer too.
+            // One past the end counts.
             after > 0 && value - ranges[after - 1].0 <= ranges[after - 1].1
         };
         move |piece: usize, word: usize| {
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// Where parameters point: a piece of memory, and bytes of it up to where another parameter points.
+    /// Bytes of pieces, up to the next parameter's target.
     fn windows(&self, loaded: &Loaded) -> Vec<(usize, std::ops::Range<usize>)> {
         let mut starts = Vec::new();
         for word in self.parameters.as_chunks::<8>().0 {
@@ -70,11 +70,11 @@ impl Session {
         memory.collect()
     }
 
-    /// Which words the recorded launch writes although memory held their values before. It is launched from changed memory, 24
-    /// times at most; the image is the recorded one. Words of the mask, and those that look like pointers, are not changed.
+    /// Words that the recorded launch rewrites with equal values, in at most 24 launches of the recorded image.
+    /// Masked words and possible pointers stay.
     ///
     /// # Errors
-    /// As [`Session::run`]. A kernel that fails here takes its context with it: no launch of this process succeeds any more.
+    /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
     pub fn poison(
         &self,
         loaded: &Loaded,
@@ -92,7 +92,7 @@ impl Session {
         )
     }
 
-    /// Restores everything but the words that the launch must write, which are changed, launches once, and compares.
+    /// Changes the poison's words, launches once, compares.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -109,7 +109,7 @@ impl Session {
         }
         loaded.limits().check(sizes)?;
         let from = poison.apply(&self.pieces());
-        // What a replay finds that launches nothing.
+        // Of a replay that launches nothing.
         if self.verdict(&from, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }
@@ -118,8 +118,7 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Which change of inputs makes the recorded launch write, if it writes nothing on what was recorded. At most 24 launches;
-    /// the image is the recorded one.
+    /// Changed inputs that make an idle launch write, in at most 24 launches of the recorded image.
     ///
     /// # Errors
     /// As [`Session::poison`].
@@ -139,7 +138,7 @@ impl Session {
         )
     }
 
-    /// Launches from changed inputs and compares with what the recorded kernel left of them.
+    /// Launches from changed inputs, compares.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -154,7 +153,7 @@ impl Session {
         loaded.limits().check(sizes)?;
         let from = reaction.before(self.memory());
         let want = reaction.after(from.clone());
-        // What a replay finds that launches nothing.
+        // Of a replay that launches nothing.
         if self.sum_of(&from, &want, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sums of what the recorded launch left, share by share: large memory is summed on the GPU, and only shares that differ are read. While a
-//! candidate runs, the GPU holds neither what memory is to be nor the key of the sums.
+//! Sums of recorded results, by share, on the GPU for large memory. A candidate finds neither wanted memory nor the
+//! sums' key there.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -12,19 +12,17 @@ use crate::error::driver;
 use crate::room::Room;
 use crate::{Loaded, ReplayError};
 
-/// Pieces of fewer bytes are read and compared here, which takes less time than to load a kernel.
+/// In bytes; smaller pieces are compared on the host, faster than a kernel loads.
 pub(super) const LARGE: usize = 16 << 20;
 
-/// What is known of a piece.
 #[derive(Clone, Default)]
 struct Held {
-    /// Of each share; none yet, or no more.
     sums: Vec<[u64; 2]>,
-    /// A verdict has been asked for. The first one reads memory, which takes less time than to make the sums.
+    /// The first verdict reads memory, faster than sums.
     is_wanted: bool,
 }
 
-/// Each piece, by its number.
+/// By piece.
 pub(super) struct Expected {
     pieces: RefCell<Vec<Held>>,
     key: u64,
@@ -34,14 +32,13 @@ impl Default for Expected {
     fn default() -> Self {
         Self {
             pieces: RefCell::default(),
-            // Another one in each process.
+            // Per process.
             key: RandomState::new().hash_one(0),
         }
     }
 }
 
 impl Expected {
-    /// What the launch is to leave has changed.
     pub(super) fn are_old(&self) {
         let mut all = self.pieces.borrow_mut();
         all.iter_mut().for_each(|held| held.sums.clear());
@@ -49,8 +46,7 @@ impl Expected {
 }
 
 impl Session {
-    /// Sums of what a piece is to be after the launch; none if it is compared here. Right after the piece was restored, only what the launch
-    /// changes goes to the GPU for them.
+    /// None if the host compares. Right after a restore, only changes are uploaded.
     pub(super) fn expect(
         &self,
         loaded: &Loaded,
@@ -71,7 +67,7 @@ impl Session {
             return Ok(None);
         }
         if held.sums.is_empty() {
-            // The launch may need room of its own.
+            // The launch may need room.
             if self.gpu.free_memory()? / 2 < size {
                 return Ok(None);
             }
@@ -101,7 +97,7 @@ impl Session {
         Ok(Some(held.sums.clone()))
     }
 
-    /// Parts of a piece that may differ from what the recorded launch left, in order: of large ones those whose sums do.
+    /// In order; of large pieces where sums differ.
     pub(super) fn parts_to_compare(
         &self,
         loaded: &Loaded,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps the default stream from going on while work is put into it.
+//! Holds the default stream while it is filled.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// Holds so far, and how many of them are over.
+/// Taken, and ended.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static OVER: AtomicU64 = AtomicU64::new(0);
 
-/// How long a hold lasts at most: a profiler may wait for the stream before it passes a launch on.
+/// A profiler may wait for the stream first.
 const MOST: Duration = Duration::from_millis(2);
 
-/// While it lives, and for 2 ms at most, nothing that is put into the default stream runs.
+/// Holds the default stream while it lives, at most 2 ms.
 pub(super) struct Hold(u64);
 
 impl Hold {
@@ -35,7 +35,6 @@ impl Drop for Hold {
     }
 }
 
-/// What the stream waits for.
 extern "C" fn wait(number: usize) {
     let began = Instant::now();
     while OVER.load(Ordering::SeqCst) < number as u64 && began.elapsed() < MOST {

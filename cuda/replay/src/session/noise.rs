@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that are left out of comparisons: those that differ between runs of the recorded launch in one process, and those
-//! that differ between processes, such as addresses of code, of shared memory or of the kernels' heap that a kernel leaves in
-//! memory.
+//! Words to leave out: they differ by run or process, such as addresses of code, shared memory or heap.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +7,12 @@ use super::Session;
 use crate::compare::noisy;
 use crate::{Loaded, ReplayError};
 
-/// Words of each piece of memory that are left out, ascending.
+/// By piece, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Mask(pub(super) Vec<Vec<u32>>);
 
 impl Mask {
-    /// How many words of four bytes are left out.
+    /// Of four bytes.
     #[must_use]
     pub fn words(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
@@ -24,7 +22,7 @@ impl Mask {
         self.0.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Leaves out the words of another mask of the same launch, too.
+    /// Of the same launch.
     pub fn add(&mut self, other: Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), Vec::new());
@@ -37,23 +35,22 @@ impl Mask {
     }
 }
 
-/// Words that a process may tell of, at most.
+/// Of one process, at most.
 const MOST_DIFFERENCES: usize = 1 << 24;
 
-/// Words that the recorded launch leaves otherwise in a process than it did where it was recorded: number of the piece, number of
-/// the word in it, and what it holds.
+/// Piece, word and value, where not as recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences(Vec<[u32; 3]>);
 
 impl Differences {
-    /// As bytes for another process: three little-endian words each.
+    /// Three little-endian words each.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let words = self.0.as_flattened().iter();
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// From such bytes. None if they are none.
+    /// `None` if malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (all, []) = bytes.as_chunks::<12>() else {
@@ -68,7 +65,7 @@ impl Differences {
 }
 
 impl Session {
-    /// Runs the recorded launch several times and finds the words that differ from run to run.
+    /// Words that differ between runs of the recorded launch.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -92,10 +89,10 @@ impl Session {
         Ok(mask)
     }
 
-    /// Runs the recorded launch once and finds the words that are not as recorded.
+    /// Words that the recorded launch leaves otherwise.
     ///
     /// # Errors
-    /// As [`Session::run`], and if more words differ than a mask may hold.
+    /// As [`Session::run`], and if too many differ.
     pub fn differences(&self, loaded: &Loaded) -> Result<Differences, ReplayError> {
         let sizes = self.sizes();
         loaded.limits().check(&sizes)?;
@@ -122,19 +119,18 @@ impl Session {
         Ok(Differences(found))
     }
 
-    /// Words that are not the same in all of these processes. What is wrong in the same way in each of them stays in.
+    /// Words that differ between processes; equally wrong ones stay in.
     ///
     /// # Errors
-    /// If a process tells of memory that the launch does not have.
+    /// A process names unknown memory.
     pub fn mask_of_processes(&self, processes: &[Differences]) -> Result<Mask, ReplayError> {
         unequal(processes, self.contents.len())
             .ok_or(ReplayError::Impossible("a process told of other memory"))
     }
 }
 
-/// Words that differ between processes, for each of so many pieces.
 fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
-    // How many processes tell of the word, what the first says, and whether all say the same.
+    // Naming processes, first value, whether all are equal.
     let mut words: BTreeMap<(u32, u32), (usize, u32, bool)> = BTreeMap::new();
     for differences in processes {
         for [piece, word, value] in &differences.0 {
@@ -146,7 +142,7 @@ fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
     let mut mask = Mask(vec![Vec::new(); pieces]);
     for ((piece, word), (count, _, same)) in words {
         let list = mask.0.get_mut(usize::try_from(piece).ok()?)?;
-        // A process that does not tell of it has what was recorded.
+        // Unnamed means as recorded.
         if count < processes.len() || !same {
             list.push(word);
         }

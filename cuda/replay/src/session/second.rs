@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches from a second input, of which the recorded kernel says what is right.
+//! Launches from a second input, against the recorded kernel.
 
 use super::{Mask, Session};
 use crate::sum::Sum;
 use crate::{Comparison, Loaded, ReplayError, Sizes, Variation, Verdict};
 
-/// Memory that was not recorded, and what the recorded kernel makes of it.
+/// Memory, and what the recorded kernel makes of it.
 pub struct Second {
     before: Vec<Vec<u8>>,
     after: Vec<Vec<u8>>,
@@ -14,13 +14,13 @@ pub struct Second {
 /// Why a second input shows nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Useless {
-    /// The variation changes no word.
+    /// No word changes.
     Same,
-    /// Two launches of the recorded kernel differ.
+    /// Two recorded launches differ.
     Differs,
-    /// The recorded kernel leaves memory as it was.
+    /// The recorded kernel writes nothing.
     Idle,
-    /// The recorded kernel writes what it wrote from recorded memory.
+    /// Results are the recorded ones.
     NoEffect,
 }
 
@@ -38,10 +38,10 @@ impl Useless {
 }
 
 impl Session {
-    /// A second input, and what the recorded kernel, which is loaded, makes of it: two launches.
+    /// Launches the loaded, recorded kernel twice.
     ///
     /// # Errors
-    /// As [`Session::run`]. A kernel that fails takes its context with it: no launch of this process succeeds any more.
+    /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
     pub fn second(
         &self,
         loaded: &Loaded,
@@ -73,7 +73,6 @@ impl Session {
         if self.sum_of(&before, &after, how, mask).is_right() {
             return Ok(Err(Useless::Idle));
         }
-        // Words that it wrote and that it did not write so from recorded memory.
         let results = pieces.zip(&after).enumerate();
         let has_effect = results
             .into_iter()
@@ -94,7 +93,7 @@ impl Session {
         Ok(Ok(Second { before, after }))
     }
 
-    /// Launches from a second input and compares with what the recorded kernel made of it.
+    /// Launches and compares.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -111,7 +110,6 @@ impl Session {
         Ok(self.sum_of(&got, &second.after, how, mask))
     }
 
-    /// Memory against other memory of the launch.
     pub(super) fn sum_of(
         &self,
         got: &[Vec<u8>],

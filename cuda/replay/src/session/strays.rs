@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that look like addresses of memory which the recording does not hold: why a replay may differ or fail.
+//! Words that look like addresses of unrecorded memory.
 
 use std::fmt;
 
 use super::Session;
 
-/// Where the driver was seen to put memory, by the upper half of addresses: what it maps, and the heap of kernels.
+/// Upper halves seen: the driver's mappings, the kernels' heap.
 const UPPER: [std::ops::RangeInclusive<u64>; 2] = [0x7000..=0x7fff, 2..=3];
 
-/// Such words of a launch's parameters and memory before it.
+/// Such words in parameters and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strays {
     /// How many.
     pub words: u64,
     /// The first.
     pub first: u64,
-    /// Where it lies in the recorded process; nothing if it is a parameter.
+    /// Recorded address; none in parameters.
     pub at: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Strays {
 }
 
 impl Session {
-    /// Words that look like addresses of memory which the recording does not hold. Numbers can look so, too.
+    /// Words like addresses of unrecorded memory; numbers look so, too.
     #[must_use]
     pub fn strays(&self) -> Option<Strays> {
         let held = |contents: &super::Contents| {
@@ -45,7 +45,7 @@ impl Session {
         ranges.sort_unstable();
         let is_stray = |value: u64| {
             let after = ranges.partition_point(|(start, _)| *start <= value);
-            // One past the end is a pointer, too.
+            // One past the end counts.
             let is_held = after > 0 && value <= ranges[after - 1].1;
             let looks = |range: &std::ops::RangeInclusive<u64>| range.contains(&(value >> 32));
             value.is_multiple_of(4) && UPPER.iter().any(looks) && !is_held

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches, and how long they take.
+//! Times of launches.
 
 use gpureplay_cuda_launch::abi::{
     LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute,
@@ -11,15 +11,13 @@ use super::hold::Hold;
 use crate::error::driver;
 use crate::{Loaded, ReplayError, Sizes, Times};
 
-/// Pairs of events with nothing between them.
 const PAIRS: usize = 9;
 
 impl Session {
-    /// From now on, the second-level cache holds other memory before each timed run. Otherwise it holds what the run before and the
-    /// restoring of memory left there.
+    /// Fills the second-level cache before timed runs; else it holds what the last run and restore left.
     ///
     /// # Errors
-    /// If there is no memory for that.
+    /// No memory.
     pub fn make_cold(&mut self) -> Result<(), ReplayError> {
         let cache = self.gpu.attribute(attribute::device::L2_CACHE_SIZE)?;
         let size = (usize::try_from(cache).unwrap_or(0) * 4).max(1 << 20);
@@ -33,7 +31,7 @@ impl Session {
         Ok(())
     }
 
-    /// What two events say of nothing between them, in microseconds: the median of several.
+    /// Median, in microseconds.
     fn between_events(&self) -> Result<f64, ReplayError> {
         let mut times = Vec::new();
         for _ in 0..PAIRS {
@@ -48,8 +46,7 @@ impl Session {
         Ok(Times::new(times).median())
     }
 
-    /// Runs so many times and takes the times, less what events take themselves. What the recorded launch changes is restored before each run, and one run before
-    /// them is not timed: it loads the kernel, and warms caches.
+    /// Less the events' own time. Restores changed memory before each; a first untimed run loads and warms.
     ///
     /// # Errors
     /// As [`Session::run`].
@@ -68,11 +65,11 @@ impl Session {
         for _ in 0..runs {
             self.restore_changed(loaded)?;
             if let Some((address, size)) = self.evicting {
-                // Memory that is read needs no writing back while the kernel runs; memory that is set would.
+                // Unlike set memory, read memory needs no writing back later.
                 self.read_on_gpu(address, size)?;
             }
             let events = Events::new(&self.gpu)?;
-            // The GPU begins when all is queued, so that no time of the host is between the events.
+            // Begins when all is queued: no host time between events.
             let hold = Hold::new(&self.gpu)?;
             self.submit(loaded, sizes, &events)?;
             drop(hold);
@@ -89,7 +86,6 @@ impl Session {
         events.wait(self.time_limit)
     }
 
-    /// Launches between two events.
     fn submit(
         &self,
         loaded: &Loaded,

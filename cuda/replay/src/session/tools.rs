@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that a session runs beside the recorded one: they fill shared memory, sum, copy and read.
+//! Our kernels: fill, sum, copy, read.
 
 use gpureplay_cuda_launch::abi::{
     Handle, JitOptions, LaunchConfiguration, LaunchParameter, attribute,
@@ -12,16 +12,15 @@ use crate::{Gpu, ReplayError, module};
 
 const TEXT: &str = include_str!("tools.ptx");
 
-/// Bytes that a block of `shares` sums.
+/// Bytes per block of `shares`.
 pub(super) const SHARE: usize = 64 << 10;
-/// Blocks of kernels that do with any number: several times as many as a GPU has multiprocessors.
+/// Several times a GPU's multiprocessors.
 const BLOCKS: u32 = 1024;
-/// Blocks that copy. With more, caches hold more that is yet to be written back than a program's kernels leave: a copy with warm caches
-/// was 2 to 4 % slower than under Nsight Compute with 1024, and is 0.6 % off with these (`device-test times` on an H100).
+/// More leave more in caches than programs' kernels: with 1024, a warm copy was 2 to 4 % slower than under Nsight
+/// Compute, with these 0.6 % off (`device-test times` on an H100).
 const BLOCKS_TO_COPY: u32 = 264;
 const THREADS: u32 = 256;
 
-/// The kernels, loaded.
 pub(super) struct Tools {
     scratch: Handle,
     shares: Handle,
@@ -82,7 +81,7 @@ fn launch(
 }
 
 impl Session {
-    /// The kernels; loaded when they are first needed.
+    /// Loaded at first use.
     pub(super) fn tools(&self) -> Result<&Tools, ReplayError> {
         if self.tools.get().is_none() {
             let _ = self.tools.set(Tools::new(&self.gpu)?);
@@ -91,11 +90,10 @@ impl Session {
         self.tools.get().ok_or(missing)
     }
 
-    /// From now on, or no more, shared memory is filled before each launch that is not timed: what the launch before left there helps
-    /// no kernel.
+    /// Fills shared memory before untimed launches, or stops: old contents help no kernel.
     ///
     /// # Errors
-    /// If the driver refuses the kernel that does so.
+    /// The driver refuses.
     pub fn fill_shared_memory(&mut self, fill: bool) -> Result<(), ReplayError> {
         self.scratch = None;
         if !fill {
@@ -112,16 +110,15 @@ impl Session {
         Ok(())
     }
 
-    /// Fills shared memory, if that is asked for.
     pub(super) fn scratch(&self) -> Result<(), ReplayError> {
-        // A multiprocessor has room for one such block.
+        // One such block fills a multiprocessor.
         self.scratch.map_or(Ok(()), |bytes| {
             let kernel = self.tools()?.scratch;
             launch(&self.gpu, kernel, [BLOCKS, bytes], &[u64::from(bytes)])
         })
     }
 
-    /// Two sums of each share of memory, which whoever does not know the key cannot give to other bytes.
+    /// Not to be forged without the key.
     pub(super) fn sums_of_shares(
         &self,
         memory: u64,
@@ -137,7 +134,7 @@ impl Session {
         sums.read()
     }
 
-    /// Copies a multiple of 16 bytes between such addresses.
+    /// In multiples of 16.
     pub(super) fn copy_on_gpu(&self, from: u64, to: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, to, size as u64];
         launch(
@@ -148,7 +145,7 @@ impl Session {
         )
     }
 
-    /// Reads a multiple of 16 bytes.
+    /// A multiple of 16.
     pub(super) fn read_on_gpu(&self, from: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, size as u64];
         launch(&self.gpu, self.tools()?.read, [BLOCKS, 0], &parameters)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `analyse`: probes are put into a kernel, it still computes the same, and places are reported. What probes count is for a GPU.
+//! `analyse`: probed kernels compute the same; counts need a GPU.
 
 use std::fs;
 
@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::stage::recorded;
 
-/// The kernel `scale` of the program with something in it.
 const TEXT: &str = "\
 .version 7.0
 .target sm_70
@@ -57,7 +56,6 @@ fn probes_change_nothing_and_places_are_named() {
         .gave(1);
     let lines = stage.run("analyse rec#0 --ptx scale.ptx --what lines");
     assert!(!lines.out.contains("races"), "{lines:?}");
-    // The program's own text has nothing in it but a beginning.
     let own = stage.run("analyse rec#0 --json");
     let report: Value = serde_json::from_str(&own.out).unwrap();
     assert_eq!(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program of the driver API that knows nothing of recording. It finds the driver as programs do: by `cuGetProcAddress`
-//! (as the CUDA runtime does), by `dlsym` of a handle, or among the symbols of the process (as if it had linked to it).
+//! A program that finds the driver by `cuGetProcAddress` (as the CUDA runtime), `dlsym`, or linked symbols.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -9,15 +8,13 @@ use gpureplay_cuda_launch::abi::{
     Copy3d, KernelNode, LaunchParameter, MemsetNode, NodeParameters, Status,
 };
 
-/// The task of a process that is the program.
+/// The program's task.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
-/// How it finds the driver: proc, dlsym or linked.
+/// proc, dlsym or linked.
 pub(crate) const RESOLVE: &str = "PLUMBING_RESOLVE";
-/// Arguments that make this test binary the program.
 pub(crate) const ARGUMENTS: [&str; 4] =
     ["app::program", "--exact", "--nocapture", "--test-threads=1"];
 
-/// The image.
 pub(crate) const PTX: &str = "\
 .version 7.0
 .target sm_70
@@ -43,7 +40,7 @@ pub(crate) const PTX: &str = "\
 .visible .entry place(.param .u64 p) { ret; }
 ";
 
-/// An image without variables.
+/// Without variables.
 const SHAPES: &str = "\
 .version 7.0
 .target sm_70
@@ -52,7 +49,6 @@ const SHAPES: &str = "\
 .visible .entry stride(.param .u64 p, .param .u32 n) { ret; }
 ";
 
-/// An image whose variable kernels of another one use.
 const TABLES: &str = "\
 .version 7.0
 .target sm_70
@@ -98,7 +94,6 @@ impl Driver {
         address
     }
 
-    /// The address of a function; the name has the suffix of its version.
     fn function(&self, name: &str) -> *mut c_void {
         if !self.by_proc_address {
             return self.symbol(name);
@@ -141,7 +136,7 @@ struct Program {
     module: u64,
 }
 
-/// The parameters of `scale`.
+/// Parameters of `scale`.
 fn pointers(p: &u64, factor: &f32, n: &u32) -> [*const c_void; 3] {
     let (p, factor, n) = (&raw const *p, &raw const *factor, &raw const *n);
     [p.cast(), factor.cast(), n.cast()]
@@ -218,7 +213,6 @@ impl Program {
         self.launch("scale", 128, 0, &pointers(&p, &factor, &n));
     }
 
-    /// The same through the other way to pass parameters: one buffer.
     fn scale_packed(&self, p: u64, factor: f32, n: u32) {
         let mut buffer = p.to_le_bytes().to_vec();
         buffer.extend(factor.to_le_bytes());
@@ -242,7 +236,6 @@ impl Program {
         self.launch(name, 32, 0, &[(&raw const p).cast()]);
     }
 
-    /// A kernel's node, after those of a list.
     fn kernel_node(&self, graph: u64, after: &[u64], parameters: &KernelNode) -> u64 {
         let mut node = 0;
         call!(self.driver, cuGraphAddKernelNode_v2(
@@ -252,7 +245,6 @@ impl Program {
         node
     }
 
-    /// A node that scales 16 numbers, with these parameters.
     fn scaling(&self, parameters: &[*const c_void; 3]) -> KernelNode {
         KernelNode {
             function: self.kernel("scale"),
@@ -273,7 +265,7 @@ impl Program {
         call!(self.driver, cuGraphLaunch(executable => u64, 0 => u64));
     }
 
-    /// Built by hand: 16 numbers become 2, twice 1.5 times as much, and are copied; the graph is launched, changed, launched.
+    /// 16 numbers become 2, then 1.5 times twice, and are copied; launched, changed, launched.
     fn graph(&self) {
         let (p, q, n) = (self.numbers(16), self.numbers(16), 16u32);
         let (factor, other) = (1.5f32, 10f32);
@@ -304,14 +296,13 @@ impl Program {
             ..parameters
         };
         call!(self.driver, cuGraphExecKernelNodeSetParams_v2(executable => u64, second => u64, &raw const parameters => *const KernelNode));
-        // What was instantiated stays when the graph is gone.
+        // It outlives the graph.
         call!(self.driver, cuGraphDestroy(graph => u64));
         self.launch_graph(executable);
         println!("answer {}", self.read(q, 16)[10]);
         call!(self.driver, cuGraphExecDestroy(executable => u64));
     }
 
-    /// Captured, and updated from a second capture.
     fn captured(&self) {
         let (p, n, stream) = (self.numbers(16), 16u32, 7u64);
         let capture = |factor: f32| {
@@ -330,7 +321,7 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// A graph with a node that no launch stands for, and one that was changed.
+    /// A node that no launch stands for, and a changed graph.
     fn refused_graphs(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
         let values = pointers(&p, &factor, &n);
@@ -351,7 +342,7 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// A kernel by itself, and twice more in a graph that a node decides upon.
+    /// Once alone, twice in a deciding node's graph.
     fn conditional(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
         let values = pointers(&p, &factor, &n);
@@ -372,7 +363,7 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// A kernel out of an image that the driver's linker made, which is gone when the kernel runs.
+    /// Unloaded before it runs.
     fn linked(&self) {
         let (mut link, mut image, mut size, mut module) =
             (0u64, std::ptr::null::<c_void>(), 0usize, 0u64);
@@ -401,7 +392,6 @@ impl Program {
     }
 }
 
-/// The program. In the test's own process it does nothing.
 #[test]
 fn program() {
     let Ok(task) = std::env::var(VARIABLE) else {
@@ -417,7 +407,7 @@ fn program() {
             println!("answer {}", program.read(p, 1000)[10]);
         }
         "stray" => {
-            // A pointer to memory that the driver does not tell of, as the heap of kernels is.
+            // Unknown to the driver's queries, as the kernels' heap.
             let wanted = 0x2_1000_0000u64;
             let (both, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
             let flags = private | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
@@ -431,7 +421,7 @@ fn program() {
             program.one("stray", program.memory(&bytes));
         }
         "textured" => {
-            // A handle in memory, of a kernel that reads a texture, of one that does not, and without any texture.
+            // A handle in memory: the kernel reads a texture, does not, or there is none.
             let memory = program.memory(&[1; 64]);
             program.one("textured", memory);
             let mut texture = 0u64;
@@ -440,7 +430,7 @@ fn program() {
             program.one("idle", memory);
         }
         "large" => {
-            // 20 MB, of which one launch changes all and the other half; the first is no multiple of 16 bytes.
+            // 20 MB: one launch changes all, the other half; the first is no multiple of 16 bytes.
             for (n, blocks) in [(5_000_003u32, 39_063), (5_000_000, 19_532)] {
                 let (p, factor) = (program.numbers(n as usize), 1.5f32);
                 program.launch_sized(
@@ -452,7 +442,7 @@ fn program() {
             }
         }
         "chase" => {
-            // A list of three nodes in allocations of their own, and memory that no kernel reaches.
+            // A list of three allocations, and unreached memory.
             let _unreached = program.numbers(100_000);
             let mut next = 0u64;
             for count in [10u64, 20, 30] {
@@ -555,7 +545,7 @@ fn program() {
             println!("answer {}", program.read(wrong, 1)[0]);
         }
         "shapes" => {
-            // A plane of 96 by 40, by blocks of 32 by 8; a line of 5000 by 8 blocks of 128, twice; the same by 4 of 128.
+            // 96 by 40 in blocks of 32 by 8; 5000 by 8 blocks of 128, twice; by 4.
             let (plane, line) = (program.numbers(96 * 40), program.numbers(5000));
             let (width, height, n) = (96u32, 40u32, 5000u32);
             program.launch_sized(
@@ -583,7 +573,7 @@ fn program() {
             );
         }
         "host" => {
-            // Memory of the host among that of the device, as drivers place it, and a pair of which a kernel changes one.
+            // Host memory among device memory, and a pair of which one changes.
             let (p, mut host) = (program.numbers(1000), 0u64);
             call!(program.driver, cuMemHostAlloc(&raw mut host => *mut u64, 400 => usize, 0 => u32));
             program.write(host, &[0; 400]);
@@ -603,7 +593,6 @@ fn program() {
             );
         }
         "many" => {
-            // Allocations of many sizes, some freed: what is left is used by one kernel.
             let sizes = [40usize, 4096, 3 << 20, 100, 40 << 20, 8];
             let all: Vec<u64> = sizes
                 .iter()
@@ -646,7 +635,7 @@ fn program() {
             println!("answer {written} {}", program.read(p, 16)[3]);
         }
         "far" => {
-            // Memory that cannot be recorded: of another GPU, of another process, a multicast object, and a module's texture.
+            // Unrecordable: another GPU's, another process's, multicast, a module's texture.
             const PAGE: usize = 2 << 20;
             let mut pooled = 0u64;
             call!(program.driver, cuMemAllocFromPoolAsync(&raw mut pooled => *mut u64, 64 => usize, 1 => u64, 0 => u64));
@@ -682,7 +671,6 @@ fn program() {
         }
         other => panic!("no task {other}"),
     }
-    // The harness would say more.
     std::process::exit(0);
 }
 

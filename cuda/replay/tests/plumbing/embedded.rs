@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs open runs as they open recordings of Mali GPUs, in processes that use the stand-in for the driver.
+//! Programs open CUDA runs as recordings, on the stand-in.
 
 use std::path::Path;
 
@@ -9,10 +9,9 @@ use gpureplay_library::{Class, ElementType, Options, Recorded, Replay, Tensor, T
 use crate::app::turns::{TURNS, input, weights};
 use crate::stage::Stage;
 
-/// Set in a process that is the program with a replay inside.
+/// Set in the program's process.
 const INSIDE: &str = "PLUMBING_INSIDE";
 
-/// A recording of turns, with the program's answers beside it.
 fn recorded(what: &str, words: &str) -> Stage {
     let stage = Stage::new();
     let answers = stage.path("answers");
@@ -24,7 +23,7 @@ fn recorded(what: &str, words: &str) -> Stage {
     stage
 }
 
-/// Does a test in a process of its own that finds the stand-in; says whether this is that process.
+/// True in a process with the stand-in.
 fn inside(name: &str, stage: impl FnOnce() -> Stage) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -82,13 +81,11 @@ fn states_stay_from_run_to_run_until_they_are_reset() {
         session.reset_states().unwrap();
     }
     assert!(session.timing().run > std::time::Duration::ZERO);
-    // A session moves between threads.
     let moved = std::thread::spawn(move || run(&mut *session, 0));
     assert_eq!(moved.join().unwrap(), answer(0));
-    // What it had is free again.
     let mut next = recording.replay(Options::default()).unwrap();
     assert_eq!(run(&mut *next, 0), answer(0));
-    // While it is open, another one has no room, and may try again.
+    // No room meanwhile; it may try again.
     let mut other = recording.replay(Options::default()).unwrap();
     other.bind("x", numbers(0)).unwrap();
     let error = other.run().unwrap_err();
@@ -159,7 +156,7 @@ fn layers_run_one_by_one() {
     session.run_layers(1..2).unwrap();
     assert_eq!(first(&mut *session), 30.0);
     session.reset_states().unwrap();
-    // What the first layer leaves is not there.
+    // The first layer's memory is missing.
     session.run_layers(1..2).unwrap();
     assert_ne!(first(&mut *session), 30.0);
     let error = session.run_layers(1..3).unwrap_err().to_string();
@@ -266,7 +263,7 @@ fn a_reset_that_fails_midway_leaves_no_session_that_is_half_reset() {
         }
         panic!("no reset worked");
     }
-    // An earlier call that fails ends this process: only those of the reset are of interest.
+    // Earlier failures end the process: only the reset's count.
     let recording = opened();
     let Ok(mut session) = recording.replay(Options::default()) else {
         return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every call of the driver fails once, in the program that is recorded and in the replay.
+//! Every driver call fails once, recording and replaying.
 
 use crate::stage::Stage;
 
-/// More calls than any of these runs makes.
+/// More calls than any run makes.
 const MANY: u32 = 2000;
 
 #[test]
@@ -17,7 +17,7 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
             .unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         let out = String::from_utf8_lossy(&output.stdout);
-        // The program ends with its own answer or with its own message; nothing panics or is killed.
+        // Its own answer or message; no panic.
         assert!(
             matches!(output.status.code(), Some(0 | 1)),
             "call {call}: {output:?}"
@@ -27,7 +27,6 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
             "call {call}: {output:?}"
         );
         assert!(!err.contains("panicked"), "call {call}: {output:?}");
-        // What was written is right.
         let list = stage.run("list rec").out;
         for line in list.lines() {
             let number = line.split_whitespace().next().unwrap();
@@ -69,7 +68,7 @@ fn a_failing_call_fails_the_replay_with_its_name() {
             .nth(1)
             .and_then(|rest| rest.split(' ').next())
             .unwrap();
-        // Two calls may fail without harm: events and modules are given back at the end anyway.
+        // Harmless: given back at the end anyway.
         if !matches!(name, "cuEventDestroy_v2" | "cuModuleUnload") {
             assert!(
                 matches!(output.status.code(), Some(4 | 5)),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels inside graphs, images of the driver's linker, limits of contexts, memory of an arena: recorded and replayed.
+//! Graphs, linked images, limits of contexts, and arenas.
 
 use crate::stage::{Said, Stage};
 
-/// Records a task, replays every launch, and says what the recording said; the program's answer is the one it gives alone.
+/// Replays every launch; the answer is as without us.
 fn recorded(words: &str, task: &str, launches: usize) -> (Stage, Said) {
     let stage = Stage::new();
     let alone = stage.alone(task).gave(0);
@@ -32,7 +32,7 @@ fn kernels_of_a_graph_built_by_hand_are_recorded_one_by_one() {
     let info = stage.run("info rec#3").out;
     assert!(info.contains("cuGraphLaunch"), "{info}");
     assert!(info.contains("after 3 others"), "{info}");
-    // The last launch has the parameters that the graph was given after it was instantiated.
+    // It has the parameters set after instantiation.
     let diff = stage.run("diff rec#1 rec#3").out;
     assert!(diff.contains("parameter 1: 3fc00000, 41200000"), "{diff}");
     let (_, second) = recorded("--pick 1", "graph", 1);
@@ -81,7 +81,7 @@ fn limits_of_the_context_are_those_of_the_recorded_process() {
         good.contains("limits = [[\n    2,\n    305397760,\n]]") || good.contains("305397760"),
         "{good}"
     );
-    // With another limit the kernel finds another heap.
+    // Another limit means another heap.
     std::fs::write(&path, good.replace("305397760", "305397761")).unwrap();
     stage.run("run rec#0").gave(1);
     std::fs::write(&path, good.replace("305397760", "9000000000000")).unwrap();
@@ -127,7 +127,6 @@ fn chunks_that_another_recording_holds_are_linked() {
         }
     }
     assert!(objects > 4, "{objects}");
-    // Each recording is whole by itself.
     std::fs::remove_dir_all(stage.path("first")).unwrap();
     stage.run("verify rec").gave(0);
     stage.run("run rec#1").gave(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cuda run` on whole runs and launches that were changed at random: each ends in time with one of the stated exit codes.
+//! Randomly changed recordings end in time with a stated code.
 
 use std::fs;
 use std::process::Stdio;
@@ -9,16 +9,15 @@ use fastrand::Rng;
 
 use crate::stage::Stage;
 
-/// Changed files of each kind.
+/// Per kind of file.
 const TRIALS: usize = 60;
-/// Longest time of a run.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Exit codes that the manual states for a recording that is changed.
+/// From the manual.
 const CODES: [i32; 6] = [0, 1, 2, 3, 4, 5];
-/// Lines whose change moves what a kernel writes to: the stand-in's kernels are host functions, which no GPU's page tables hold back.
+/// They move writes, and the stand-in has no GPU's page tables.
 const POINTERS: [&str; 5] = ["parameters", "address", "grid", "block", "size"];
 
-/// Lines are left out, doubled, or get another line's value; bytes are changed.
+/// Lines go, double, or swap values; bytes change.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=3) {
@@ -49,7 +48,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Runs a recording whose file is changed again and again; gives how often it was refused.
+/// Times it was refused.
 fn trial(stage: &Stage, file: &str, words: &str, seed: u64) -> usize {
     let path = stage.path(file);
     let good = fs::read_to_string(&path).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Large memory: compared and restored on the GPU, and here where that has no room.
+//! Large memory, on the GPU or, without room, the host.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn large_memory_is_compared_on_the_gpu_as_it_is_here() {
     let halves = format!("{PTX}.visible .global .align 4 .u32 halves;\n");
     std::fs::write(stage.path("half.ptx"), halves).unwrap();
     std::fs::write(stage.path("same.ptx"), PTX).unwrap();
-    // Numbers that half of the threads leave as they were, and the count of threads in a variable.
+    // Half of the numbers stay; a variable counts threads.
     for (launch, image, wrong) in [
         (0, "half", Some(2_500_003)),
         (1, "same", None),
@@ -45,7 +45,7 @@ fn large_memory_is_compared_on_the_gpu_as_it_is_here() {
         assert!(!here.err.contains("gpureplay_shares"), "{words}: {here:?}");
     }
     let timed = say(&stage, "run rec#1 --runs 2 --cache cold", false).says("right, bit for bit");
-    // One verdict is worth no copy.
+    // A single verdict needs no copy.
     assert!(!timed.err.contains("gpureplay_shares"), "{timed:?}");
     for kernel in ["gpureplay_copy", "gpureplay_read"] {
         assert!(timed.err.contains(kernel), "{kernel}: {timed:?}");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program is recorded and replayed, end to end, on a stand-in for the driver. This proves plumbing, never kernels: what
-//! "runs" is a host function of the same name. `cargo xtask cuda device-test` does the same on a GPU.
+//! Records and replays a program on the driver's stand-in: plumbing, no kernels. `cargo xtask cuda device-test`
+//! uses a GPU.
 //!
-//! The program is this test binary itself, started again with [`app::VARIABLE`] set.
+//! The program is this test binary with [`app::VARIABLE`] set.
 #![allow(clippy::unwrap_used)]
 
 mod analyse;

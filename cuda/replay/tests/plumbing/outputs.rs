@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What replays and tables leave in files: memory, times of each launch, launches joined with their times.
+//! Files that replays and tables leave.
 
 use serde_json::Value;
 
@@ -20,13 +20,10 @@ fn memory_after_a_replay_is_saved() {
     for (index, number) in numbers.as_chunks::<4>().0.iter().enumerate() {
         assert_eq!(f32::from_le_bytes(*number), index as f32 * 1.5, "{index}");
     }
-    // The stand-in counts threads in a variable.
     let hits = rows.iter().find(|row| row[4] == "hits").unwrap();
     let hits = std::fs::read(stage.path("out").join(hits[0])).unwrap();
     assert_eq!(u32::from_le_bytes(hits.try_into().unwrap()), 1000);
-    // It is there.
     stage.run("run rec#0 --save-output out").gave(6);
-    // Half of the threads: what they left, and not what was recorded.
     stage.run("run rec#0 --grid 4 --save-output half").gave(1);
     let numbers = std::fs::read(stage.path("half").join(changed[0])).unwrap();
     let numbers = numbers.as_chunks::<4>().0;
@@ -81,7 +78,7 @@ fn launches_are_joined_with_their_times_and_each_is_logged() {
     let mut lines = log.lines();
     assert_eq!(lines.next(), Some("process,kernel,grid,block,us"));
     let rest: Vec<&str> = lines.map(|line| line.split_once(',').unwrap().1).collect();
-    // What the stand-in's events say is the time of the kernel that ran last, when they are read.
+    // The stand-in's events give the last kernel's time when read.
     assert_eq!(rest.len(), 4, "{log}");
     for (line, start) in rest.iter().zip([
         "plane,3x5x1,32x8x1,",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parts of a run: layers that run alone, and the first operation that differs from the recorded run.
+//! Layers alone, and the first differing operation.
 
 use std::fs;
 
@@ -13,7 +13,6 @@ fn memory_that_a_region_allocates_is_empty_again_for_each_run() {
         .record("--run", "region accumulated")
         .warns("run 0 is recorded: 1 launches");
     stage.run("run rec --output out0=first").gave(0);
-    // What a first run left is gone where the second one begins anew: with the state of the beginning.
     stage
         .run("run rec --repeat 2 --state-out left --output out0=second")
         .gave(0);
@@ -42,7 +41,7 @@ fn the_first_operation_that_differs_is_named() {
         if !changes.iter().any(|kind| one.contains(kind)) {
             continue;
         }
-        // Something that changes nothing stands in its place, so that numbers stay.
+        // Keeps the numbers of operations.
         let all = operations.iter().enumerate();
         let all = all.map(|(number, one)| match number == left_out {
             true => "\ndo = \"host-all\"\n\n",
@@ -88,7 +87,7 @@ fn the_first_layers_run_alone_and_leave_what_they_left() {
     let found = fs::read(stage.path("found")).unwrap();
     stage.run("run rec --output whole").gave(0);
     assert_eq!(found, fs::read(stage.path("whole")).unwrap());
-    // What the first layer leaves in memory is what the last one copies out.
+    // The last layer copies out the first's memory.
     let left = fs::read(stage.path("left")).unwrap();
     assert!(left.windows(found.len()).any(|part| part == found));
     for (words, said) in [
@@ -111,7 +110,6 @@ fn the_first_layers_run_alone_and_leave_what_they_left() {
     );
     let timed = stage.run("jobs rec --by-layer --runs 3").out;
     assert_eq!(timed.matches(" us  ").count(), 2, "{timed}");
-    // A layer that does less is noticed.
     let path = stage.path("rec/runs/0.toml");
     let text = fs::read_to_string(&path).unwrap();
     let changed = text.replacen("grid = [8, 1, 1]", "grid = [1, 1, 1]", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recording: every way to find the driver, what is picked, what is refused by name.
+//! Recording: ways to find the driver, what is picked and refused.
 
 use crate::stage::Stage;
 
@@ -61,7 +61,6 @@ fn launches_are_picked_by_name_and_number() {
 fn only_reachable_memory_is_kept_unless_all_is_wanted() {
     let stage = Stage::new();
     stage.record("", "chase").gave(0);
-    // Three nodes, three pieces of data, three variables.
     let info = stage.run("info rec#0").out;
     assert_eq!(info.matches("region ").count(), 6, "{info}");
     assert_eq!(info.matches(", changed").count(), 3, "{info}");
@@ -117,7 +116,7 @@ fn a_kernel_that_waits_for_the_host_is_named_and_the_program_goes_on() {
             .contains("patient is not recorded: it does not end in 1 s: it may wait for the host"),
         "{said:?}"
     );
-    // The host wrote its word before the next launch, which is recorded.
+    // The host wrote it before the next launch.
     let list = stage.run("list rec").out;
     assert!(
         list.trim_end().ends_with("scale") && list.lines().count() == 1,
@@ -154,7 +153,6 @@ fn durations_count_every_launch() {
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&said.stdout);
-    // The program prints too, before.
     crate::schema_check::assert_fits("cuda-durations", out.lines().last().unwrap());
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other kernels and other sizes in a program that runs.
+//! Other kernels and sizes in a running program.
 
 use gpureplay_cuda_launch::recording::{Change, Evidence, Recording, Tuned, Winner};
 
 use crate::stage::{Said, Stage, recorded};
 
-/// The program doing a task, with kernels or sizes replaced; the stand-in says what is launched.
 fn replaced(stage: &Stage, words: &str, task: &str) -> Said {
     let mut command = stage.with_app(&format!("replace {words}"), task, "proc");
     command
@@ -53,7 +52,7 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         ],
         "{said:?}"
     );
-    // A winner of another size goes beside the first one, compiled with bounds and registers of its own.
+    // With its own bounds and registers, beside the first.
     let mut command = stage.command(
         "tune rec#3 --runs 2 --tuned tuned.toml --grids 32 --registers 24 --bounds 64 --blocks",
     );
@@ -71,7 +70,6 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         "\"stride\" of module 1: grid 32x1x1, block 64x1x1",
         "{said:?}"
     );
-    // What the file says is checked before the program starts.
     let text = std::fs::read_to_string(stage.path("tuned.toml")).unwrap();
     let images = std::fs::read_dir(stage.path("images")).unwrap();
     for image in images {
@@ -103,7 +101,7 @@ fn originals_and_replacements_run_in_turn_and_are_timed_side_by_side() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let answers = stage.alone("shapes").out;
     assert!(said.out.starts_with(&answers), "{said:?}");
-    // Two launches of one size: one of each kind. The other size is not replaced, and not timed.
+    // One of each kind; the other size is left alone.
     assert_eq!(
         launched(&said)[1..],
         [
@@ -131,7 +129,6 @@ fn originals_and_replacements_run_in_turn_and_are_timed_side_by_side() {
     assert!(none.err.contains("nothing was replaced"), "{none:?}");
 }
 
-/// A winner of a recorded launch, with other sizes and perhaps changed.
 fn write_winner(
     stage: &Stage,
     number: u32,
@@ -237,7 +234,7 @@ fn a_folder_of_images_is_a_cache_of_kernels() {
     assert_eq!(empty.code, Some(2), "{empty:?}");
     let write =
         |name: &str, text: &str| std::fs::write(stage.path("cache").join(name), text).unwrap();
-    // The first image has other parameters, the second a kernel that the program lacks, the third one that fits.
+    // Other parameters; an unknown kernel; one that fits.
     write(
         "1.ptx",
         &format!(
@@ -303,7 +300,6 @@ fn another_image_takes_the_place_of_the_programs() {
         "{said:?}"
     );
     assert!(String::from_utf8_lossy(&said.stdout).contains("answer 30"));
-    // A graph that is built by hand has the other kernel in it.
     let said = stage
         .with_app("replace other.ptx", "graph", "proc")
         .output()

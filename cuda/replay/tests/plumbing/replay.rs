@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaying: verdicts, limits, collisions, other images, damage.
+//! Verdicts, limits, collisions, other images, damage.
 
 use crate::stage::recorded;
 
@@ -36,11 +36,9 @@ fn memory_is_restored_before_each_timed_run() {
         let times = format!("4 runs, {cache} caches: median 1.00 us");
         assert!(said.out.contains(&times), "{said:?}");
     }
-    // As it was called before.
     stage
         .run("run rec --runs 1 --cold")
         .says("1 runs, cold caches");
-    // With an image that is loaded again, and from changed memory.
     let tuned = stage.run("tune rec --runs 3 --registers 0,32 --blocks 16;64");
     assert_eq!(tuned.out.matches(",exact,").count(), 5, "{tuned:?}");
 }
@@ -51,7 +49,6 @@ fn addresses_of_memory_that_was_not_recorded_are_named() {
     let stray = "1 words look like addresses of memory that the recording does not hold, such as the heap of kernels; the first is 0x210000008, at 0x";
     assert!(said.err.contains(stray), "{said:?}");
     assert!(said.err.contains("--all-memory"), "{said:?}");
-    // Where all is held, nothing is said.
     let differs = recorded("scale").run("run rec#0 --grid 1").gave(1);
     assert!(!differs.err.contains("look like addresses"), "{differs:?}");
 }
@@ -83,7 +80,7 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
         .run("run rec#1 --mask 2")
         .gave(0)
         .warns("differ between 3 runs");
-    // With a tolerance so wide that doing nothing passes, nothing is shown.
+    // A tolerance that doing nothing passes shows nothing.
     stage
         .run("run rec#1 --tolerance 1e300 --type i32")
         .says("inconclusive");
@@ -92,7 +89,7 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
 #[test]
 fn what_differs_from_process_to_process_can_be_left_out() {
     let stage = recorded("place");
-    // The same in each run of one process, and another address in each process.
+    // Equal in a process's runs, but not between processes.
     stage.run("run rec --mask 3").gave(1);
     stage
         .run("run rec --mask-processes 2")
@@ -100,11 +97,11 @@ fn what_differs_from_process_to_process_can_be_left_out() {
         .warns("words differ between 3 processes that replay the recorded launch");
     let tuned = stage.run("tune rec --mask-processes 2 --runs 1").gave(0);
     assert_eq!(tuned.out.matches(",exact,").count(), 1, "{tuned:?}");
-    // Nothing launched is still told from the kernel, and so is a kernel that is wrong in every process.
+    // Doing nothing, and always wrong kernels, still show.
     stage.run("run rec --mask-processes 2 --null").gave(1);
     let stage = recorded("scale");
     stage.run("run rec#0 --mask-processes 2 --grid 2").gave(1);
-    // A collision in one of the processes is that one's affair.
+    // One process's collision is its own affair.
     let mut command = stage.command("run rec#0 --mask-processes 2");
     let said = command.env("GPUREPLAY_FAKE_COLLIDE", "1").output().unwrap();
     assert_eq!(said.status.code(), Some(0), "{said:?}");
@@ -113,7 +110,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
 #[test]
 fn results_that_were_there_already_are_changed_first() {
     let stage = recorded("again");
-    // The first launch changes memory; the second finds its results there.
+    // The second launch finds its results in memory.
     stage.run("run rec#0 --no-poison").gave(0);
     stage.run("run rec#1 --no-poison").says("inconclusive");
     stage
@@ -126,7 +123,6 @@ fn results_that_were_there_already_are_changed_first() {
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json["verdict"], "exact");
     assert_eq!([&json["changed_bytes"], &json["written_bytes"]], [800, 800]);
-    // Half of the threads write half.
     stage
         .run("run rec#1 --grid 3")
         .gave(1)
@@ -136,7 +132,7 @@ fn results_that_were_there_already_are_changed_first() {
         .gave(0);
     assert_eq!(tuned.out.matches(",exact,").count(), 2, "{tuned:?}");
     assert_eq!(tuned.out.matches(",differs,").count(), 1, "{tuned:?}");
-    // What only adds to its output does not become right.
+    // A kernel that only adds does not become right.
     stage.run("run rec#2").gave(1).says("inconclusive");
 }
 
@@ -169,7 +165,7 @@ fn limits_are_refused_with_their_values() {
     }
     stage.run("run rec#0 --block 256 --keep-total").gave(0);
     stage.run("run rec#0 --shared 100000").gave(0);
-    // Launch bounds of one's own: the recorded ones are 512.
+    // Recorded: 512.
     stage
         .run("run rec#0 --max-threads 64 --min-blocks 4")
         .gave(4)
@@ -178,7 +174,6 @@ fn limits_are_refused_with_their_values() {
         .run("run rec#0 --max-threads 1024 --block 1024")
         .gave(0);
     stage.run("run rec#0 --min-blocks 4").gave(2);
-    // A quarter of the threads leaves elements as they were.
     stage.run("run rec#0 --grid 2").gave(1);
 }
 
@@ -221,7 +216,6 @@ fn regions_are_left_out_by_address() {
     };
     let address = region(&stage.run("info rec#1").out);
     stage.run("run rec#1").gave(1);
-    // Nothing is left that a launch changes.
     stage
         .run(&format!("run rec#1 --ignore {address}"))
         .gave(1)
@@ -250,7 +244,6 @@ fn a_kernel_that_only_checks_is_seen_to_react() {
         (&json["verdict"], &json["changed"]),
         (&"exact".into(), &"inputs".into())
     );
-    // Nothing is written.
     stage.run("run rec#0 --null").gave(0);
 }
 
@@ -363,7 +356,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
         "run rec#0 --require-signature other.pub.pem",
         "made with another key",
     );
-    // A launch that another one's signature does not cover, and one that was changed.
+    // Another launch's signature, and a changed launch.
     let launches = stage.path("rec/launches");
     std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
     refused(run, "0.sig: does not fit what it signs");

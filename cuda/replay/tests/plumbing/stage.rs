@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Folders, libraries and commands of a test.
+//! Directories, libraries and commands of a test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::app;
 
-/// A folder with the stand-in under the driver's name, and room for recordings.
+/// With the stand-in as the driver.
 pub(crate) struct Stage {
     folder: TempDir,
 }
@@ -31,21 +31,18 @@ impl From<Output> for Said {
 }
 
 impl Said {
-    /// The command must end with this code.
     #[track_caller]
     pub(crate) fn gave(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:?}");
         self
     }
 
-    /// Standard output must have this text in it.
     #[track_caller]
     pub(crate) fn says(self, part: &str) -> Self {
         assert!(self.out.contains(part), "no {part:?} in {self:?}");
         self
     }
 
-    /// Standard error must have this text in it.
     #[track_caller]
     pub(crate) fn warns(self, part: &str) -> Self {
         assert!(self.err.contains(part), "no {part:?} in {self:?}");
@@ -53,7 +50,6 @@ impl Said {
     }
 }
 
-/// A library that cargo built for this test: it lies beside the test.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let path = test.parent().expect("works").join(name);
@@ -94,7 +90,6 @@ impl Stage {
         command
     }
 
-    /// `gpureplay-cuda` with these words, which a test that fails shows.
     pub(crate) fn command(&self, words: &str) -> Command {
         println!("{words}");
         let mut command = self.on_the_fake(Path::new(env!("CARGO_BIN_EXE_gpureplay-cuda")));
@@ -106,7 +101,6 @@ impl Stage {
         self.command(words).output().expect("started").into()
     }
 
-    /// `gpureplay-cuda` with these words, and then the program doing a task.
     pub(crate) fn with_app(&self, words: &str, task: &str, resolve: &str) -> Command {
         let mut command = self.command(words);
         command
@@ -125,7 +119,6 @@ impl Stage {
             .into()
     }
 
-    /// The program alone, with a variable, and its answers in a folder of that name.
     pub(crate) fn answers(&self, task: &str, variable: (&str, &str), folder: &str) -> Said {
         let folder = self.path(folder);
         std::fs::create_dir(&folder).expect("works");
@@ -139,7 +132,7 @@ impl Stage {
         command.output().expect("started").into()
     }
 
-    /// Another test of this binary, on the stand-in, in a process of its own.
+    /// On the stand-in, in its own process.
     pub(crate) fn test(&self, name: &str, variable: &str) -> Said {
         let mut command = self.test_command(name, variable);
         command.output().expect("started").into()

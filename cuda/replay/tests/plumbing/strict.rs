@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No launch is missed in silence: graphs that are timed, nodes that decide, counts against those of a profiler.
+//! No launch is missed in silence.
 
 use crate::stage::{Said, Stage};
 
@@ -49,7 +49,6 @@ fn kernels_that_a_node_decides_upon_are_refused_by_name() {
     );
     said(&stage, "durations --events --csv", "conditional")
         .warns("scale is not timed: a node of its graph decides what runs");
-    // One that is not wanted is no matter.
     let other = stage.record("--pick all --kernel other", "conditional");
     assert!(!other.err.contains("is not recorded"), "{other:?}");
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tuning: sizes in every dimension, grids, bounds, samples, budgets, and searches that go on later.
+//! Tuning: sizes, grids, bounds, samples, budgets, continued searches.
 
 use serde_json::Value;
 
 use crate::stage::{Said, Stage, recorded};
 
-/// A search; `lists` are options whose values have spaces.
+/// `lists` have values with spaces.
 fn tune(stage: &Stage, words: &str, lists: &[&str]) -> Said {
     let mut command = stage.command(&format!("tune {words} --runs 2"));
     command.args(lists).output().unwrap().into()
@@ -27,7 +27,7 @@ fn the_grid_follows_the_block_in_each_dimension() {
         let row = format!("recorded,0,-1,0,0,-1,{grid},{block},32,exact,1.00,");
         assert!(said.out.contains(&row), "{row} {said:?}");
     }
-    // Without the grid, blocks of 16 by 16 do half of each line and fewer of its columns.
+    // Blocks of 16 by 16 do half of each line, and fewer columns.
     let kept = tune(
         &stage,
         "rec#0 --keep-grid",
@@ -47,7 +47,7 @@ fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
         &["--blocks", "32 64 128", "--grids", "4..128 5,2"],
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    // Six grids of the range, one more, three blocks; the recorded one is among them.
+    // Seven grids, three blocks; the recorded one among them.
     assert_eq!(said.out.matches(",exact,").count(), 7 * 3, "{said:?}");
     assert!(
         said.out.contains(
@@ -127,7 +127,7 @@ fn carve_outs_of_shared_memory_are_tried_and_reach_the_program() {
     );
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(said.out.matches(",exact,").count(), 6, "{said:?}");
-    // 16 blocks of 64 take 3.6 us, and half of that with the carve-out.
+    // 16 blocks of 64: 3.6 us, half with the carve-out.
     assert!(
         said.out
             .contains("recorded,0,-1,0,0,75,16x1x1,64x1x1,32,exact,1.80,"),
@@ -149,7 +149,7 @@ fn carve_outs_of_shared_memory_are_tried_and_reach_the_program() {
         (Some(0), &stage.alone("shapes").out),
         "{said:?}"
     );
-    // An image of its own, so that launches of other sizes keep their carve-out.
+    // Its own image: other sizes keep their carve-out.
     let tuned = "[fake] \"stride\" of module 2: grid 16x1x1, block 64x1x1, 75 % shared";
     assert_eq!(said.err.matches(tuned).count(), 2, "{said:?}");
     let other = "[fake] \"stride\" of module 1: grid 4x1x1, block 128x1x1\n";
@@ -165,7 +165,7 @@ fn a_search_that_learns_has_a_budget_and_goes_on_later() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let report: Value = serde_json::from_str(&said.out).unwrap();
     let best = &report["best"];
-    // Of 2048 candidates, the best takes 2 us.
+    // Of 2048, the best takes 2 us.
     assert!(best["median_us"].as_f64().unwrap() < 2.6, "{best}");
     let again = tune(
         &stage,
@@ -179,7 +179,6 @@ fn a_search_that_learns_has_a_budget_and_goes_on_later() {
         &lists,
     );
     assert_eq!(part.code, Some(0), "{part:?}");
-    // What is learnt goes on from the file: as in one search.
     let rest = tune(
         &stage,
         "rec#1 --sampler learn:3 --budget 40 --resume r.jsonl --json",
@@ -197,7 +196,7 @@ fn what_is_learnt_from_the_largest_launch_is_tried_for_all() {
     let said = tune(&stage, words, &lists);
     assert_eq!(said.code, Some(0), "{said:?}");
     let report: Value = serde_json::from_str(&said.out).unwrap();
-    // The recorded one of each size, and those that were learnt; none was tried for one launch only.
+    // The recorded sizes and the learnt ones; none for one launch only.
     let ways = report["ways"].as_array().unwrap();
     assert!((30..=42).contains(&ways.len()), "{report}");
     assert_eq!(report["launches"], serde_json::json!([1, 2, 3]));
@@ -241,12 +240,10 @@ fn a_search_has_a_budget_and_goes_on_later() {
     );
     let lines = || std::fs::read_to_string(stage.path("r.jsonl")).unwrap();
     assert_eq!(lines().lines().count(), 1 + 5);
-    // The same sample without a file: the same tries.
     let same = tune(&stage, "rec#1 --sampler random:7 --budget 5", &lists);
     assert_eq!(same.out, first.out);
     let other = tune(&stage, "rec#1 --sampler random:8 --budget 5", &lists);
     assert_ne!(other.out, first.out);
-    // Another process was killed while it wrote a line.
     let whole = lines();
     std::fs::write(stage.path("r.jsonl"), format!("{whole}{{\"image\":\"rec")).unwrap();
     let rest = tune(
@@ -264,8 +261,7 @@ fn a_search_has_a_budget_and_goes_on_later() {
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
     assert_eq!(table.matches(",exact,").count(), 21, "{table}");
     assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
-    // Tries of another launch are not those of this one.
-    // The same kernel and size with other memory, and the same launch compared in another way.
+    // Other memory, or another comparison.
     for words in ["rec#2", "rec#1 --tolerance 0.1 --type f32"] {
         let other = tune(&stage, &format!("{words} --resume r.jsonl"), &lists);
         assert_eq!(other.code, Some(2), "{words}: {other:?}");
@@ -293,7 +289,7 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
     let said = command.arg("--blocks").arg("64 128 1024").output().unwrap();
     assert_eq!(said.status.code(), Some(0), "{said:?}");
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
-    // The recorded launch is among the candidates, and is tried once.
+    // The recorded one is among them, tried once.
     assert_eq!(table.lines().count(), 1 + 2 * 3, "{table}");
     assert_eq!(table.matches(",exact,").count(), 4, "{table}");
     assert_eq!(table.matches(",refused,").count(), 2, "{table}");
@@ -305,7 +301,7 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 
 #[test]
 fn tuning_goes_on_after_kernels_that_fail() {
-    // The first launch writes; one of its candidates fails, those after it do not.
+    // One candidate fails, later ones do not.
     let stage = recorded("fragile");
     let said = stage
         .run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv")
@@ -330,7 +326,7 @@ fn tuning_goes_on_after_kernels_that_fail() {
             .count(),
         7
     );
-    // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
+    // Fails on changed memory: not shown to be right, but all is tried.
     let said = stage
         .run("tune rec#1 --runs 1 --blocks 16;64;128")
         .gave(1)
@@ -351,7 +347,7 @@ fn launches_of_one_kernel_are_tuned_together() {
     assert_eq!(said.code, Some(0), "{said:?}");
     crate::schema_check::assert_fits("cuda-tune-together", &said.out);
     let report: Value = serde_json::from_str(&said.out).unwrap();
-    // Three launches of two sizes: what was recorded of one is no way of the others.
+    // One's recorded way is not the others'.
     assert_eq!(report["launches"].as_array().unwrap().len(), 3);
     assert_eq!(report["ways"].as_array().unwrap().len(), 4, "{report}");
     assert_eq!(report["best"]["grid"], serde_json::json!([32, 1, 1]));
@@ -424,7 +420,7 @@ fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
         "{said:?}"
     );
     assert_eq!(rows("cache/old"), 0, "{said:?}");
-    // A program launches it with its own shared memory, which is more than the driver allows at first.
+    // More shared memory than the driver's default.
     let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
     assert!(tuned.contains("shared = 60000"), "{tuned}");
     let mut app = stage.with_app("replace --tuned t.toml", "shapes", "proc");

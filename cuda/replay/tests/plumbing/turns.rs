@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run is compared with later turns of the same work: what the host computes is named, and a run that does not hold is refused.
+//! Compares a run with later turns.
 
 use std::fs;
 
@@ -8,7 +8,6 @@ use gpureplay_cuda_launch::recording::{Recording, Writer};
 use crate::app::turns::{TURNS, input};
 use crate::stage::{Said, Stage};
 
-/// A recording of turns, what was said, and the program's answers in the folder `answers`.
 fn recorded(what: &str, words: &str) -> (Stage, Said) {
     let stage = Stage::new();
     let answers = stage.path("answers");
@@ -34,7 +33,7 @@ fn recorded(what: &str, words: &str) -> (Stage, Said) {
 fn turns_of_a_loop_are_found_without_the_profiler() {
     let stage = Stage::new();
     let said = stage.record("--run=turn", "turns plain unprofiled");
-    // What prepares the program belongs to the first turn, so the fourth is the run, after two of the same work.
+    // The first turn prepares; the fourth is the run, after two of the same work.
     let holds = "cross-checked: 1 later turns are reproduced, 1 of other inputs";
     assert!(said.err.contains(holds), "{said:?}");
     stage.run("run rec").gave(0).says("1 of 1 later turns");
@@ -69,7 +68,7 @@ fn a_turn_that_is_not_the_expected_one_leaves_no_pinned_memory() {
         .output()
         .unwrap()
         .into();
-    // The recorder begins with the fourth turn, and takes its result into memory of its own. What it copies memory with stays.
+    // Recording begins with the fourth turn; its result goes to our memory, and the copy buffers stay.
     let back = said.err.matches("pinned memory is given back").count();
     assert_eq!(back, 1, "{said:?}");
 }
@@ -138,7 +137,7 @@ fn numbers_of_the_host_are_named_and_given() {
         info.contains("host0, 2.0 when recorded, in 2 places"),
         "{info}"
     );
-    // With the recorded inputs nothing need be said, and later turns have their own numbers.
+    // Recorded inputs need no numbers; later turns have theirs.
     stage.run("run rec").says("3 of 3 later turns");
     fs::write(stage.path("x"), input(4)).unwrap();
     stage
@@ -184,12 +183,10 @@ fn a_run_that_does_not_hold_says_why_and_is_refused() {
         assert_eq!(said.code, Some(2), "{what}: {said:?}");
         assert!(said.err.contains(reason), "{what}: {said:?}");
         stage.run("run rec --input x --unchecked").gave(0);
-        // The recorded turn itself is right.
         stage.run("run rec").gave(0);
     }
 }
 
-/// What `info` says of a run.
 fn state(stage: &Stage, number: u32) -> String {
     let said = stage.run(&format!("info rec#run{number}"));
     line(&said.out, "turns ").to_owned()
@@ -206,7 +203,6 @@ fn turns_of_other_sizes_are_other_work() {
 
 #[test]
 fn turns_of_kernels_of_other_images_are_other_work() {
-    // What later turns had is not the kernel of the first turn, though it has its name.
     let (stage, said) = recorded("image", "");
     assert!(state(&stage, 0).contains("not cross-checked"), "{said:?}");
     let holds = " cross-checked: 3 later turns are reproduced, 3 of other";
@@ -215,7 +211,7 @@ fn turns_of_kernels_of_other_images_are_other_work() {
 
 #[test]
 fn a_run_is_cross_checked_from_its_own_memory() {
-    // The host writes memory between the first turn and the second, so later turns follow from the second alone.
+    // The host writes before the second turn: later ones follow from that.
     let (stage, said) = recorded("late", "");
     let reason = "from its own memory, it does not reproduce the later turns";
     assert!(state(&stage, 0).contains(reason), "{said:?}");
@@ -253,7 +249,6 @@ fn a_kept_turn_that_is_not_reproduced_fails_the_replay() {
     let text = fs::read_to_string(&path).unwrap();
     let turns: Vec<&str> = text.split("[[turn]]").collect();
     assert_eq!(turns.len(), 4);
-    // The inputs of one turn with the outputs of another.
     let inputs = line(turns[1], "inputs");
     let wrong = text.replace(line(turns[2], "inputs"), inputs);
     assert_ne!(text, wrong);
@@ -308,7 +303,6 @@ fn operations_are_listed_in_order_and_timed() {
     }
     stage.run("bench rec --runs 3").says("of 3 runs");
     stage.record("", "scale").gave(0);
-    // A launch is no run.
     stage.run("jobs rec#0").gave(2);
 }
 
@@ -332,7 +326,7 @@ fn what_a_run_writes_before_it_reads_it_is_left_out() {
     );
     stage.run("run rec").gave(0).says("2 of 2 later turns");
     stage.run("verify rec").gave(0);
-    // Three inputs of 64 KiB that do not compress are there, and nothing of the memory, of twice as many bytes.
+    // Three incompressible inputs of 64 KiB, and no memory.
     assert!(stored(&stage) < 4 * (64 << 10), "{}", stored(&stage));
 }
 
@@ -367,7 +361,7 @@ fn states_are_kept_in_files_and_continued() {
     assert_eq!(out(), answer(0), "without a state it begins as recorded");
     let (other, _) = recorded("plain", "");
     fs::copy(stage.path("s.safetensors"), other.path("s.safetensors")).unwrap();
-    // The same work, which begins with other memory: the state does not say what it has in common with the first one's.
+    // A state lacks what it shares with its own first memory.
     let folder = stage.path("rec");
     let mut run = Recording::open(&folder).unwrap().run(0).unwrap();
     let writer = Writer::create(&folder).unwrap();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weights of a whole run lie in a file of their own, and may be others.
+//! Weights in a file of their own.
 
 use std::fs;
 
 use crate::app::turns::{input, weights};
 use crate::stage::Stage;
 
-/// A `.safetensors` file of tensors of 32-bit floats, written without the library that reads it.
+/// 32-bit floats, without the reading library.
 pub(crate) fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut at = 0;
     let entries = tensors.iter().map(|(name, bytes)| {
@@ -26,7 +26,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     words.map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// The program with weights, recorded, and a file of them; `ones` are not told from other ones.
+/// `ones` are all alike.
 fn recorded() -> Stage {
     let stage = Stage::new();
     let ones = [1f32; 64].map(f32::to_le_bytes).concat();
@@ -89,7 +89,6 @@ fn other_weights_give_other_answers() {
         .run("run rec --weights other.safetensors --input x --output out1=y")
         .gave(0)
         .warns("1 tensors of the weights are others");
-    // The program scales the second weights by three.
     let expected: Vec<f32> = other.iter().map(|x| x * 3.0).collect();
     assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
     stage.run("run rec --output out1=y").gave(0);
@@ -143,7 +142,7 @@ fn weights_that_do_not_fit_are_refused() {
         .warns("does not lie beside the recording");
 }
 
-/// A recording whose file has more tensors than the second one: those that `extra` says.
+/// `extra` tensors are missing in the second file.
 fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
     let stage = Stage::new();
     let mut held = extra.to_vec();
@@ -158,7 +157,7 @@ fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
 
 #[test]
 fn tensors_that_were_alike_stay_alike() {
-    // One place in memory, two names: which of them it is, nobody can say.
+    // One place, two names: undecidable.
     let stage = recorded_with(&[("twin", weights(1))], "run 0: 2 of 3 tensors");
     let run = |second: Vec<u8>, twin: Vec<u8>| {
         let held = [("first", weights(0)), ("second", second), ("twin", twin)];
@@ -177,7 +176,7 @@ fn tensors_that_were_alike_stay_alike() {
 
 #[test]
 fn a_tensor_is_not_found_in_the_place_of_another() {
-    // It begins with zeros, as memory does where the first tensor was found.
+    // Zeros first, as where the first tensor was.
     let long = [vec![0; 16 + 256], weights(1)].concat();
     let stage = recorded_with(&[("long", long)], "run 0: 2 of 3 tensors");
     stage.run("run rec").gave(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A region of a program is recorded as a whole, and replayed with its inputs and with others.
+//! Records and replays a region as a whole.
 
 use std::fs;
 
@@ -18,7 +18,6 @@ pub(crate) fn recorded(task: &str) -> Stage {
     stage
 }
 
-/// Two inputs that begin with these numbers, as the program makes them.
 fn write_inputs(stage: &Stage, begin: [f32; 2]) {
     for (name, begin) in ["a.bin", "b.bin"].iter().zip(begin) {
         let numbers = (0..256).map(|index| begin + index as f32);
@@ -141,7 +140,7 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
     stage
         .record("--run", "region rows")
         .warns("run 0 is recorded: 2 launches, 1 inputs, 2 outputs");
-    // Eight rows of 64 bytes came in, and a column of 8 bytes went out.
+    // Eight rows of 64 bytes in, a column of 8 out.
     let info = stage.run("info rec").out;
     for part in ["in0, 512 bytes", "out0, 64 bytes", "out1, 900 bytes"] {
         assert!(info.contains(part), "{part}: {info}");
@@ -157,7 +156,7 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
         let words = format!("run rec --input x --output out0=one --output out1=two {how}");
         stage.run(&words).gave(0);
         let answer = |name: &str| fs::read(stage.path("answers").join(name)).unwrap();
-        // What the program has has gaps.
+        // It has gaps.
         let column: Vec<u8> = answer("one")
             .chunks(32)
             .flat_map(|row| row[..8].to_vec())
@@ -334,8 +333,7 @@ fn names_are_given_and_sizes_and_names_are_checked() {
 
 #[test]
 fn a_region_of_launches_begins_and_ends_by_number() {
-    // Each turn has four launches: the first turn is the region, with what is copied before its first launch; or the second, whether
-    // another one comes after it or not.
+    // Four launches a turn: the first turn, with earlier copies; or the second, with or without a third.
     for (task, region, inputs) in [
         ("region", "0..4", 5),
         ("region", "4..8", 2),

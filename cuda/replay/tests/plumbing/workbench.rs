@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `extract` and `judge`: a folder to work in, and which changed kernels are called right.
+//! `extract` and `judge`.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::stage::{Said, Stage, recorded};
 
-/// The launch in a folder to work in.
 fn bench() -> Stage {
     let stage = recorded("scale");
     stage
@@ -18,7 +17,6 @@ fn bench() -> Stage {
     stage
 }
 
-/// The verdict on a kernel with a habit of the stand-in.
 fn judged(stage: &Stage, habit: &str, words: &str) -> (Said, Value) {
     let text = fs::read_to_string(stage.path("bench/kernel.ptx")).unwrap();
     let text = format!("{text}.visible .global .align 4 .u32 {habit};\n");
@@ -63,7 +61,6 @@ fn a_launch_is_a_folder_with_all_that_it_needs() {
     for (before, after) in before[..count].iter().zip(&after) {
         assert_eq!(before * 1.5, *after);
     }
-    // The folder stands alone.
     fs::rename(stage.path("rec"), stage.path("gone")).unwrap();
     stage.run("run bench/recording").gave(0);
     stage.run("extract gone#0 -o bench").gave(6).warns("bench");
@@ -87,12 +84,12 @@ fn the_recorded_kernel_is_right_and_lesser_ones_are_not() {
         let words = report["differences"].as_array().unwrap();
         assert!(!words.is_empty() && words.len() <= 16, "{report}");
     }
-    // It does the right thing first, and the same ever after.
+    // Right at first, then always the same.
     let (_, repeats) = judged(&stage, "repeats", "");
     assert_eq!(check(&repeats, "recorded inputs"), "exact", "{repeats}");
     assert_eq!(check(&repeats, "permuted inputs"), "differs", "{repeats}");
     assert_eq!(repeats["verdict"], "differs");
-    // It does the right thing until it is timed.
+    // Right until timed.
     let (_, rests) = judged(&stage, "rests", "--runs 50");
     assert_eq!(check(&rests, "recorded inputs"), "exact", "{rests}");
     assert_eq!(check(&rests, "after timing"), "differs", "{rests}");
@@ -127,7 +124,7 @@ fn what_cannot_be_judged_is_no_panic() {
     assert_eq!(report["reason"], "the image has no kernel scale");
     fs::write(stage.path("none.ptx"), "no image").unwrap();
     stage.run("judge bench/recording --image none.ptx").gave(4);
-    // A kernel that writes nothing shows nothing.
+    // Writing nothing shows nothing.
     let idle = recorded("others");
     idle.run("extract rec#0 -o bench").gave(0);
     let said = idle
@@ -160,7 +157,6 @@ fn the_script_gives_the_verdict() {
     assert_eq!(run("missing.ptx").code, Some(4));
 }
 
-/// The module of Python against the stand-in.
 #[test]
 fn python_opens_runs_and_judges_a_launch() {
     let has_numpy = Command::new("/usr/bin/python3")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs two devices in lock-step and keeps the first difference.
+//! Runs two devices in lock-step, to the first difference.
 
 use gpureplay_format::Access;
 
@@ -7,18 +7,18 @@ use crate::clean_caches;
 use gpureplay_core::gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
 use gpureplay_core::{DeviceError, ErrorKind};
 
-/// Where two devices first differed.
+/// First difference, after so many chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divergence {
-    /// A register: chains submitted before, offset, first value, second value.
+    /// Chains, offset, first value, second value.
     Register(u32, u32, u32, u32),
-    /// Memory: chains submitted before, address of the first byte that differs, first value, second value.
+    /// Chains, first byte's address, first value, second value.
     Memory(u32, u64, u8, u8),
-    /// One device refused what the other did; chains submitted before.
+    /// Chains; only one device refused.
     Refused(u32),
 }
 
-/// Two devices that get the same calls. The caller sees the first one.
+/// Two devices with the same calls; the caller sees the first.
 #[derive(Debug)]
 pub struct Diff<A, B> {
     first: A,
@@ -30,8 +30,7 @@ pub struct Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// Compares two devices in all registers but those for which `ignored` holds (counters, flush ids), and in all memory that
-    /// is read.
+    /// All read memory, and registers except `ignored` (counters, flush ids).
     pub const fn new(first: A, second: B, ignored: fn(u32) -> bool) -> Self {
         Self {
             first,
@@ -52,12 +51,12 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         (&self.first, &self.second)
     }
 
-    /// Both devices; what is done to one this way the other does not do.
+    /// Both devices; changes do not reach the other.
     pub const fn get_mut(&mut self) -> (&mut A, &mut B) {
         (&mut self.first, &mut self.second)
     }
 
-    /// Gives both devices back.
+    /// Both devices.
     pub fn into_inner(self) -> (A, B) {
         (self.first, self.second)
     }
@@ -66,7 +65,6 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         self.divergence.get_or_insert(divergence);
     }
 
-    /// Takes the results of both.
     fn both(
         &mut self,
         first: Result<(), DeviceError>,
@@ -80,8 +78,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// Takes the results of a step that devices without registers take as a whole. Two devices of which one has registers cannot be
-    /// compared.
+    /// For devices without registers; both must lack them.
     fn whole(
         &mut self,
         first: Option<Result<(), ErrorKind>>,
@@ -99,16 +96,16 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
     }
 }
 
-/// What a comparison of a device that has registers with one that has none says.
+/// Only one has registers.
 const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
-/// Does to a device what lending has done to the other one: the GPU is reset, the memory is what it was.
+/// As lending the other: reset, memory stays.
 fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
     clean_caches(gpu).map_err(|_| DeviceError::ResetFailed)?;
     gpu.reset()
 }
 
-// What is forgotten here would reach the first device only.
+// What is forgotten here reaches only the first.
 #[deny(clippy::missing_trait_methods)]
 impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
     type Inner = A;
@@ -133,7 +130,7 @@ impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let first = self.first.wait_irq(lines, timeout_us);
-        // The second device may be slower; it gets the whole time.
+        // The second may be slower.
         let second = self.second.wait_irq(lines, timeout_us);
         if first == Lines::NONE { second } else { first }
     }

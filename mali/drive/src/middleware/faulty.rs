@@ -13,37 +13,37 @@ gpureplay_format::named! {
     /// What goes wrong.
     FaultKind;
 
-    /// A register reads as all ones, as from a bus without a device.
+    /// A register reads as all ones.
     ReadOnes = "read-ones";
     /// A register reads as zero.
     ReadZero = "read-zero";
-    /// A register write does not arrive.
+    /// A register write.
     LostWrite = "lost-write";
-    /// All interrupt lines stay silent until the GPU is reset.
+    /// All lines, until a reset.
     LostInterrupt = "lost-interrupt";
-    /// One wait for an interrupt ends without it; the next one sees it.
+    /// It comes at the next wait.
     LateInterrupt = "late-interrupt";
-    /// A line is raised although nothing happened.
+    /// Without a reason.
     SpuriousInterrupt = "spurious-interrupt";
-    /// All lines are raised from now on until the GPU is reset.
+    /// All lines, until a reset.
     StuckInterrupt = "stuck-interrupt";
-    /// The job manager reports a failed chain.
+    /// Reported by the job manager.
     FailedJob = "job-fault";
-    /// A job faults in the MMU.
+    /// In a job.
     MmuFault = "mmu-fault";
-    /// The GPU reports a bus fault, and its job never ends.
+    /// Its job never ends.
     BusFault = "bus-fault";
-    /// Memory cannot be accessed or mapped.
+    /// Access or mapping.
     Memory = "memory";
-    /// A register reads as zero until the GPU is reset: what polls it never ends.
+    /// A register stays zero until a reset.
     EndlessPoll = "endless-poll";
-    /// A job fails, and the reset that follows does not end.
+    /// After a failed job.
     NoReset = "no-reset";
-    /// The GPU loses power: all registers read as zero and nothing arrives, until it is reset.
+    /// Until a reset registers are zero, and nothing arrives.
     PowerLoss = "power-loss";
 }
 
-/// A device whose call number `at` goes wrong, once.
+/// Call number `at` goes wrong, once.
 #[derive(Debug)]
 pub struct Faulty<G> {
     gpu: G,
@@ -52,14 +52,14 @@ pub struct Faulty<G> {
     calls: u64,
     fired: bool,
     fired_us: u64,
-    /// What lasts until the next reset.
+    /// Until the next reset.
     lasting: bool,
-    /// The register that the fault is about.
+    /// The register of the fault.
     register: u32,
 }
 
 impl<G: Gpu> Faulty<G> {
-    /// Disturbs the first call from number `at` on that this kind of fault can disturb.
+    /// Disturbs the first suitable call from `at`.
     pub const fn new(gpu: G, kind: FaultKind, at: u64) -> Self {
         Self {
             gpu,
@@ -73,9 +73,9 @@ impl<G: Gpu> Faulty<G> {
         }
     }
 
-    /// Disturbs a call below number `below` in a way that follows from `seed`.
+    /// Disturbs a call below `below`.
     pub const fn seeded(gpu: G, seed: u64, below: u64) -> Self {
-        // One step of a multiplicative generator spreads neighbouring seeds.
+        // Spreads neighbouring seeds.
         let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let kind = FaultKind::ALL[(mixed >> 32) as usize % FaultKind::ALL.len()];
         let below = if below == 0 { 1 } else { below };
@@ -92,12 +92,12 @@ impl<G: Gpu> Faulty<G> {
         self.fired
     }
 
-    /// When it happened, by the device's clock in microseconds.
+    /// Microseconds of the device's clock.
     pub const fn fired_us(&self) -> u64 {
         self.fired_us
     }
 
-    /// What goes wrong, and from which call on.
+    /// Fault, and first call.
     pub const fn plan(&self) -> (FaultKind, u64) {
         (self.kind, self.at)
     }
@@ -107,17 +107,17 @@ impl<G: Gpu> Faulty<G> {
         &self.gpu
     }
 
-    /// The device; calls to it this way are neither counted nor disturbed.
+    /// Calls to it are not counted or disturbed.
     pub const fn get_mut(&mut self) -> &mut G {
         &mut self.gpu
     }
 
-    /// Gives the device back.
+    /// The device.
     pub fn into_inner(self) -> G {
         self.gpu
     }
 
-    /// Counts a call; true when it is the one that goes wrong.
+    /// Whether this call goes wrong.
     fn fires(&mut self, kinds: &[FaultKind]) -> bool {
         let now = !self.fired && self.calls >= self.at && kinds.contains(&self.kind);
         self.calls += 1;
@@ -129,7 +129,7 @@ impl<G: Gpu> Faulty<G> {
         now
     }
 
-    /// Whether a fault of this kind has happened since the last reset.
+    /// Since the last reset.
     fn is(&self, kind: FaultKind) -> bool {
         self.lasting && self.kind == kind
     }
@@ -143,16 +143,16 @@ impl<G: Gpu> Faulty<G> {
     }
 }
 
-/// An external memory fault in GPU_FAULT_STATUS.
+/// In GPU_FAULT_STATUS.
 const EXTERNAL_FAULT: u32 = 0x80;
-/// Kinds that disturb any read.
+/// They disturb any read.
 const READS: [FaultKind; 4] = [
     FaultKind::ReadOnes,
     FaultKind::ReadZero,
     FaultKind::EndlessPoll,
     FaultKind::PowerLoss,
 ];
-/// Kinds that disturb the end of a job.
+/// They disturb a job's end.
 const JOBS: [FaultKind; 4] = [
     FaultKind::FailedJob,
     FaultKind::MmuFault,
@@ -192,7 +192,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
             (FaultKind::BusFault, GPU_INT_RAWSTAT) => value | 1,
             (FaultKind::BusFault, GPU_FAULT_STATUS) => EXTERNAL_FAULT,
             (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
-            // A job that has failed by itself stays failed.
+            // Failed jobs stay failed.
             (_, JOB_INT_RAWSTAT) => value << 16 | value & 0xffff_0000,
             _ => value,
         }
@@ -214,7 +214,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         }
         self.fires(&[FaultKind::LostInterrupt, FaultKind::StuckInterrupt]);
         let stuck = self.is(FaultKind::StuckInterrupt);
-        // Without power no line rises: the wait takes its whole time.
+        // Without power no line rises.
         let silent = self.is(FaultKind::PowerLoss);
         let lines_left = if silent { Lines::NONE } else { lines };
         let raised = self
@@ -260,7 +260,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         self.gpu.fill_memory(va, length, byte)
     }
 
-    // Without registers, only the end of the work can be disturbed.
+    // Only the end can be disturbed here.
     fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
         let ended = self.gpu.run_chain(work)?;
         if ended.is_err() || !self.fires(&JOBS) {

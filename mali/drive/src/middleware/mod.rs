@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Devices around Mali devices: to disturb one, to compare two.
+//! Devices around Mali devices: disturb, compare.
 
 mod diff;
 mod faulty;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A firmware file with nothing but the memory for the interface. The model plays the processor that would run it.
+//! Firmware without code: the model is its processor.
 
 use super::interface::{SECTION, SECTION_SIZE};
 
@@ -7,14 +7,13 @@ const HEADER: u32 = 20;
 const ENTRY: u32 = 24;
 /// Bytes of the file.
 pub const FILE_SIZE: usize = (HEADER + ENTRY) as usize;
-/// First word.
 const MAGIC: u32 = 0xc3f1_3a6e;
-/// Version 0.3 of the file's layout.
+/// Version 0.3.
 const VERSION: u32 = 3;
-/// Flags of a section: read, written, coherent with the host, shared with it, and zero at the start.
+/// Read, written, coherent, shared, zero at the start.
 const FLAGS: u32 = 1 | 1 << 1 | 3 << 3 | 1 << 30 | 1 << 31;
 
-/// The file, as a driver takes it from `/lib/firmware/arm/mali/arch10.8/mali_csffw.bin`.
+/// As the driver's `/lib/firmware/arm/mali/arch10.8/mali_csffw.bin`.
 pub const fn file() -> [u8; FILE_SIZE] {
     let words = [
         MAGIC,
@@ -22,12 +21,12 @@ pub const fn file() -> [u8; FILE_SIZE] {
         0,
         0,
         HEADER + ENTRY,
-        // A section (type 0), of so many bytes.
+        // Type 0, and bytes.
         ENTRY << 8,
         FLAGS,
         SECTION,
         SECTION + SECTION_SIZE,
-        // It takes nothing from the file.
+        // No data from the file.
         0,
         0,
     ];
@@ -49,7 +48,7 @@ mod tests {
         let file = file();
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| file[at + byte]));
         assert_eq!(word(0), 0xc3f1_3a6e);
-        // Major version 0 in the second byte; what all of it takes.
+        // Its second byte.
         assert_eq!(file[5], 0);
         assert_eq!(word(16) as usize, file.len());
         assert_eq!(word(20), 24 << 8);

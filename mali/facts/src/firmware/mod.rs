@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a driver talks to the firmware of a GPU with command streams: [`registers`], the blocks of memory that both read
-//! ([`interface`]), and the file that the driver loads ([`file()`]).
+//! Driver and firmware: [`registers`], [`interface`], [`file()`].
 //!
-//! Source: the headers of Linux's `panthor` (6.12 to 7.3).
+//! Source: Linux's `panthor` headers (6.12 to 7.3).
 
 mod file;
 pub mod interface;

@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of GPUs with command streams, where they differ from those of the job manager: identity, power, MMU and the interrupts of the
-//! GPU are at the same places.
+//! Registers unlike the job manager's: identity, power, MMU and GPU interrupts are alike.
 
-/// Bytes of the window, the doorbells included.
+/// With doorbells.
 pub const WINDOW_SIZE: u32 = 0x20_0000;
 
-/// Read: versions of the front end and its processor.
+/// Read: front end, processor.
 pub const CSF_ID: u32 = 0x1c;
 /// Write: a [`Command`].
 pub const GPU_COMMAND: u32 = 0x30;
-/// Write: a [`Processor`] state to take.
+/// Write: a [`Processor`] state.
 pub const MCU_CONTROL: u32 = 0x700;
-/// Read: what the firmware's processor does.
+/// Read: the firmware's processor.
 pub const MCU_STATUS: u32 = 0x704;
-/// Interrupts of the firmware: raw. [`clear`](JOB_INT_CLEAR), [`mask`](JOB_INT_MASK) and [`status`](JOB_INT_STAT) follow.
+/// Raw. [`clear`](JOB_INT_CLEAR), [`mask`](JOB_INT_MASK), [`status`](JOB_INT_STAT) follow.
 pub const JOB_INT_RAWSTAT: u32 = 0x1000;
 /// Write: clears bits.
 pub const JOB_INT_CLEAR: u32 = 0x1004;
 /// Bits that reach the line.
 pub const JOB_INT_MASK: u32 = 0x1008;
-/// Raw bits that are not masked.
+/// Raw and not masked.
 pub const JOB_INT_STAT: u32 = 0x100c;
-/// Bit of the global interface among the interrupts of the firmware; group `n` has bit `n`.
+/// Firmware interrupt; group `n` has bit `n`.
 pub const GLOBAL_INTERFACE: u32 = 1 << 31;
-/// Bit of the GPU's interrupts: MCU_STATUS changed.
+/// GPU interrupt: MCU_STATUS changed.
 pub const MCU_STATUS_CHANGED: u32 = 1 << 19;
-/// Read: number of the latest flush of caches. Apps map this page.
+/// Read: number of the latest cache flush. Apps map this page.
 pub const LATEST_FLUSH: u32 = 0x1_0000;
-/// Write: doorbell 0, of the global interface. Each has a page of its own.
+/// Write: doorbell 0 (global); a page each.
 pub const DOORBELLS: u32 = 0x8_0000;
-/// Bytes from a doorbell to the next.
+/// In bytes.
 pub const DOORBELL_STRIDE: u32 = 0x1_0000;
 
-/// The doorbell that a register is.
+/// The doorbell at an offset.
 pub const fn doorbell(offset: u32) -> Option<u32> {
     match offset >= DOORBELLS && offset < WINDOW_SIZE && offset.is_multiple_of(DOORBELL_STRIDE) {
         true => Some((offset - DOORBELLS) / DOORBELL_STRIDE),
@@ -45,14 +44,14 @@ pub const fn doorbell(offset: u32) -> Option<u32> {
 pub enum Command {
     /// Nothing.
     Nop,
-    /// Reset, soft or hard.
+    /// Soft or hard reset.
     Reset,
     /// Clean or invalidate caches.
     FlushCaches,
 }
 
 impl Command {
-    /// A value written to the register.
+    /// From a written value.
     pub const fn from_bits(value: u32) -> Option<Command> {
         match (value & 0xff, value >> 8) {
             (0, 0) => Some(Command::Nop),
@@ -63,16 +62,16 @@ impl Command {
     }
 }
 
-/// What the firmware's processor does: [`MCU_STATUS`].
+/// The firmware's processor, [`MCU_STATUS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Processor {
-    /// It is off.
+    /// Off.
     #[default]
     Disabled = 0,
     /// The firmware runs.
     Enabled = 1,
-    /// The firmware has ended on request.
+    /// The firmware ended on request.
     Halted = 2,
     /// The firmware cannot go on.
     Fatal = 3,

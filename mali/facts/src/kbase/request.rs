@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface of kbase to user space: version 11 of the job-manager driver, r9p0 to r44p1.
+//! kbase's user space interface: job-manager version 11, r9p0 to r44p1.
 //!
-//! Numbers and layouts are those of the driver's uapi headers (`mali_kbase_ioctl.h`, `mali_base_jm_kernel.h`); older
-//! releases have the same ones in `mali_kbase_ioctl.h` and `mali_base_kernel.h` next to the driver.
+//! From `mali_kbase_ioctl.h`, `mali_base_jm_kernel.h` (older: `mali_base_kernel.h`).
 
 use core::ops::Range;
 
@@ -12,61 +11,61 @@ use crate::panfrost::request::{IN, OUT, Request, arguments, requests};
 
 requests! {
     KBASE {
-        /// Exchange of versions.
+        /// Exchanges versions.
         VERSION_CHECK = 0, IN | OUT, Version;
-        /// Flags of a new context.
+        /// For a new context.
         SET_FLAGS = 1, IN, SetFlags;
-        /// Atoms to run.
+        /// Submits atoms.
         JOB_SUBMIT = 2, IN, Submit;
-        /// The GPU's properties.
+        /// Reads the GPU's properties.
         GET_GPUPROPS = 3, IN, Buffer;
-        /// A new region.
+        /// Allocates a region.
         MEM_ALLOC = 5, IN | OUT, Allocate;
-        /// A number of a region.
+        /// A region's number.
         MEM_QUERY = 6, IN | OUT, Query;
-        /// A region less.
+        /// Frees a region.
         MEM_FREE = 7, IN, Free;
-        /// The name of the release.
+        /// Reads the release's name.
         GET_DDK_VERSION = 13, IN, Buffer;
-        /// Cleans or invalidates the processor's caches.
+        /// Cleans or invalidates.
         MEM_SYNC = 15, IN, Sync;
-        /// How many pages a region has.
+        /// Sets a region's pages.
         MEM_COMMIT = 20, IN, Commit;
-        /// Regions under other addresses.
+        /// Maps regions at other addresses.
         MEM_ALIAS = 21, IN | OUT, Allocate;
-        /// Memory of others.
+        /// Imports memory.
         MEM_IMPORT = 22, IN | OUT, Import;
-        /// Whether the kernel may take pages away.
+        /// Whether the kernel may take pages.
         MEM_FLAGS_CHANGE = 23, IN, FlagsChange;
-        /// Exchange of versions of a build for command streams.
+        /// Exchanges versions, for command streams.
         VERSION_CHECK_STREAMS = 52, IN | OUT, Version;
-        /// A new region, from r32p0.
+        /// Allocates a region, from r32p0.
         MEM_ALLOC_EX = 59, IN | OUT, AllocateEx;
     }
 }
 
-/// Major version of the job-manager interface.
+/// Major, for job managers.
 pub const MAJOR: u16 = 11;
-/// The highest minor version that the driver's encoding has: it answers with its own.
+/// Highest minor; the driver answers with its own.
 pub const NEWEST: u16 = 0xfff;
-/// What is mapped at this offset marks the process as the context's owner; releases before r38 insist on it.
+/// Its mapping marks the context's owner; required before r38.
 pub const TRACKING_PAGE: i64 = 3 << 12;
-/// Offsets that stand for new regions until they are mapped, which gives them their addresses.
+/// New regions' offsets; mapping gives addresses.
 pub const COOKIES: Range<u64> = 64 << 12..128 << 12;
-/// [`Query::number`]: pages that a region has.
+/// [`Query::number`]: pages of a region.
 pub const COMMIT_SIZE: u64 = 1;
-/// [`Sync::kind`]: the processor's caches are written back.
+/// [`Sync::kind`]: write back.
 pub const CLEAN: u8 = 1;
-/// [`Sync::kind`]: the processor's caches forget what they hold.
+/// [`Sync::kind`]: invalidates the processor's caches.
 pub const INVALIDATE: u8 = 2;
-/// Bytes of an atom that all releases take.
+/// Bytes, for all releases.
 pub const ATOM: u32 = 48;
-/// With a number of a render pass.
+/// With a render pass's number.
 pub const ATOM_OF_PASS: u32 = 56;
 /// That after a sequence number of 8 bytes.
 pub const ATOM_OF_SEQUENCE: u32 = 64;
 
-/// `BASE_MEM_*`: what a region is for.
+/// `BASE_MEM_*`.
 pub mod flags {
     /// The processor may read.
     pub const CPU_READ: u64 = 1 << 0;
@@ -78,96 +77,96 @@ pub mod flags {
     pub const GPU_WRITE: u64 = 1 << 3;
     /// The GPU may execute.
     pub const GPU_EXECUTE: u64 = 1 << 4;
-    /// Pages come when the GPU touches them.
+    /// Pages come on GPU access.
     pub const GROW: u64 = 1 << 9;
     /// The processor caches it.
     pub const CPU_CACHED: u64 = 1 << 12;
-    /// CPU and GPU see it at the same address.
+    /// As the CPU.
     pub const SAME_VA: u64 = 1 << 13;
-    /// The kernel may take its pages away.
+    /// The kernel may take pages.
     pub const DONT_NEED: u64 = 1 << 17;
 }
 
 /// `BASE_JD_REQ_*`: what an atom needs.
 pub mod requirement {
-    /// The chain has fragment jobs.
+    /// Fragment jobs.
     pub const FRAGMENT: u32 = 1 << 0;
-    /// The chain has compute jobs.
+    /// Compute jobs.
     pub const COMPUTE: u32 = 1 << 1;
-    /// Fragment, compute, tiler, cache flush and value jobs; an atom with none of them only depends.
+    /// Fragment, compute, tiler, cache flush, value; without, it only depends.
     pub const CHAINS: u32 = 0x1f;
-    /// Its event may come with a later one.
+    /// With a later event.
     pub const EVENT_COALESCE: u32 = 1 << 5;
-    /// The kernel does the work; the low bits say which.
+    /// By the kernel; low bits say which.
     pub const SOFT_JOB: u32 = 1 << 9;
-    /// Memory that the kernel gives in the order of atoms: a soft job.
+    /// Allocates in the order of atoms.
     pub const JIT_ALLOC: u32 = SOFT_JOB | 0x9;
-    /// Such memory less.
+    /// Frees such memory.
     pub const JIT_FREE: u32 = SOFT_JOB | 0xa;
-    /// Bits that say which soft job it is.
+    /// Tells soft jobs apart.
     pub const SOFT_KIND: u32 = SOFT_JOB | 0x1f;
-    /// There is an event only if it fails.
+    /// An event only on failure.
     pub const EVENT_ON_FAILURE: u32 = 1 << 12;
-    /// There is no event.
+    /// No event.
     pub const EVENT_NEVER: u32 = 1 << 14;
-    /// The atom names its job slot.
+    /// Named by the atom.
     pub const JOB_SLOT: u32 = 1 << 17;
-    /// The chain begins or ends a render pass of several atoms.
+    /// Begins or ends one of several atoms.
     pub const RENDER_PASS: u32 = 3 << 18;
     /// Only some cores run it.
     pub const CORE_MASK: u32 = 1 << 20;
 }
 
-/// `BASE_JD_EVENT_*`: how an atom ended. Other codes are faults.
+/// `BASE_JD_EVENT_*`: ends of atoms; others are faults.
 pub mod event {
     /// Well.
     pub const DONE: u32 = 0x1;
     /// Taken off the GPU.
     pub const STOPPED: u32 = 0x3;
-    /// Taken off the GPU by force.
+    /// Off the GPU, by force.
     pub const TERMINATED: u32 = 0x4;
     /// Never run.
     pub const JOB_CANCELLED: u32 = 0x4002;
 }
 
 arguments! {
-    /// Exchange of versions.
+    /// `VERSION_CHECK`
     Version { major: u16, minor: u16 }
-    /// Flags of a new context.
+    /// `SET_FLAGS`
     SetFlags { flags: u32 }
-    /// A new region, or an alias: pages of addresses, pages of memory, extension and [`flags`] in; flags, and address or cookie out.
+    /// In: pages of addresses, of memory, extension, [`flags`]. Out: flags, address or cookie.
     Allocate { words: [u64; 4] }
-    /// A new region, with room for a fixed address.
+    /// Perhaps at a fixed address.
     AllocateEx { words: [u64; 4], more: [u64; 4] }
-    /// A number of a region: its address in, the number out.
+    /// Address in, number out.
     Query { address: u64, number: u64 }
-    /// A region less.
+    /// `MEM_FREE`
     Free { address: u64 }
-    /// Cleans or invalidates the processor's caches.
+    /// `MEM_SYNC`
     Sync { region: u64, at: u64, size: u64, kind: u8, zero: [u8; 7] }
-    /// How many pages a region has.
+    /// `MEM_COMMIT`
     Commit { address: u64, pages: u64 }
-    /// Memory of others: flags, handle's place and kind in; flags, address and pages out.
+    /// In: flags, handle's place, kind. Out: flags, address, pages.
     Import { words: [u64; 3] }
-    /// Which of [`flags`] a region has from now on.
+    /// New [`flags`].
     FlagsChange { address: u64, flags: u64, mask: u64 }
-    /// Atoms to run.
+    /// `JOB_SUBMIT`
     Submit { atoms: u64, count: u32, stride: u32 }
-    /// Where the GPU's properties, or the release's name, go.
+    /// For properties, or a release's name.
     Buffer { buffer: u64, size: u32, zero: u32 }
-    /// Another atom that must end before; its failure is a failure of both, if the kind is 1.
+    /// An earlier atom; kind 1 passes failures on.
     Dependency { atom: u8, kind: u8 }
-    /// A job chain. The [`ATOM`] bytes that all releases take; later fields are for other uses.
+    /// The [`ATOM`] bytes of all releases.
     Atom {
         chain: u64, user_data: [u64; 2], resources: u64, resource_count: u16, jit: [u8; 2], dependencies: [Dependency; 2],
         number: u8, priority: u8, device: u8, slot: u8, requirements: u32,
     }
-    /// What reading the device gives: an atom has ended.
+    /// Read: an atom has ended.
     Event { code: u32, atom: u8, padding: [u8; 3], user_data: [u64; 2] }
 }
 
 impl Atom {
-    /// Where it lies in an app's element of so many bytes; `None` for a length that no release takes.
+    /// In an element of `stride` bytes; `None` if unknown.
     pub fn offset(stride: u32) -> Option<usize> {
         match stride {
             ATOM | ATOM_OF_PASS => Some(0),
@@ -176,7 +175,7 @@ impl Atom {
         }
     }
 
-    /// The slot that runs it: `kbase_js_get_slot` of the driver, on a GPU with one group of cores.
+    /// As the driver's `kbase_js_get_slot`, with one core group.
     pub fn job_slot(&self) -> u8 {
         let has = |bits: u32| self.requirements & bits == bits;
         if has(requirement::JOB_SLOT) {
@@ -197,7 +196,7 @@ const _: () = {
 mod tests {
     use super::*;
 
-    /// Requests as the driver's headers make them, on arm64.
+    /// On arm64.
     #[test]
     fn requests_are_those_of_the_headers() {
         let all = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parameters of GET_PARAM (`enum drm_panfrost_param`), and the registers whose values they are.
+//! GET_PARAM's parameters (`enum drm_panfrost_param`), and registers.
 
 use crate::registers::gpu;
 
@@ -11,30 +11,30 @@ pub const REVISION: u32 = 1;
 pub const SHADER_PRESENT: u32 = 2;
 /// COHERENCY_FEATURES.
 pub const COHERENCY_FEATURES: u32 = 17;
-/// How many clusters of cores have an L2 cache.
+/// With an L2 cache.
 pub const CORE_GROUPS: u32 = 38;
-/// TIMESTAMP, when it is asked for.
+/// TIMESTAMP when asked for.
 pub const TIMESTAMP: u32 = 41;
-/// Cycles of TIMESTAMP in a second.
+/// TIMESTAMP's cycles per second.
 pub const TIMESTAMP_FREQUENCY: u32 = 42;
-/// How the GPU's caches follow the processor's (panfrost 1.6).
+/// Of GPU and processor caches (panfrost 1.6).
 pub const SELECTED_COHERENCY: u32 = 44;
-/// A value of [`SELECTED_COHERENCY`]: ACE-Lite.
+/// [`SELECTED_COHERENCY`]: ACE-Lite.
 pub const COHERENT: u64 = 0;
-/// A value of [`SELECTED_COHERENCY`]: not at all.
+/// [`SELECTED_COHERENCY`]: not at all.
 pub const NOT_COHERENT: u64 = 31;
 
 const JOB_SLOT_FEATURES: u32 = 22;
 const JOB_SLOTS: u32 = 16;
 
-/// A parameter that is a register, or two.
+/// Of one or two registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The parameter's number.
+    /// Parameter's number.
     pub number: u32,
-    /// Offset of the register in bytes.
+    /// In bytes.
     pub register: u32,
-    /// The next register is the high word.
+    /// The next register is its high word.
     pub wide: bool,
 }
 
@@ -54,7 +54,7 @@ const fn pair(number: u32, register: u32) -> Shown {
     }
 }
 
-/// In the order in which the driver reads the registers (`panfrost_gpu_init_features`).
+/// In the driver's order (`panfrost_gpu_init_features`).
 static SHOWN: [Shown; 22] = [
     word(8, gpu::L2_FEATURES),
     word(9, gpu::CORE_FEATURES),
@@ -80,7 +80,7 @@ static SHOWN: [Shown; 22] = [
     word(39, gpu::THREAD_TLS_ALLOC),
 ];
 
-/// All parameters that are registers, in the order in which the driver reads these; GPU_ID is two halves of a register, and not among them.
+/// In the driver's order; without GPU_ID, of two halves.
 pub fn shown() -> impl Iterator<Item = Shown> {
     let slots =
         (0..JOB_SLOTS).map(|slot| word(JOB_SLOT_FEATURES + slot, gpu::JS0_FEATURES + 4 * slot));

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests of DRM, panfrost and sync files, and their arguments.
+//! Requests of DRM, panfrost and sync files.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A request of `ioctl`: direction, bytes of the argument, class and number, as `_IOC` puts them together.
+/// Direction, argument's bytes, class, number, as `_IOC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request(pub u32);
 
-/// The driver reads the argument.
 pub(crate) const IN: u32 = 1;
-/// The driver writes the argument.
 pub(crate) const OUT: u32 = 2;
 
 impl Request {
-    /// Class of DRM and its drivers.
+    /// DRM and its drivers.
     pub const DRM: u8 = b'd';
-    /// Class of kbase.
+    /// kbase.
     pub const KBASE: u8 = 0x80;
-    /// Class of sync files.
+    /// Sync files.
     pub const SYNC_FILE: u8 = b'>';
 
     pub(crate) const fn new<T>(direction: u32, class: u8, number: u8) -> Self {
@@ -25,7 +23,7 @@ impl Request {
         Self(direction << 30 | size << 16 | (class as u32) << 8 | number as u32)
     }
 
-    /// Its number in its class. Arguments grow from kernel to kernel, and the rest of the request with them.
+    /// Alike for all argument sizes.
     pub const fn number(self) -> u8 {
         self.0 as u8
     }
@@ -35,12 +33,12 @@ impl Request {
         (self.0 >> 8) as u8
     }
 
-    /// Bytes of the argument as the caller knows it, which may be an older or a newer one.
+    /// Of the argument, perhaps an older or newer one.
     pub const fn size(self) -> usize {
         (self.0 >> 16 & 0x3fff) as usize
     }
 
-    /// The same request for an argument of another size, of at most 16,383 bytes.
+    /// At most 16,383 bytes.
     #[must_use]
     pub const fn of_size(self, bytes: usize) -> Self {
         const BITS: u32 = 0x3fff;
@@ -58,12 +56,12 @@ impl Request {
     }
 }
 
-/// Declares requests: the number, the direction and the argument of each. A request and its number have one name.
+/// By number, direction, argument; requests and numbers share names.
 macro_rules! requests {
     ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
         $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
 
-        /// Numbers of the requests in their classes.
+        /// In their classes.
         pub mod number {
             $($($(#[$doc])* pub const $name: u8 = $number;)+)+
         }
@@ -73,11 +71,11 @@ pub(crate) use requests;
 
 requests! {
     DRM {
-        /// Name and version of the driver.
+        /// The driver's.
         VERSION = 0x00, IN | OUT, Version;
         /// A name of the bus.
         GET_UNIQUE = 0x01, IN | OUT, Unique;
-        /// Gives an object up.
+        /// Closes an object.
         GEM_CLOSE = 0x09, IN, GemClose;
         /// What the driver can do.
         GET_CAP = 0x0c, IN | OUT, Capability;
@@ -85,77 +83,77 @@ requests! {
         PRIME_HANDLE_TO_FD = 0x2d, IN | OUT, Prime;
         /// An object of a file.
         PRIME_FD_TO_HANDLE = 0x2e, IN | OUT, Prime;
-        /// A new sync object.
+        /// Creates a sync object.
         SYNCOBJ_CREATE = 0xbf, IN | OUT, Syncobj;
-        /// A sync object less.
+        /// Destroys a sync object.
         SYNCOBJ_DESTROY = 0xc0, IN | OUT, Syncobj;
-        /// A file for a sync object or its fence.
+        /// Of a sync object, or its fence.
         SYNCOBJ_HANDLE_TO_FD = 0xc1, IN | OUT, SyncobjFd;
-        /// A sync object of a file.
+        /// Of a file.
         SYNCOBJ_FD_TO_HANDLE = 0xc2, IN | OUT, SyncobjFd;
         /// Waits for sync objects.
         SYNCOBJ_WAIT = 0xc3, IN | OUT, SyncobjWait;
-        /// Takes fences away.
+        /// Removes fences.
         SYNCOBJ_RESET = 0xc4, IN | OUT, SyncobjArray;
-        /// Gives sync objects a fence that has ended.
+        /// Sets ended fences.
         SYNCOBJ_SIGNAL = 0xc5, IN | OUT, SyncobjArray;
-        /// Waits for points of time lines.
+        /// For points of time lines.
         SYNCOBJ_TIMELINE_WAIT = 0xca, IN | OUT, SyncobjTimelineWait;
-        /// The last points of time lines.
+        /// Time lines' last points.
         SYNCOBJ_QUERY = 0xcb, IN | OUT, SyncobjTimelineArray;
-        /// A fence of one sync object becomes another's.
+        /// Copies a fence.
         SYNCOBJ_TRANSFER = 0xcc, IN | OUT, SyncobjTransfer;
-        /// Gives time lines points that have ended.
+        /// Gives time lines ended points.
         SYNCOBJ_TIMELINE_SIGNAL = 0xcd, IN | OUT, SyncobjTimelineArray;
-        /// A job chain.
+        /// Submits a job chain.
         SUBMIT = 0x40, IN, Submit;
-        /// Waits for the jobs of an object.
+        /// For an object's jobs.
         WAIT_BO = 0x41, IN, WaitBo;
-        /// A new object.
+        /// Creates an object.
         CREATE_BO = 0x42, IN | OUT, CreateBo;
-        /// Where the file maps an object.
+        /// An object's file offset.
         MMAP_BO = 0x43, IN | OUT, MmapBo;
         /// A parameter of the GPU.
         GET_PARAM = 0x44, IN | OUT, GetParam;
-        /// The GPU address of an object.
+        /// An object's GPU address.
         GET_BO_OFFSET = 0x45, IN | OUT, GetBoOffset;
-        /// Counters of the GPU.
+        /// Enables counters.
         PERFCNT_ENABLE = 0x46, IN, [u32; 2];
-        /// Values of the counters.
+        /// Reads counters.
         PERFCNT_DUMP = 0x47, IN, u64;
-        /// Whether the kernel may take an object's pages.
+        /// Whether pages may be taken.
         MADVISE = 0x48, IN | OUT, Madvise;
-        /// Cleans the processor's cache (panfrost 1.6).
+        /// For the processor's cache (panfrost 1.6).
         SYNC_BO = 0x4c, IN | OUT, SyncBo;
     }
     SYNC_FILE {
-        /// Two files become one.
+        /// Merges two files.
         SYNC_MERGE = 3, IN | OUT, SyncMerge;
-        /// How the fences of a file stand.
+        /// States of a file's fences.
         SYNC_FILE_INFO = 4, IN | OUT, SyncFileInfo;
     }
 }
 
 /// [`CreateBo::flags`]: the GPU may not execute it.
 pub const NO_EXECUTE: u32 = 1;
-/// [`CreateBo::flags`]: pages come when the GPU touches them. Whole pieces of 2 MiB, which user space cannot map.
+/// [`CreateBo::flags`]: 2 MiB on each GPU access; user space cannot map it.
 pub const HEAP: u32 = 2;
-/// [`CreateBo::flags`]: mapped through the processor's cache (panfrost 1.6).
+/// [`CreateBo::flags`]: through the processor's cache (panfrost 1.6).
 pub const CACHED_MAPPING: u32 = 4;
-/// [`Submit::requirements`]: slot 0, for fragments. All others run on slot 1.
+/// [`Submit::requirements`]: slot 0; all others slot 1.
 pub const FRAGMENT: u32 = 1;
-/// [`Submit::requirements`]: the chain reads the cycle counter.
+/// [`Submit::requirements`]: reads the cycle counter.
 pub const CYCLE_COUNT: u32 = 2;
 /// [`Madvise::advice`]: the pages are needed.
 pub const WILL_NEED: u32 = 0;
 /// [`SyncobjWait::flags`]: for all of them.
 pub const WAIT_ALL: u32 = 1;
-/// [`SyncobjFd::flags`]: the fence, as a sync file.
+/// [`SyncobjFd::flags`]: as a sync file.
 pub const EXPORT_SYNC_FILE: u32 = 1;
-/// [`SyncOperation::kind`]: the processor's cache is written back and forgotten.
+/// [`SyncOperation::kind`]: of the processor's cache.
 pub const FLUSH_AND_INVALIDATE: u32 = 1;
 
-/// Declares arguments: `Name { field: type, … }`, all numbers.
+/// `Name { field: type, … }`, all numbers.
 macro_rules! arguments {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty),* $(,)? })*) => {$(
         $(#[$doc])*
@@ -174,7 +172,7 @@ macro_rules! arguments {
 pub(crate) use arguments;
 
 arguments! {
-    /// `drm_version`; texts are pointers, lengths are `__kernel_size_t`.
+    /// `drm_version`; texts are pointers, lengths `__kernel_size_t`.
     Version {
         major: i32, minor: i32, patch: i32, #[cfg(target_pointer_width = "64")] pad: u32,
         name_length: usize, name: usize, date_length: usize, date: usize, text_length: usize, text: usize,
@@ -189,19 +187,19 @@ arguments! {
     Prime { handle: u32, flags: u32, fd: i32 }
     /// `drm_syncobj_create`, `drm_syncobj_destroy`
     Syncobj { handle: u32, flags: u32 }
-    /// `drm_syncobj_handle`, as it was before it could name a point of a time line.
+    /// `drm_syncobj_handle`, without points.
     SyncobjFd { handle: u32, flags: u32, fd: i32, pad: u32 }
-    /// `drm_syncobj_wait`, as it was before it had a deadline. The time is one of the monotonic clock.
+    /// `drm_syncobj_wait`, before deadlines. Monotonic clock.
     SyncobjWait { handles: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
     /// `drm_syncobj_array`
     SyncobjArray { handles: u64, count: u32, pad: u32 }
-    /// `drm_syncobj_timeline_wait`, as it was before it had a deadline.
+    /// `drm_syncobj_timeline_wait`, before deadlines.
     SyncobjTimelineWait { handles: u64, points: u64, timeout_ns: i64, count: u32, flags: u32, first: u32, pad: u32 }
     /// `drm_syncobj_timeline_array`
     SyncobjTimelineArray { handles: u64, points: u64, count: u32, flags: u32 }
     /// `drm_syncobj_transfer`
     SyncobjTransfer { source: u32, target: u32, source_point: u64, target_point: u64, flags: u32, pad: u32 }
-    /// `drm_panfrost_submit` up to Linux 7.2; later ones are longer.
+    /// `drm_panfrost_submit`, up to Linux 7.2.
     Submit { head: u64, in_syncs: u64, in_sync_count: u32, out_sync: u32, handles: u64, handle_count: u32, requirements: u32 }
     /// `drm_panfrost_wait_bo`
     WaitBo { handle: u32, pad: u32, timeout_ns: i64 }
@@ -221,7 +219,7 @@ arguments! {
     SyncOperation { handle: u32, kind: u32, offset: u32, size: u32 }
     /// `sync_merge_data`
     SyncMerge { name: [u8; 32], fd: i32, fence: i32, flags: u32, pad: u32 }
-    /// `sync_file_info`; a status of 1 has ended, 0 has not, less is an error.
+    /// `sync_file_info`; 1 ended, 0 not, less is an error.
     SyncFileInfo { name: [u8; 32], status: i32, flags: u32, fences: u32, pad: u32, list: u64 }
     /// `sync_fence_info`
     SyncFenceInfo { object: [u8; 32], driver: [u8; 32], status: i32, flags: u32, timestamp: u64 }
@@ -231,7 +229,7 @@ arguments! {
 mod tests {
     use super::*;
 
-    /// Numbers as a C compiler computes them from the headers of Linux 6.12.
+    /// From a C compiler, of Linux 6.12.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [

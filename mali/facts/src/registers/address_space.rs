@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One address space of the MMU: registers, commands, translation modes and fault status.
+//! One address space of the MMU.
 
 use core::fmt;
 
@@ -24,10 +24,10 @@ registers! {
     FAULTEXTRA_HI = 0x3C, Read, Fault, 0, "More about the last fault, high word.";
 }
 
-/// Bytes from one address space to the next.
+/// In bytes.
 pub const STRIDE: u32 = 0x40;
 
-/// Byte offset of `register` (a constant of this module) of address space `space` in the register window.
+/// In bytes, from the window's start.
 pub const fn offset(space: u32, register: u32) -> u32 {
     0x2400 + STRIDE * space + register
 }
@@ -38,20 +38,20 @@ pub const fn offset(space: u32, register: u32) -> u32 {
 pub enum AddressSpaceCommand {
     /// Nothing.
     Nop = 0,
-    /// Takes TRANSTAB, MEMATTR and TRANSCFG into use.
+    /// Uses TRANSTAB, MEMATTR and TRANSCFG.
     Update = 1,
-    /// Holds back accesses to the region in LOCKADDR.
+    /// Holds LOCKADDR's region back.
     Lock = 2,
     /// Releases the locked region.
     Unlock = 3,
-    /// Drops cached translations (and cleans the caches).
+    /// Drops translations (and cleans caches).
     FlushPageTables = 4,
-    /// Drops cached translations after all memory accesses of the region are complete.
+    /// Drops translations, after the region's accesses.
     FlushMemory = 5,
 }
 
 impl AddressSpaceCommand {
-    /// Decodes a value written to COMMAND.
+    /// From COMMAND.
     pub const fn from_bits(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Nop,
@@ -65,7 +65,7 @@ impl AddressSpaceCommand {
     }
 }
 
-/// How an address space translates when TRANSCFG selects the legacy (Mali LPAE) format.
+/// By TRANSCFG's legacy (Mali LPAE) format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyMode {
     /// Every access faults.
@@ -81,18 +81,18 @@ pub enum LegacyMode {
 pub struct TranslationTable(pub u64);
 
 impl TranslationTable {
-    /// Bit 2 in legacy mode: the walker may read through the inner cache.
+    /// Bit 2, legacy: inner cache.
     pub const READ_INNER: u64 = 1 << 2;
-    /// Bit 4 in legacy mode: the walker's reads are outer shareable.
+    /// Bit 4, legacy: outer shareable.
     pub const SHARE_OUTER: u64 = 1 << 4;
 
-    /// A legacy-mode value for a root table at `root` (a physical address, 4 KiB aligned).
+    /// For a root table (physical, 4 KiB aligned).
     pub const fn legacy(root: u64, coherent: bool) -> Self {
         let share = if coherent { Self::SHARE_OUTER } else { 0 };
         Self(root & !0xfff | 3 | Self::READ_INNER | share)
     }
 
-    /// Mode bits of the legacy format.
+    /// Legacy format's.
     pub const fn legacy_mode(self) -> LegacyMode {
         match self.0 & 3 {
             3 => LegacyMode::Table,
@@ -101,26 +101,26 @@ impl TranslationTable {
         }
     }
 
-    /// Physical address of the root table.
+    /// Root table's physical address.
     pub const fn root(self) -> u64 {
         self.0 & 0x0000_ffff_ffff_f000
     }
 }
 
-/// Page-table format that TRANSCFG selects.
+/// Format that TRANSCFG selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TranslationMode {
-    /// Mali LPAE, configured by TRANSTAB's low bits.
+    /// Mali LPAE; TRANSTAB's low bits configure.
     Legacy,
     /// Every access faults.
     Unmapped,
     /// Virtual is physical.
     Identity,
-    /// ARMv8 stage 1 tables with 4 KiB pages.
+    /// ARMv8 stage 1, 4 KiB.
     AArch64With4K,
-    /// ARMv8 stage 1 tables with 64 KiB pages.
+    /// ARMv8 stage 1, 64 KiB.
     AArch64With64K,
-    /// A reserved value.
+    /// Reserved value.
     Reserved(u8),
 }
 
@@ -129,13 +129,13 @@ pub enum TranslationMode {
 pub struct TranslationConfig(pub u64);
 
 impl TranslationConfig {
-    /// Bit 34: a clear access flag in an entry does not fault.
+    /// Bit 34: clear flags do not fault.
     pub const DISABLE_ACCESS_FLAG_FAULT: u64 = 1 << 34;
-    /// Bit 33: permission bits of table entries are ignored.
+    /// Bit 33: ignores tables' permissions.
     pub const DISABLE_HIERARCHICAL_PERMISSIONS: u64 = 1 << 33;
-    /// Bit 35: writable pages are not executable.
+    /// Bit 35.
     pub const WRITE_IMPLIES_NO_EXECUTE: u64 = 1 << 35;
-    /// Bit 36: executable pages are readable.
+    /// Bit 36.
     pub const EXECUTE_IMPLIES_READ: u64 = 1 << 36;
 
     /// Format of the page tables.
@@ -150,7 +150,7 @@ impl TranslationConfig {
         }
     }
 
-    /// Bits of a virtual address: 55 minus the INA_BITS field, or 48 when the field is 0.
+    /// 55 minus INA_BITS, or 48 for 0.
     pub const fn input_bits(self) -> u32 {
         match (self.0 >> 6 & 0x1f) as u32 {
             0 => 48,
@@ -158,22 +158,22 @@ impl TranslationConfig {
         }
     }
 
-    /// Value for ARMv8 tables with 4 KiB pages, write-back walks and read allocation, as Arm's driver sets it.
+    /// With write-back walks and read allocation, as Arm's driver.
     pub const fn aarch64_4k() -> Self {
         Self(0x4200_0006)
     }
 }
 
-/// What an access that faulted wanted to do.
+/// What a faulting access wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultAccess {
-    /// An atomic operation.
+    /// Atomic operation.
     Atomic,
-    /// An instruction fetch.
+    /// Instruction fetch.
     Execute,
-    /// A load.
+    /// Load.
     Read,
-    /// A store.
+    /// Store.
     Write,
 }
 
@@ -182,7 +182,7 @@ pub enum FaultAccess {
 pub struct FaultStatus(pub u32);
 
 impl FaultStatus {
-    /// Puts a fault status together. `code` is one of the codes from 0x80 up in [`JobStatus`].
+    /// Codes from 0x80 in [`JobStatus`].
     pub const fn new(code: JobStatus, access: FaultAccess, source: u16) -> Self {
         let access = match access {
             FaultAccess::Atomic => 0,
@@ -193,12 +193,12 @@ impl FaultStatus {
         Self(code.0 & 0xff | access << 8 | (source as u32) << 16)
     }
 
-    /// Exception code, with the same names as job status codes.
+    /// Named as job status codes.
     pub const fn code(self) -> JobStatus {
         JobStatus(self.0 & 0xff)
     }
 
-    /// What the access wanted to do.
+    /// The wanted access.
     pub const fn access(self) -> FaultAccess {
         match self.0 >> 8 & 3 {
             0 => FaultAccess::Atomic,
@@ -208,7 +208,7 @@ impl FaultStatus {
         }
     }
 
-    /// Which unit of the GPU made the access.
+    /// The GPU's unit.
     pub const fn source(self) -> u16 {
         (self.0 >> 16) as u16
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU control: identity, interrupts, commands, performance counters, power domains, quirks.
+//! GPU control.
 
 use core::fmt;
 
@@ -125,24 +125,24 @@ bitflags! {
     /// Bits of the GPU_INT registers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GpuInterrupt: u32 {
-        /// A GPU fault: see GPU_FAULT_STATUS.
+        /// See GPU_FAULT_STATUS.
         const FAULT = 1 << 0;
-        /// A second fault before the first was cleared.
+        /// Before the first was cleared.
         const MULTIPLE_FAULT = 1 << 7;
-        /// A soft or hard reset is over.
+        /// Soft or hard.
         const RESET_COMPLETED = 1 << 8;
-        /// One power domain reached its new state.
+        /// One domain's new state.
         const POWER_CHANGED_SINGLE = 1 << 9;
-        /// No power domain is changing any more.
+        /// All domains' new states.
         const POWER_CHANGED_ALL = 1 << 10;
-        /// A counter dump is in memory.
+        /// In memory.
         const PRFCNT_SAMPLE_COMPLETED = 1 << 16;
         /// A cache clean is over.
         const CLEAN_CACHES_COMPLETED = 1 << 17;
     }
 }
 
-/// What PWR_KEY takes before it lets PWR_OVERRIDE0 and PWR_OVERRIDE1 be written.
+/// PWR_KEY: unlocks PWR_OVERRIDE0 and PWR_OVERRIDE1.
 pub const PWR_KEY_UNLOCK: u32 = 0x2968_a819;
 
 /// Values of GPU_CMD.
@@ -151,7 +151,7 @@ pub const PWR_KEY_UNLOCK: u32 = 0x2968_a819;
 pub enum GpuCommand {
     /// Nothing.
     Nop = 0,
-    /// Stops jobs, waits for outstanding bus transactions, resets.
+    /// Stops jobs, waits for bus transactions, resets.
     SoftReset = 1,
     /// Resets at once.
     HardReset = 2,
@@ -165,14 +165,14 @@ pub enum GpuCommand {
     CycleCountStop = 6,
     /// Writes dirty cache lines back.
     CleanCaches = 7,
-    /// Writes dirty cache lines back and drops all lines.
+    /// Writes back, drops all lines.
     CleanInvalidateCaches = 8,
     /// Enters protected mode.
     SetProtectedMode = 9,
 }
 
 impl GpuCommand {
-    /// Decodes a value written to GPU_CMD.
+    /// From GPU_CMD.
     pub const fn from_bits(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Nop,
@@ -195,22 +195,22 @@ impl GpuCommand {
 pub struct GpuId(pub u32);
 
 impl GpuId {
-    /// Product id: architecture in the top nibble (6 and 7 are Bifrost, 9 Valhall), product in the rest.
+    /// Architecture in the top nibble (6 and 7 Bifrost, 9 Valhall), then product.
     pub const fn product(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// Major architecture version: 6 or 7 for Bifrost.
+    /// Bifrost: 6 or 7.
     pub const fn architecture(self) -> u32 {
         self.0 >> 28
     }
 
-    /// Release: the `r` in r0p3.
+    /// The `r` in r0p3.
     pub const fn major(self) -> u32 {
         self.0 >> 12 & 0xf
     }
 
-    /// Patch level: the `p` in r0p3.
+    /// The `p` in r0p3.
     pub const fn minor(self) -> u32 {
         self.0 >> 4 & 0xff
     }
@@ -220,9 +220,9 @@ impl GpuId {
         self.0 & 0xf
     }
 
-    /// Marketing name of the product, where known.
+    /// Marketing name, if known.
     pub const fn name(self) -> Option<&'static str> {
-        // Products of one design share the id but for the architecture's minor and revision nibbles.
+        // A design's products differ in the architecture's minor and revision nibbles.
         Some(match self.0 >> 16 & 0xf00f {
             0x6000 => "Mali-G71",
             0x6001 => "Mali-G72",

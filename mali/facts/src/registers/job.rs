@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job interrupts: bit n for the completion of a chain on slot n, bit 16 + n for its failure.
+//! Job interrupts: completion n, failure 16 + n, for slot n.
 
 use crate::registers::register::registers;
 
@@ -12,22 +12,22 @@ registers! {
     JOB_INT_THROTTLE = 0x1014, ReadWrite, Quirk, 0, "Cycles between two job interrupts.";
 }
 
-/// Interrupt bit for a chain that completed on `slot`.
+/// Interrupt: completion.
 pub const fn done(slot: u32) -> u32 {
     1 << (slot & 15)
 }
 
-/// Interrupt bit for a chain that failed on `slot`.
+/// Interrupt: failure.
 pub const fn failed(slot: u32) -> u32 {
     1 << (16 + (slot & 15))
 }
 
-/// JOB_INT_JS_STATE bit: `slot` runs a job.
+/// JOB_INT_JS_STATE: running.
 pub const fn active(slot: u32) -> u32 {
     done(slot)
 }
 
-/// JOB_INT_JS_STATE bit: the NEXT registers of `slot` hold a job.
+/// JOB_INT_JS_STATE: in NEXT registers.
 pub const fn next_pending(slot: u32) -> u32 {
     failed(slot)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One job slot: registers, commands, configuration and status codes.
+//! One job slot.
 
 use core::fmt;
 
@@ -28,10 +28,10 @@ registers! {
     FLUSH_ID_NEXT = 0x70, ReadWrite, JobSlot, 0, "LATEST_FLUSH_ID when the chain's memory was last written.";
 }
 
-/// Bytes from one slot to the next.
+/// In bytes.
 pub const STRIDE: u32 = 0x80;
 
-/// Byte offset of `register` (a constant of this module) of `slot` in the register window.
+/// In bytes, from the window's start.
 pub const fn offset(slot: u32, register: u32) -> u32 {
     0x1800 + STRIDE * slot + register
 }
@@ -40,26 +40,26 @@ pub const fn offset(slot: u32, register: u32) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum JobCommand {
-    /// Nothing; in COMMAND_NEXT: takes a queued chain back.
+    /// In COMMAND_NEXT: takes a queued chain back.
     Nop = 0,
-    /// Queues the chain in the NEXT registers.
+    /// Queues the NEXT registers' chain.
     Start = 1,
-    /// Stops after the job that runs; TAIL says where to resume.
+    /// After the running job; TAIL says where to resume.
     SoftStop = 2,
     /// Abandons the chain.
     HardStop = 3,
-    /// Soft stop if the chain's flag is 0.
+    /// If the chain's flag is 0.
     SoftStop0 = 4,
-    /// Hard stop if the chain's flag is 0.
+    /// If the chain's flag is 0.
     HardStop0 = 5,
-    /// Soft stop if the chain's flag is 1.
+    /// If the chain's flag is 1.
     SoftStop1 = 6,
-    /// Hard stop if the chain's flag is 1.
+    /// If the chain's flag is 1.
     HardStop1 = 7,
 }
 
 impl JobCommand {
-    /// Decodes a value written to COMMAND or COMMAND_NEXT.
+    /// Decodes COMMAND or COMMAND_NEXT.
     pub const fn from_bits(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Nop,
@@ -76,34 +76,34 @@ impl JobCommand {
 }
 
 bitflags! {
-    /// Single bits of CONFIG and CONFIG_NEXT.
+    /// CONFIG's and CONFIG_NEXT's.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct JobConfigFlags: u32 {
-        /// Clean caches before the first job.
+        /// Before the first job.
         const START_FLUSH_CLEAN = 1 << 8;
-        /// Invalidate caches before the first job (only with clean).
+        /// Before the first job (only with clean).
         const START_FLUSH_INVALIDATE = 1 << 9;
         /// Start the address space's MMU.
         const START_MMU = 1 << 10;
-        /// Which of two chains in flight this is, for the conditional stop commands.
+        /// For conditional stops of two chains.
         const CHAIN_FLAG = 1 << 11;
-        /// Clean caches after the last job.
+        /// After the last job.
         const END_FLUSH_CLEAN = 1 << 12;
-        /// Invalidate caches after the last job (only with clean).
+        /// After the last job (only with clean).
         const END_FLUSH_INVALIDATE = 1 << 13;
-        /// Skip flushes that FLUSH_ID_NEXT shows to be unnecessary.
+        /// Skip flushes that FLUSH_ID_NEXT shows unnecessary.
         const FLUSH_REDUCTION = 1 << 14;
-        /// Do not write status back to the job headers.
+        /// Of status to job headers.
         const DISABLE_WRITE_BACK = 1 << 15;
     }
 }
 
-/// The CONFIG and CONFIG_NEXT registers.
+/// CONFIG and CONFIG_NEXT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobConfig(pub u32);
 
 impl JobConfig {
-    /// Address space the chain runs in, 0 to 15.
+    /// Address space, 0 to 15.
     pub const fn address_space(self) -> u32 {
         self.0 & 0xf
     }
@@ -119,7 +119,7 @@ impl JobConfig {
     }
 }
 
-/// The STATUS register: how a chain is doing, or the fault that ended it. Codes of 0x40 and above are faults.
+/// STATUS: state, or fault from 0x40.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobStatus(pub u32);
 
@@ -128,7 +128,7 @@ macro_rules! statuses {
         impl JobStatus {
             $(#[doc = $text] pub const $name: Self = Self($code);)*
 
-            /// Name of the code, if it is a known one.
+            /// Name of a known code.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 & 0xff {
                     $($code => Some(stringify!($name)),)*
@@ -136,7 +136,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// What the code means, in a sentence.
+            /// Meaning, in a sentence.
             pub const fn meaning(self) -> Option<&'static str> {
                 match self.0 & 0xff {
                     $($code => Some($text),)*
@@ -217,7 +217,7 @@ statuses! {
 }
 
 impl JobStatus {
-    /// True for a fault (as opposed to a state or an orderly end).
+    /// No state or orderly end.
     pub const fn is_fault(self) -> bool {
         self.0 & 0xff >= 0x40
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The register map: all blocks, and lookup by offset and by name.
+//! All registers, by offset and name.
 
 use core::fmt;
 
@@ -7,18 +7,18 @@ use crate::registers::{
     ADDRESS_SPACES, Class, JOB_SLOTS, Register, address_space, gpu, job, job_slot, mmu,
 };
 
-/// The groups of registers.
+/// Groups of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
     /// GPU control, at 0.
     Gpu,
     /// Job interrupts, at 0x1000.
     Job,
-    /// One job slot, at 0x1800 + 0x80 n.
+    /// One, at 0x1800 + 0x80 n.
     JobSlot,
     /// MMU interrupts, at 0x2000.
     Mmu,
-    /// One address space, at 0x2400 + 0x40 n.
+    /// One, at 0x2400 + 0x40 n.
     AddressSpace,
 }
 
@@ -31,7 +31,7 @@ const BLOCKS: [Block; 5] = [
 ];
 
 impl Block {
-    /// Offset of instance `index` of this block in the register window.
+    /// Of an instance, in the window.
     pub const fn base(self, index: u32) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 0,
@@ -40,7 +40,7 @@ impl Block {
         }
     }
 
-    /// How many instances the register window has room for.
+    /// In the window.
     pub const fn instances(self) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 1,
@@ -49,7 +49,7 @@ impl Block {
         }
     }
 
-    /// The registers of the block, by offset.
+    /// By offset.
     pub const fn registers(self) -> &'static [Register] {
         match self {
             Block::Gpu => gpu::TABLE,
@@ -60,7 +60,7 @@ impl Block {
         }
     }
 
-    /// What precedes the index in a register's full name; empty for blocks that exist once.
+    /// Before the index; empty for single blocks.
     pub const fn prefix(self) -> &'static str {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => "",
@@ -70,19 +70,19 @@ impl Block {
     }
 }
 
-/// A register of a particular block instance; `Display` gives its full name, such as `JS1_COMMAND_NEXT`.
+/// `Display` gives full names, such as `JS1_COMMAND_NEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The block it belongs to.
+    /// Its block.
     pub block: Block,
-    /// Job slot or address space number; 0 for blocks that exist once.
+    /// Job slot or address space, or 0.
     pub index: u32,
-    /// Its entry in the table.
+    /// Its table entry.
     pub register: &'static Register,
 }
 
 impl Located {
-    /// Byte offset in the register window.
+    /// Byte offset in the window.
     pub const fn offset(&self) -> u32 {
         self.block.base(self.index) + self.register.offset
     }
@@ -110,7 +110,7 @@ impl fmt::Display for Located {
     }
 }
 
-/// Finds the register at a byte offset. `None`: nothing known is there (or the offset is not a multiple of 4).
+/// `None`: unknown, or no multiple of 4.
 pub const fn lookup(offset: u32) -> Option<Located> {
     let (block, index) = match offset {
         0..0x1000 => (Block::Gpu, 0),
@@ -150,7 +150,7 @@ const fn find(table: &'static [Register], offset: u32) -> Option<&'static Regist
     None
 }
 
-/// Finds a register by its full name, such as `GPU_ID`, `JS1_COMMAND_NEXT` or `AS0_TRANSTAB_LO`.
+/// Full, such as `GPU_ID`, `JS1_COMMAND_NEXT`, `AS0_TRANSTAB_LO`.
 pub fn by_name(name: &str) -> Option<Located> {
     for block in BLOCKS {
         let Some(rest) = name.strip_prefix(block.prefix()) else {
@@ -182,7 +182,7 @@ pub fn by_name(name: &str) -> Option<Located> {
     None
 }
 
-/// Every register of the window, by offset.
+/// All registers, by offset.
 pub fn all() -> impl Iterator<Item = Located> {
     BLOCKS.into_iter().flat_map(|block| {
         (0..block.instances()).flat_map(move |index| {

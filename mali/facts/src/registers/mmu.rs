@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MMU interrupts: bit n for a page fault in address space n, bit 16 + n for a bus error during its walk.
+//! MMU interrupts: page fault n, bus error of walks 16 + n, for space n.
 
 use crate::registers::register::registers;
 
@@ -10,12 +10,12 @@ registers! {
     MMU_INT_STAT = 0x200C, Read, Interrupt, 0, "MMU_INT_RAWSTAT and MMU_INT_MASK.";
 }
 
-/// Interrupt bit for a page fault in address space `space`.
+/// Interrupt.
 pub const fn page_fault(space: u32) -> u32 {
     1 << (space & 15)
 }
 
-/// Interrupt bit for a bus error in address space `space`.
+/// Interrupt.
 pub const fn bus_error(space: u32) -> u32 {
     1 << (16 + (space & 15))
 }

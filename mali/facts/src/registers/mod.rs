@@ -36,11 +36,11 @@ pub use job_slot::{JobCommand, JobConfig, JobConfigFlags, JobStatus};
 pub use map::{Block, Located, all, by_name, lookup};
 pub use register::{Access, Class, Register};
 
-/// Bytes of the register window that the job-manager GPUs use.
+/// On job-manager GPUs.
 pub const WINDOW_SIZE: u32 = 0x4000;
 
-/// Largest number of job slots the register window has room for (`JS_PRESENT` says how many exist).
+/// At most (see `JS_PRESENT`).
 pub const JOB_SLOTS: u32 = 16;
 
-/// Largest number of address spaces the register window has room for (`AS_PRESENT` says how many exist).
+/// At most (see `AS_PRESENT`).
 pub const ADDRESS_SPACES: u32 = 16;

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of a malloc vertex job, with which Valhall draws. Only what the model reads; fragment jobs are as on Bifrost.
+//! Malloc vertex jobs, as the model reads them; fragment jobs are as Bifrost's.
 
 use super::ShaderEnvironment;
 use crate::field::Kind::{Address, Bool, Float, Hex, Signed, Unsigned};
 use crate::field::descriptors;
 
-/// Bytes from the start of a MALLOC_VERTEX job to its [`VertexPrimitive`].
+/// [`VertexPrimitive`] in MALLOC_VERTEX jobs.
 pub const PRIMITIVE: u64 = 32;
-/// Bytes from the start of a MALLOC_VERTEX job to its [`VertexAllocation`].
+/// [`VertexAllocation`] in MALLOC_VERTEX jobs.
 pub const ALLOCATION: u64 = 48;
-/// Bytes from the start of a MALLOC_VERTEX job to its tiler pointer.
+/// In MALLOC_VERTEX jobs.
 pub const TILER_POINTER: u64 = 56;
-/// Bytes from the start of a MALLOC_VERTEX job to its [`Scissor`].
+/// [`Scissor`] in MALLOC_VERTEX jobs.
 pub const SCISSOR: u64 = 104;
-/// Bytes from the start of a MALLOC_VERTEX job to its [`FragmentDraw`], which an environment follows.
+/// [`FragmentDraw`] in MALLOC_VERTEX jobs, before an environment.
 pub const FRAGMENT_DRAW: u64 = 128;
-/// Bytes from the start of a [`FragmentDraw`] to the environment of its shader.
+/// After [`FragmentDraw`].
 pub const DRAW_ENVIRONMENT: u64 = FragmentDraw::SIZE as u64;
-/// Bytes from the start of a MALLOC_VERTEX job to the environment of the shader of positions.
+/// In MALLOC_VERTEX jobs.
 pub const POSITION_ENVIRONMENT: u64 = 256;
-/// Bytes from the start of a MALLOC_VERTEX job to the environment of the shader of varyings.
+/// In MALLOC_VERTEX jobs.
 pub const VARYING_ENVIRONMENT: u64 = POSITION_ENVIRONMENT + ShaderEnvironment::SIZE as u64;
 
 descriptors! {
-    /// Which primitives a malloc vertex job makes.
+    /// Of a malloc vertex job.
     VertexPrimitive = "Primitive", 4 words {
         draw_mode = "Draw mode", 0:0, 8, Unsigned;
         index_type = "Index type", 0:8, 3, Unsigned;
@@ -39,16 +39,16 @@ descriptors! {
         index_count = "Index count", 3:0, 32, Unsigned;
     }
 
-    /// How many instances there are, and what the tiler's heap keeps of each vertex.
+    /// Instances, and the heap's data per vertex.
     VertexAllocation = "Allocation", 2 words {
         instances = "Instance count", 0:0, 32, Unsigned;
-        /// Bytes of a vertex: position and attributes.
+        /// Bytes: position and attributes.
         packet_stride = "Vertex packet stride", 1:0, 16, Unsigned;
         /// Bytes of a vertex's attributes.
         attribute_stride = "Vertex attribute stride", 1:16, 16, Unsigned;
     }
 
-    /// Pixels that may be drawn to; the maximum is included.
+    /// Pixels; the maximum is included.
     Scissor = "Scissor", 2 words {
         minimum_x = "Scissor minimum X", 0:0, 16, Unsigned;
         minimum_y = "Scissor minimum Y", 0:16, 16, Unsigned;
@@ -56,7 +56,7 @@ descriptors! {
         maximum_y = "Scissor maximum Y", 1:16, 16, Unsigned;
     }
 
-    /// How fragments are drawn. The environment of their shader follows it.
+    /// Its shader's environment follows.
     FragmentDraw = "Draw", 16 words {
         per_sample = "Evaluate per-sample", 0:11, 1, Bool;
         occlusion_query = "Occlusion query", 0:14, 2, Unsigned;
@@ -69,11 +69,11 @@ descriptors! {
         minimum_z = "Minimum Z", 6:0, 32, Float;
         maximum_z = "Maximum Z", 7:0, 32, Float;
         depth_stencil = "Depth/stencil", 10:0, 64, Address;
-        /// The low four bits count them.
+        /// Counted by the low four bits.
         blend = "Blend", 12:0, 64, Address;
     }
 
-    /// What a draw does with depth and stencil.
+    /// Of a draw.
     DepthStencil = "Depth/stencil", 8 words {
         descriptor_type = "Type", 0:0, 4, Unsigned;
         stencil_from_shader = "Stencil from shader", 0:30, 1, Bool;

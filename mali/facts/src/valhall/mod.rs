@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of Valhall: what a shader reaches by a list of resources, and what a compute job says.
+//! Valhall's resources and compute jobs.
 //!
-//! Architectures 9 and 10 differ in few fields; such a field says since when it is there. Source: Mesa's `v9.xml` and `v10.xml`.
+//! Fields that only architecture 9 or 10 has say so. Source: Mesa's `v9.xml`, `v10.xml`.
 
 pub mod drawing;
 mod walk;
@@ -19,7 +19,7 @@ pub(crate) use walk::compute;
 pub use walk::{COMPUTE_BYTES, LONGEST_TABLE, environment};
 
 encodings! {
-    /// Values of the type in the lowest bits of a descriptor.
+    /// A descriptor's lowest bits.
     descriptor_type {
         NONE = 0, "none";
         SAMPLER = 1, "sampler";
@@ -31,20 +31,20 @@ encodings! {
         PLANE = 10, "plane";
     }
 
-    /// Values of [`ShaderProgram::stage`](crate::valhall::ShaderProgram::stage).
+    /// Of [`ShaderProgram::stage`](crate::valhall::ShaderProgram::stage).
     stage {
         COMPUTE = 1, "compute";
         FRAGMENT = 2, "fragment";
         VERTEX = 3, "vertex";
     }
 
-    /// Values of [`Plane::clump_ordering`](crate::valhall::Plane::clump_ordering).
+    /// Of [`Plane::clump_ordering`](crate::valhall::Plane::clump_ordering).
     clump_ordering {
         TILED = 1, "tiled";
         LINEAR = 2, "linear";
     }
 
-    /// Values of [`ShaderProgram::subnormals`](crate::valhall::ShaderProgram::subnormals).
+    /// Of [`ShaderProgram::subnormals`](crate::valhall::ShaderProgram::subnormals).
     subnormals {
         KEPT = 0, "kept";
         DX11 = 1, "DX11";
@@ -52,13 +52,13 @@ encodings! {
         ABRUPT = 3, "abrupt";
     }
 
-    /// Values of [`ShaderProgram::register_allocation`](crate::valhall::ShaderProgram::register_allocation).
+    /// Of [`ShaderProgram::register_allocation`](crate::valhall::ShaderProgram::register_allocation).
     register_allocation {
         SIXTY_FOUR = 0, "64 per thread";
         THIRTY_TWO = 2, "32 per thread";
     }
 
-    /// Values of [`LocalStorage::tls_mode`](crate::valhall::LocalStorage::tls_mode).
+    /// Of [`LocalStorage::tls_mode`](crate::valhall::LocalStorage::tls_mode).
     address_mode {
         FLAT = 0, "flat";
         PACKED = 1, "packed";
@@ -92,7 +92,7 @@ const ATTRIBUTE_TYPES: &[(u32, &str)] = &[
 const AXES: &[(u32, &str)] = &[(0, "x"), (1, "y"), (2, "z")];
 const REDUCTIONS: &[(u32, &str)] = &[(0, "average"), (1, "minimum"), (2, "maximum")];
 
-/// How the bytes of a texel, or of a compressed block, are read.
+/// Of texels or compressed blocks.
 #[rustfmt::skip]
 const CLUMP_FORMATS: &[(u32, &str)] = &[
     (0, "RAW8"), (1, "RAW16"), (2, "RAW32"), (3, "RAW64"), (4, "RAW128"), (8, "RAW24"), (9, "RAW48"), (10, "RAW96"), (16,
@@ -104,14 +104,14 @@ const CLUMP_FORMATS: &[(u32, &str)] = &[
 ];
 
 descriptors! {
-    /// An entry of the list of resources: memory, or a table of descriptors.
+    /// Memory, or a table of descriptors.
     Resource = "Resource", 4 words {
         address = "Address", 0:0, 56, Address;
         contains_descriptors = "Contains descriptors", 1:24, 1, Bool;
         size = "Size", 2:0, 64, Unsigned;
     }
 
-    /// Memory that a shader addresses by a handle.
+    /// Memory with a handle.
     Buffer = "Buffer", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         buffer_type = "Buffer type", 0:4, 4, Enum(BUFFER_TYPES);
@@ -120,7 +120,7 @@ descriptors! {
         stride = "Stride", 4:0, 32, Unsigned;
     }
 
-    /// How an attribute lies in a buffer.
+    /// Layout in a buffer.
     Attribute = "Attribute", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         attribute_type = "Attribute type", 0:4, 4, Enum(ATTRIBUTE_TYPES);
@@ -136,7 +136,7 @@ descriptors! {
         divisor_d = "Divisor D", 5:0, 32, Unsigned;
     }
 
-    /// A texture; its texels are in [`Plane`]s.
+    /// With texels in [`Plane`]s.
     Texture = "Texture", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         dimension = "Dimension", 0:4, 2, Enum(texture_dimension::NAMES);
@@ -157,7 +157,7 @@ descriptors! {
         depth = "Depth", 7:0, 16, MinusOne;
     }
 
-    /// Memory of one level of one layer of a texture.
+    /// A level of a layer.
     Plane = "Plane", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         plane_type = "Plane type", 0:4, 4, Enum(PLANE_TYPES);
@@ -200,7 +200,7 @@ descriptors! {
         border_alpha = "Border colour A", 7:0, 32, Float;
     }
 
-    /// Which code, and what its threads start with.
+    /// Code, and threads' start.
     ShaderProgram = "Shader program", 8 words {
         descriptor_type = "Type", 0:0, 4, Enum(TYPES);
         stage = "Stage", 0:4, 4, Enum(stage::NAMES);
@@ -211,16 +211,16 @@ descriptors! {
         requires_helpers = "Requires helper threads", 0:28, 1, Bool;
         contains_jump = "Shader contains JUMP_EX", 0:29, 1, Bool;
         register_allocation = "Register allocation", 0:30, 2, Enum(register_allocation::NAMES);
-        /// Bit n: register 48 + n is set before the first instruction.
+        /// Bit n sets register 48 + n.
         preload = "Preload", 1:0, 16, Hex;
         binary = "Binary", 2:0, 64, Address;
     }
 
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
-        /// Each thread has 16 bytes, shifted left by this, when there is a base.
+        /// A thread has 16 bytes, shifted left by this, with a base.
         tls_size = "TLS size", 0:0, 5, Unsigned;
-        /// 1 << 31 stands for no work group memory.
+        /// 1 << 31: no memory.
         wls_instances = "WLS instances", 1:0, 5, PowerOfTwo;
         wls_size_base = "WLS size base", 1:5, 2, Unsigned;
         wls_size_scale = "WLS size scale", 1:8, 5, Unsigned;
@@ -229,18 +229,18 @@ descriptors! {
         wls_base = "WLS base pointer", 4:0, 64, Address;
     }
 
-    /// Everything that a shader starts from.
+    /// A shader's start.
     ShaderEnvironment = "Shader environment", 16 words {
         attribute_offset = "Attribute offset", 0:0, 32, Unsigned;
         uniform_count = "FAU count", 1:0, 8, Unsigned;
-        /// The list of [`Resource`]s; the low six bits count them.
+        /// [`Resource`]s, counted by the low six bits.
         resources = "Resources", 8:0, 64, Address;
         shader = "Shader", 10:0, 64, Address;
         storage = "Thread storage", 12:0, 64, Address;
         uniforms = "FAU", 14:0, 64, Address;
     }
 
-    /// What a compute job says in front of its [`ShaderEnvironment`].
+    /// Before a [`ShaderEnvironment`].
     ComputePayload = "Compute payload", 8 words {
         size_x = "Work group size X", 0:0, 10, MinusOne;
         size_y = "Work group size Y", 0:10, 10, MinusOne;
@@ -256,7 +256,7 @@ descriptors! {
         offset_z = "Offset Z", 7:0, 32, Unsigned;
     }
 
-    /// What LEA_TEX gives a store that converts, beside the address.
+    /// LEA_TEX's, for converting stores.
     Conversion = "Internal conversion", 1 words {
         format = "Memory format", 0:0, 22, Format;
         raw = "Raw", 0:22, 1, Bool;
@@ -265,7 +265,7 @@ descriptors! {
     }
 }
 
-/// Every kind of descriptor that Valhall has in place of Bifrost's.
+/// Descriptors in place of Bifrost's.
 pub static LAYOUTS: &[&Layout] = &[
     Resource::LAYOUT,
     Buffer::LAYOUT,
@@ -286,7 +286,7 @@ pub static LAYOUTS: &[&Layout] = &[
 ];
 
 impl LocalStorage {
-    /// Bytes of thread storage per thread; 0 when there is none.
+    /// Per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         match self.tls_base() {
             0 => 0,
@@ -294,13 +294,13 @@ impl LocalStorage {
         }
     }
 
-    /// Bytes of work group storage per instance; 0 when there is none.
+    /// Per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)
     }
 
-    /// Where thread storage starts. A packed address is stored without its low eight bits.
+    /// A packed one lacks its low eight bits.
     pub fn tls_address(&self) -> u64 {
         match self.tls_mode() as u32 {
             address_mode::PACKED => self.tls_base() << 8,
@@ -310,29 +310,28 @@ impl LocalStorage {
 }
 
 impl ShaderEnvironment {
-    /// Bytes of uniforms: they are counted in pairs of words.
+    /// Counted in pairs of words.
     pub fn uniform_bytes(&self) -> u64 {
         self.uniform_count() * 8
     }
 
-    /// Where the [`ShaderProgram`] is: at a multiple of 32.
+    /// [`ShaderProgram`] at a multiple of 32.
     pub fn program(&self) -> u64 {
         self.shader() & !31
     }
 
-    /// Where the [`LocalStorage`] is, at a multiple of 64; 0 where there is none.
+    /// [`LocalStorage`] at a multiple of 64; 0 for none.
     pub fn storage_at(&self) -> u64 {
         descriptor_address(self.storage())
     }
 
-    /// Where the list of resources is, and how many there are.
+    /// Address and length.
     pub fn resource_list(&self) -> (u64, u64) {
         (descriptor_address(self.resources()), self.resources() & 63)
     }
 }
 
-/// Payload and environment of a dispatch whose words a command stream has in registers: the payload's words; pointers to resources,
-/// program, storage and uniforms (their number of pairs in bits 63:56); the offset of attributes.
+/// The payload's words; pointers to resources, program, storage, uniforms (pairs in 63:56); attributes' offset.
 pub fn of_registers(
     payload: [u32; 8],
     pointers: [u64; 4],
@@ -351,7 +350,7 @@ pub fn of_registers(
 }
 
 impl Texture {
-    /// How many [`Plane`]s the texture has.
+    /// Number of [`Plane`]s.
     pub fn plane_count(&self) -> u64 {
         let faces = match self.dimension() as u32 {
             texture_dimension::CUBE => 6,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk over what a Valhall shader reaches: program, storage, uniforms, and the tables of the list of resources.
+//! Walks what a Valhall shader reaches.
 
 use super::{
     Attribute, Buffer, ComputePayload, LocalStorage, Plane, Resource, Sampler, ShaderEnvironment,
@@ -8,19 +8,18 @@ use super::{
 use crate::walk::{Pointer, Problem, Purpose, Reading, Visitor, descriptor};
 use crate::{Layout, Memory, Profile, job};
 
-/// Descriptors of a table, and planes of a texture, beyond this number are not listed.
+/// Listed, of a table or a texture's planes.
 pub const LONGEST_TABLE: u64 = 4096;
 
-/// Where a compute job has its environment, from its payload.
+/// Behind the payload, in bytes.
 const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 
-/// The table that Mesa's OpenGL and OpenCL drivers put uniform buffers in.
+/// In Mesa's OpenGL and OpenCL drivers.
 const UNIFORM_BUFFERS: u64 = 0;
 
-/// Bytes of a compute job: header, payload, environment.
+/// Header, payload, environment.
 pub const COMPUTE_BYTES: u64 = job::PAYLOAD + ENVIRONMENT + ShaderEnvironment::SIZE as u64;
 
-/// Walks the payload of the compute job at an address.
 pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     let at = job.wrapping_add(job::PAYLOAD);
     if let Some(payload) = descriptor!(reading, ComputePayload, at, Pointer::Chain) {
@@ -34,7 +33,7 @@ pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     }
 }
 
-/// Walks a shader environment, and all that it names, on a GPU.
+/// And all that it names.
 pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mut dyn Visitor) {
     let word = |offset| Pointer::Word {
         at: at.wrapping_add(offset),
@@ -43,7 +42,6 @@ pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mu
     Reading::new(memory, profile, visitor).environment(at, word);
 }
 
-/// The pointer in a field of the descriptor at an address.
 fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
     layout
         .offset_of(field)
@@ -54,7 +52,7 @@ fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
 }
 
 impl Reading<'_> {
-    /// `named`: the pointer so many bytes from the environment's start.
+    /// `named`: by offset in the environment.
     fn environment(&mut self, at: u64, named: impl Fn(u64) -> Pointer) {
         let Some(environment) = descriptor!(self, ShaderEnvironment, at, Pointer::Chain) else {
             return;
@@ -64,7 +62,7 @@ impl Reading<'_> {
             offset.map_or(Pointer::Fixed, &named)
         };
         let place = environment.program();
-        // A shader without code has no program.
+        // Without code there is none.
         if place != 0
             && let Some(program) = descriptor!(self, ShaderProgram, place, pointer("Shader"))
         {
@@ -110,16 +108,16 @@ impl Reading<'_> {
         }
     }
 
-    /// A table of descriptors: each says what it is.
+    /// Descriptors have types.
     fn table(&mut self, table: u64, resource_at: u64, resource: &Resource) {
         let size = Buffer::SIZE as u64;
-        // The address takes the low 56 bits of its word.
+        // In the word's low 56 bits.
         let pointer = Pointer::Word {
             at: resource_at,
             shift: 0,
         };
         if resource.size() != 0 {
-            // Entries without a type are no descriptors, but they are looked at.
+            // Untyped entries are looked at, too.
             let (start, length) = (resource.address(), Some(resource.size()));
             self.uses(Purpose::Descriptor, 0, start, length, pointer);
         }
@@ -197,7 +195,7 @@ mod tests {
     use super::*;
     use crate::walk::Found;
 
-    /// Counts, and ends the walk after so many descriptors.
+    /// After so many descriptors.
     struct Counted {
         descriptors: u32,
         problems: u32,
@@ -218,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Walks an environment in memory that is the same word everywhere.
+    /// Memory is one repeated word.
     fn walked(word: u32, most: u32) -> Counted {
         let read = |_: u64, to: &mut [u8]| {
             for bytes in to.chunks_exact_mut(4) {
@@ -237,14 +235,14 @@ mod tests {
 
     #[test]
     fn hostile_lists_end_where_the_visitor_does() {
-        // Samplers, textures, buffers: as many as the visitor takes, and one more of each resource.
+        // The visitor's limit, and one more per resource.
         for kind in [1, 2, 9] {
             let counted = walked(0xffff_ffc0 | kind, 1000);
             assert!((1000..1100).contains(&counted.descriptors), "{kind}");
             // The program is none.
             assert_eq!(counted.problems, 1);
         }
-        // Types that no table has: each is told, and tables have an end.
+        // Unknown types are told, and tables end.
         let counted = walked(0xffff_ffff, 1000);
         assert_eq!(u64::from(counted.problems), 63 * LONGEST_TABLE + 1);
     }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The walk over the descriptors of a job chain, without running it: for dumps, and for checks before a replay.
+//! Walks a chain's descriptors without running it.
 //!
-//! [`walk_chain`] finds every descriptor of a chain and every piece of memory that the jobs name, and shows them to a
-//! [`Visitor`]. [`Text`](crate::Text) is the visitor that writes them out.
+//! [`walk_chain`] shows descriptors and memory to a [`Visitor`], such as [`Text`](crate::Text).
 
 mod reading;
 
@@ -17,23 +16,23 @@ use crate::{
     Surface, Texture, UniformBuffer, WriteValue, clause_address, job, valhall,
 };
 
-/// Surfaces beyond this number are not listed; no real texture has that many.
+/// Listed; real textures have fewer.
 const MAXIMUM_SURFACES: u64 = 4096;
 
-/// What a piece of memory is for.
+/// What memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Descriptors.
     Descriptor,
-    /// Status words that the GPU writes back into a job's header.
+    /// Written by the GPU to headers.
     Status,
-    /// Instructions. The length is unknown.
+    /// Instructions, of unknown length.
     Shader,
     /// Push uniforms.
     PushUniforms,
     /// A uniform buffer.
     UniformBuffer,
-    /// Memory of an attribute or image.
+    /// Or of an image.
     AttributeBuffer,
     /// Texels.
     Texels,
@@ -46,7 +45,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// What a job does with such memory. Whether it writes an attribute buffer is up to its shader.
+    /// Shaders decide whether they write attribute buffers.
     pub const fn access(self) -> Access {
         match self {
             Purpose::Descriptor
@@ -75,25 +74,25 @@ impl Purpose {
     }
 }
 
-/// Where the address of a piece of memory is written: a word of eight bytes. Entries of a table share it.
+/// Where an address is written, in eight bytes; tables' entries share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointer {
-    /// In the header before it, or in the submission: it is a part of the job.
+    /// In the previous header or submission.
     Chain,
-    /// So many bytes from the job's start.
+    /// Bytes from the job's start.
     Job(u64),
     /// In a descriptor.
     Word {
         /// Address of the word.
         at: u64,
-        /// Bits by which the address is shifted to the left there.
+        /// Its left shift there.
         shift: u32,
     },
-    /// In a descriptor, in a way of its own, or by a shader: what it leads to stays where it is.
+    /// In another form, or by a shader; the target must stay.
     Fixed,
 }
 
-/// The pointer in a field of a job's [`Draw`].
+/// In a job's [`Draw`].
 const fn in_draw(field: &str) -> Pointer {
     match Draw::LAYOUT.offset_of(field) {
         Some(offset) => Pointer::Job(job::COMPUTE_DRAW + offset),
@@ -101,7 +100,7 @@ const fn in_draw(field: &str) -> Pointer {
     }
 }
 
-/// Bits by which a [`UniformBuffer`] shifts the address that it holds.
+/// Of a [`UniformBuffer`]'s address.
 const UNIFORM_SHIFT: u32 = 8;
 
 /// Memory that a job names.
@@ -109,13 +108,13 @@ const UNIFORM_SHIFT: u32 = 8;
 pub struct MemoryUse {
     /// What it is for.
     pub purpose: Purpose,
-    /// Which of several, for tables.
+    /// Number in a table.
     pub index: u32,
     /// Its first byte.
     pub address: u64,
-    /// Its length in bytes; `None` when the descriptors do not say.
+    /// In bytes; `None` if unknown.
     pub length: Option<u64>,
-    /// What the job does with it.
+    /// The job's.
     pub access: Access,
     /// Where its address is written.
     pub pointer: Pointer,
@@ -126,34 +125,34 @@ pub struct MemoryUse {
 pub struct Found<'a> {
     /// Its shape.
     pub layout: &'static Layout,
-    /// Which of several, for tables.
+    /// Number in a table.
     pub index: Option<u32>,
     /// Where it is.
     pub address: u64,
     /// Its words.
     pub words: &'a [u32],
-    /// Where its address, or that of its table, is written.
+    /// Of it, or its table.
     pub pointer: Pointer,
 }
 
-/// What is wrong with a descriptor: it would make the job fail, or cannot be looked at.
+/// The job would fail, or cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The chain ends too early.
     Chain(ChainEnd),
-    /// The descriptor with this name is in memory that is not known.
+    /// In unknown memory.
     Unknown(&'static str),
-    /// A job has a type that does not exist.
+    /// No such type.
     JobType(u64),
-    /// The walk does not know the descriptors of jobs of this type.
+    /// Unknown to the walk.
     NotShown(JobType),
-    /// The shifts of an invocation are out of order.
+    /// Out of order.
     Shifts,
-    /// A table has a descriptor of a type that tables do not have.
+    /// Not for tables.
     DescriptorType(u32),
-    /// The descriptor of a shader is none, or one of another stage.
+    /// None, or of another stage.
     Program,
-    /// Work groups do not begin at 0.
+    /// Not 0.
     Offsets,
 }
 
@@ -174,15 +173,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Shown what [`walk_chain`] finds. All methods have defaults that do nothing.
+/// For [`walk_chain`]; by default does nothing.
 pub trait Visitor {
-    /// Whether the rest of the job's tables is to be shown. A job may name 65,535 textures with 4096 surfaces each, so that a
-    /// visitor of a stranger's file must be able to end the walk over them.
+    /// For more tables: a hostile job may name 65,535 textures with 4096 surfaces each.
     fn wants_more(&self) -> bool {
         true
     }
 
-    /// A job begins; the rest up to the next one belongs to it.
+    /// Up to the next one.
     fn job(&mut self, address: u64, job_type: Option<JobType>) {
         let _ = (address, job_type);
     }
@@ -197,21 +195,20 @@ pub trait Visitor {
         let _ = memory;
     }
 
-    /// Something that would make the job fail, or that cannot be read.
+    /// An error, or something unreadable.
     fn problem(&mut self, address: u64, problem: &Problem) {
         let _ = (address, problem);
     }
 }
 
-/// Walks one job, whatever chain it is in.
+/// Of any chain.
 pub fn walk_job(memory: &dyn Memory, profile: &Profile, job: &Job, visitor: &mut dyn Visitor) {
     let reading = Reading::new(memory, profile, visitor);
     let mut walker = Walker { reading };
     walker.job(job);
 }
 
-/// Walks the chain that starts at `head` and returns how many jobs it has. Chains that form a loop end where they
-/// meet themselves.
+/// From `head`; returns its jobs. Loops end where they meet.
 pub fn walk_chain(
     memory: &dyn Memory,
     profile: &Profile,

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors are read from memory and shown to a visitor.
+//! Shows descriptors in memory to a visitor.
 
 use super::{MemoryUse, Pointer, Problem, Purpose, Visitor};
 use crate::{Layout, Memory, Profile};
 
-/// Where descriptors are, and who sees them.
 pub(crate) struct Reading<'a> {
     pub(crate) memory: &'a dyn Memory,
     pub(crate) profile: &'a Profile,
     pub(crate) visitor: &'a mut dyn Visitor,
 }
 
-/// Reads a descriptor, shows it, and returns it; `None` when it cannot be read.
+/// `None` if unknown.
 macro_rules! descriptor {
     ($reading:expr, $type:ident, $address:expr, $pointer:expr) => {
         descriptor!($reading, $type, $address, $pointer, None)
@@ -50,7 +49,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Fills `to`, if it is given, with the descriptor at `address`. False: it is in memory that is not known.
+    /// False: unknown memory.
     pub(crate) fn known(
         &mut self,
         address: u64,
@@ -68,7 +67,6 @@ impl<'a> Reading<'a> {
         known
     }
 
-    /// Shows memory that something names.
     pub(crate) fn uses(
         &mut self,
         purpose: Purpose,
@@ -87,7 +85,7 @@ impl<'a> Reading<'a> {
         });
     }
 
-    /// Shows storage of threads and of work groups: where each begins, and bytes of one of them. Every core has room for all that it runs.
+    /// `bytes` of one each; cores have room for all that they run.
     pub(crate) fn storage(&mut self, bases: [u64; 2], bytes: [u64; 2], instances: u64) {
         let cores = u64::from(self.profile.core_id_range());
         let threads = u64::from(self.profile.max_threads);

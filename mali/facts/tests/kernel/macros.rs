@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `#define`s of C sources, and their values.
+//! `#define`s of C sources.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A macro: its parameter, if it has one, and what it stands for.
+/// Parameter, if any, and text.
 #[derive(Debug)]
 struct Macro {
     parameter: Option<String>,
     text: String,
 }
 
-/// The macros of the C sources in a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Macros(BTreeMap<String, Macro>);
 
 impl Macros {
-    /// Reads the `.c` and `.h` files of a folder of the repository.
+    /// The directory is the repository's.
     pub(crate) fn of_folder(folder: &str) -> Macros {
         let mut macros = Macros::default();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -40,7 +39,7 @@ impl Macros {
             let definition = definition.split("/*").next().unwrap_or_default().trim();
             let end = definition.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
             let (name, rest) = definition.split_at(end.unwrap_or(definition.len()));
-            // A parameter follows the name at once.
+            // It follows at once.
             let (parameter, text) =
                 match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
                     Some((parameter, text)) => (Some(parameter.to_owned()), text),
@@ -53,18 +52,17 @@ impl Macros {
         }
     }
 
-    /// Names of all macros that stand for something.
+    /// Macros that stand for something.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// The value of a macro without a parameter; `None`: there is none, or it is no number.
+    /// `None`: missing, or no number.
     pub(crate) fn value(&self, name: &str) -> Option<u64> {
         let found = self.0.get(name).filter(|found| found.parameter.is_none())?;
         self.evaluate(&found.text, None)
     }
 
-    /// The value of a macro with a parameter.
     pub(crate) fn call(&self, name: &str, argument: u64) -> Option<u64> {
         let found = self.0.get(name)?;
         self.evaluate(&found.text, Some((found.parameter.as_deref()?, argument)))
@@ -87,7 +85,7 @@ struct Parser<'a> {
     rest: &'a str,
 }
 
-/// Operators from those that bind least.
+/// Loosest binding first.
 const OPERATORS: &[&[&str]] = &[&["|"], &["&"], &["<<", ">>"], &["+", "-"], &["*"]];
 
 impl<'a> Parser<'a> {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel modules, which are in C, know the hardware as `mali/` does: each of their constants is compared, and a constant that
-//! nothing here is compared with is refused.
+//! Compares the C kernel modules' constants with `mali/`; refuses others.
 
 mod macros;
 
@@ -15,7 +14,7 @@ use mali_facts::registers::{
     gpu, job, job_slot, lookup, mmu,
 };
 
-/// How macros begin that say something about the hardware.
+/// Prefixes of macros about hardware.
 const PREFIXES: &[&str] = &[
     "ADDRESS_SPACE",
     "AS0_",
@@ -36,7 +35,7 @@ const PREFIXES: &[&str] = &[
     "TRANSTAB_",
 ];
 
-/// Compares macros with a list, in both directions. Of macros with a parameter, the caller has compared the values.
+/// In both directions; callers compare macros with parameters.
 fn compare(macros: &Macros, values: &[(&str, u64)], calls: &[&str]) {
     for &(name, value) in values {
         assert_eq!(macros.value(name), Some(value), "{name}");
@@ -202,7 +201,7 @@ fn nano_driver() {
         ("AS0_FAULTADDRESS", space(address_space::FAULTADDRESS_LO)),
         ("AS0_STATUS", space(address_space::STATUS)),
     ];
-    // A setting of one maker's chips, which the register map does not explain.
+    // Of one maker's chips; not in the register map.
     let calls = ["PWR_OVERRIDE1_AMLOGIC"];
     compare(
         &macros,
@@ -211,7 +210,7 @@ fn nano_driver() {
     );
 }
 
-/// First and last register of each rule in the guard's tables of registers, by the table's name.
+/// First and last register per rule.
 fn rules(source: &str, table: &str) -> Vec<(u32, u32)> {
     let (_, rest) = source.split_once(&format!("{table}[] = {{")).expect(table);
     let (rows, _) = rest.split_once("\n};").expect(table);
@@ -227,7 +226,7 @@ fn rules(source: &str, table: &str) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// User space of the guarded nano driver writes registers of these classes only: no address spaces, no commands of the whole GPU.
+/// No address spaces, no commands of the whole GPU.
 #[test]
 fn guard_of_the_nano_driver() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nano-driver/guard.c");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Panthor's requests and arguments are those of the kernel's header: a C compiler prints what that says. Skipped, aloud, where the header
-//! (linux-libc-dev of Debian 13) or a compiler is missing; `PANTHOR_HEADERS` names another folder with `drm/panthor_drm.h`.
+//! Compares requests with panthor's header, by a C compiler. Skipped, aloud, without it or the header
+//! (linux-libc-dev of Debian 13); `PANTHOR_HEADERS` names another directory with `drm/panthor_drm.h`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mali_facts::panthor as uapi;
 
-/// The program that prints a number for each row.
 fn program(rows: &[(String, u64)]) -> String {
     let mut text = String::from(
         "#include <stddef.h>\n#include <stdio.h>\n#include <drm/panthor_drm.h>\nint main(void) {\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules that a run obeys before anything is mapped for it.
+//! Rules for runs, before anything is mapped.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,10 @@ use crate::recording::format::FORMAT;
 use crate::recording::{MAX_BYTES, MAX_REGIONS, RecordingError};
 
 const MAX_STREAMS: usize = 1 << 10;
-/// Images of a run, and likewise kernels, inputs and outputs.
+/// Images, kernels, inputs, outputs.
 const MAX_TABLE: usize = 1 << 16;
-/// Later turns of a run.
 const MAX_TURNS: usize = 1 << 10;
-/// Operations of a run, and events.
+/// As events.
 const MAX_OPERATIONS: usize = 1 << 20;
 
 fn field(field: &'static str, reason: impl Into<String>) -> RecordingError {
@@ -25,11 +24,11 @@ fn field(field: &'static str, reason: impl Into<String>) -> RecordingError {
     }
 }
 
-/// Ranges of memory that operations may use, ascending.
+/// Usable by operations, ascending.
 struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// That a range lies in one of these.
+    /// Refuses a range outside.
     fn hold(&self, what: &'static str, address: u64, size: u64) -> Result<(), RecordingError> {
         let after = self.0.partition_point(|range| range.0 <= address);
         let range = after.checked_sub(1).and_then(|index| self.0.get(index));
@@ -91,7 +90,7 @@ impl Run {
                 limit: MAX_BYTES,
             });
         }
-        // First: all else computes with addresses and sizes that are known to be possible.
+        // First: the rest computes with addresses and sizes.
         let ranges = self.ranges()?;
         let operations = self.operations.len();
         let mut ranges_ = self.ranges.iter();
@@ -103,7 +102,7 @@ impl Run {
         self.check_operations(&ranges)
     }
 
-    /// Tensors lie in memory that has contents, and none lies over another.
+    /// In memory with contents, without overlaps.
     fn check_tensors(&self) -> Result<(), RecordingError> {
         if self.weights.is_some() == self.tensors.is_empty() {
             return Err(field(
@@ -140,7 +139,7 @@ impl Run {
         }
     }
 
-    /// Later turns have the run's inputs and outputs; numbers and words lie in its parameters.
+    /// They have the run's inputs, outputs and parameters.
     fn check_turns(&self) -> Result<(), RecordingError> {
         for turn in &self.turns {
             if (turn.inputs.len(), turn.outputs.len()) != (self.inputs.len(), self.outputs.len()) {
@@ -240,7 +239,7 @@ impl Run {
         Ok(())
     }
 
-    /// Memory and variables in ascending order; none lies over another.
+    /// Ascending, without overlaps.
     fn ranges(&self) -> Result<Ranges, RecordingError> {
         let memory = self.memory.iter().map(|one| (one.address, one.size));
         let variables = self.variables.iter().map(|one| (one.address, one.size));
@@ -406,7 +405,7 @@ impl Run {
     }
 }
 
-/// From the first to the last byte of a copy, where it goes and where it comes from.
+/// First to last byte, of target and source.
 fn extents(rows: Option<Rows>, size: u64) -> Result<[u64; 2], RecordingError> {
     let Some(rows) = rows else {
         return Ok([size; 2]);
@@ -418,7 +417,7 @@ fn extents(rows: Option<Rows>, size: u64) -> Result<[u64; 2], RecordingError> {
     }
 }
 
-/// That rows of an input or output have no gaps on the host.
+/// Host rows of inputs and outputs have no gaps.
 fn check_packed(rows: Option<Rows>, extent: u64, size: u64) -> Result<(), RecordingError> {
     match rows.is_some() && extent != size {
         true => Err(field("rows", "have gaps on the host")),
@@ -426,7 +425,6 @@ fn check_packed(rows: Option<Rows>, extent: u64, size: u64) -> Result<(), Record
     }
 }
 
-/// Whether an input or an output may have this name.
 pub(crate) fn is_port(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     (1..=64).contains(&name.len()) && name.bytes().all(fits)

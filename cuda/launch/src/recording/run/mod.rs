@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recorded run, as `runs/K.toml` says it: all that a program asked of the GPU in a region of its time, in order.
+//! One recorded run, `runs/K.toml`.
 
 mod check;
 mod operation;
@@ -16,39 +16,39 @@ use crate::recording::hash::hex;
 use crate::recording::launch::{parsed, tables};
 use crate::recording::{Device, Hash, RecordingError, Store};
 
-/// A region of a program's time, with everything that it needs to run again.
+/// A region that can run again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Version of the format: 1.
+    /// Format: 1.
     pub format: u32,
-    /// What began and ended the region.
+    /// Its beginning and end.
     pub region_of: String,
-    /// The process that was recorded.
+    /// Recorded process.
     pub process: u32,
-    /// Its rank, where a launcher gave one.
+    /// From a launcher.
     pub rank: Option<u32>,
-    /// The name of the file that weights lie in; absent if the recording has them.
+    /// File; absent if the recording has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
-    /// On which GPU.
+    /// GPU.
     pub device: Device,
-    /// Limits of the context that the program set: number, value.
+    /// The context's, set by the program: number, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
-    /// What a comparison with later turns showed; absent if there was none.
+    /// Against later turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
-    /// What all memory came to after each operation of a replay that was right, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
+    /// Memory after each operation, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
     #[serde(default, with = "hex", skip_serializing_if = "Vec::is_empty")]
     pub sums: Vec<u8>,
-    /// Streams, by the numbers that operations use.
+    /// Numbered for operations.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Stream>,
-    /// Images, by the numbers that kernels and variables use.
+    /// Numbered for kernels and variables.
     #[serde(default, rename = "image")]
     pub images: Vec<RunImage>,
-    /// Kernels, by the numbers that launches use.
+    /// Numbered for launches.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
     /// Device memory, ascending.
@@ -57,62 +57,62 @@ pub struct Run {
     /// Variables of images.
     #[serde(default, rename = "variable")]
     pub variables: Vec<RunVariable>,
-    /// What the host copies in.
+    /// From the host.
     #[serde(default, rename = "input")]
     pub inputs: Vec<Port>,
-    /// What the host copies out.
+    /// To the host.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Port>,
-    /// Numbers that the host computed, and that results depend on.
+    /// The host's, on which results depend.
     #[serde(default, rename = "number", skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<Number>,
-    /// Later turns that the run reproduces, one after the other, from where the one before left memory.
+    /// Reproduced later turns, each continuing memory.
     #[serde(default, rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
-    /// Tensors of a file of weights, whose bytes are not in the recording.
+    /// Weights outside the recording.
     #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<WeightTensor>,
-    /// Ranges that the program named, in the order of their ends.
+    /// Named, by their ends.
     #[serde(default, rename = "range", skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<Range>,
-    /// What was asked of the GPU, in the order of the program.
+    /// In order.
     #[serde(default, rename = "operation")]
     pub operations: Vec<Operation>,
 }
 
-/// What is said of memory that is not the same in all replays.
+/// Where replays differ.
 pub const UNKNOWN_SUM: u64 = 0;
 
-/// A tensor of a file of weights.
+/// A tensor of weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightTensor {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
-    /// Its element type and shape, such as `F16[768,3072]`.
+    /// Such as `F16[768,3072]`.
     pub form: String,
     /// Bytes.
     pub size: u64,
-    /// The SHA-256 of its bytes when the run was recorded.
+    /// SHA-256 when recorded.
     pub hash: Hash,
-    /// Where memory has it; the recording has zeros there. None if it was not found: then the recording has its bytes, if it needs them.
+    /// Addresses, with zeros in the recording. None if not found: the recording has needed bytes.
     pub places: Vec<u64>,
 }
 
-/// A range of operations that the program named (NVTX).
+/// Named operations (NVTX).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The number of its first operation.
+    /// First operation.
     pub first: u32,
-    /// The number of the operation after its last one.
+    /// One past.
     pub end: u32,
 }
 
 impl Range {
-    /// The range, if its name is one that manifests have; other characters become `_`, and long names are cut.
+    /// Other characters become `_`, long names are cut; `None` if nothing is left.
     #[must_use]
     pub fn named(mut self) -> Option<Self> {
         let fits = |letter: char| letter.is_ascii_graphic() || letter == ' ';
@@ -124,18 +124,17 @@ impl Range {
     }
 }
 
-/// Letters of a range's name.
 const MAX_RANGE_NAME: usize = 200;
 
-/// How a stream stands to the default stream.
+/// Towards the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamKind {
-    /// It is the default stream: it waits for blocking streams, and they for it.
+    /// Blocking streams and it wait for each other.
     Default,
-    /// It waits for the default stream.
+    /// Waits for the default stream.
     Blocking,
-    /// It waits for nothing but events.
+    /// Waits only for events.
     Free,
 }
 
@@ -143,38 +142,38 @@ pub enum StreamKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// How it stands to the default stream.
+    /// Towards the default stream.
     pub kind: StreamKind,
 }
 
-/// An image as the program gave it to the driver.
+/// As the program gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunImage {
-    /// Its SHA-256: the name of the file in `images`, if it is held.
+    /// Also its name in `images`, if held.
     pub hash: Hash,
     /// Bytes.
     pub size: u64,
-    /// What is held instead: a cubin of it, in which the code of kernels that the run does not launch is zero.
+    /// Held instead: a cubin without unused kernels' code (zeros).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
 }
 
-/// What is held of an image.
+/// Held for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reduced {
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks.
+    /// List of its chunks.
     pub contents: Hash,
 }
 
 impl RunImage {
-    /// What the driver is given.
+    /// For the driver.
     ///
     /// # Errors
-    /// If it is not there, or is not what its name says.
+    /// Missing, or not what its name says.
     pub fn read(&self, store: &Store) -> Result<Vec<u8>, RecordingError> {
         match &self.reduced {
             Some(reduced) => store.get(reduced.contents, reduced.size),
@@ -187,41 +186,41 @@ impl RunImage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// The number of its image.
+    /// Number of its image.
     pub image: u32,
-    /// Offset and size of each parameter, in bytes; ascending, and none lies over another.
+    /// Offset and size in bytes; ascending, no overlaps.
     pub layout: Vec<[usize; 2]>,
-    /// Attributes of the function that the program set: number, value.
+    /// The function's, set by the program: number, value.
     pub attributes: Vec<[i32; 2]>,
 }
 
-/// Device memory at the beginning of the region.
+/// At the region's beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Its address in the recorded process, and in a replay.
+    /// Recorded, and in replays.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks; absent if the memory was allocated inside of the region.
+    /// Chunks; absent if allocated in the region.
     pub contents: Option<Hash>,
 }
 
-/// A variable of an image at the beginning of the region.
+/// At the region's beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunVariable {
-    /// The number of its image.
+    /// Number of its image.
     pub image: u32,
-    /// Its mangled name.
+    /// Mangled name.
     pub name: String,
-    /// Its address in the recorded process.
+    /// Recorded address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks.
+    /// List of its chunks.
     pub contents: Hash,
 }
 
@@ -229,18 +228,18 @@ pub struct RunVariable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
-    /// What it is called; no other input or output of the run is.
+    /// Unique in the run.
     pub name: String,
     /// Bytes.
     pub size: u64,
-    /// The list of its chunks, as recorded.
+    /// Recorded chunks.
     pub contents: Hash,
-    /// Element type and shape that the user stated, such as `f32[1,3,224,224]`; absent for bytes.
+    /// The user's, such as `f32[1,3,224,224]`; absent for bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<String>,
 }
 
-/// What follows a line that begins with `[[`.
+/// From a `[[` line on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
@@ -271,10 +270,10 @@ struct Part {
 }
 
 impl Run {
-    /// A run from the text of its manifest, checked. Its lists come last in it.
+    /// Lists must come last.
     ///
     /// # Errors
-    /// If the text is no manifest, or says something that cannot be.
+    /// No manifest, or an impossible value.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         let mut tables = tables(text);
         let mut run: Self = parsed(tables.next().unwrap_or_default())?;
@@ -297,7 +296,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Bytes of memory, variables, inputs and outputs together, those of later turns included.
+    /// Memory, variables, inputs and outputs, also later turns'.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let memory = self.memory.iter().map(|memory| memory.size);
@@ -311,7 +310,7 @@ impl Run {
             .saturating_add(ports.saturating_mul(turns.saturating_add(1)))
     }
 
-    /// Bytes and name of each piece of memory that the run needs.
+    /// Needed memory: bytes and name.
     pub fn pieces(&self) -> impl Iterator<Item = (u64, Hash)> {
         let memory = self.memory.iter();
         let memory = memory.filter_map(|memory| Some((memory.size, memory.contents?)));
@@ -332,7 +331,7 @@ impl Run {
             .chain(turns)
     }
 
-    /// What another turn of the same work has in common with it: [`structure`].
+    /// See [`structure`].
     #[must_use]
     pub fn structure(&self) -> Hash {
         let images: Vec<Hash> = self.images.iter().map(|image| image.hash).collect();
@@ -342,8 +341,7 @@ impl Run {
         structure(&self.kernels, &images, ports, &self.operations)
     }
 
-    /// The run in parts, one after the other: ranges that lie in no other, each with the operations before it that lie in none.
-    /// The last one has those behind it, too.
+    /// Outermost ranges, each with unnamed operations before it; the last also with those behind.
     #[must_use]
     pub fn layers(&self) -> Vec<Range> {
         let mut ranges: Vec<&Range> = self.ranges.iter().collect();
@@ -365,13 +363,13 @@ impl Run {
         layers
     }
 
-    /// What memory came to after each operation, if the recording says it.
+    /// Memory after each operation, if recorded.
     pub fn sums(&self) -> impl Iterator<Item = u64> {
         let words = self.sums.as_chunks().0.iter();
         words.map(|word| u64::from_le_bytes(*word))
     }
 
-    /// How many kernels are launched.
+    /// Launched kernels.
     #[must_use]
     pub fn launches(&self) -> usize {
         let launches = self.operations.iter();
@@ -382,7 +380,7 @@ impl Run {
 }
 
 impl Run {
-    /// The word of the run at an operation and an offset of its [`Operation::host_bytes`], if it has one.
+    /// At an operation and an offset of [`Operation::host_bytes`].
     #[must_use]
     pub fn word(&self, [operation, offset]: [u32; 2]) -> Option<u32> {
         let operation = self.operations.get(operation as usize)?;
@@ -390,7 +388,7 @@ impl Run {
         (offset < operation.host_size()).then(|| word_at(&operation.host_bytes(), offset))
     }
 
-    /// What a number was in a later turn, or in the run itself.
+    /// In a later turn, or in the run.
     #[must_use]
     pub fn number(&self, number: &Number, turn: Option<&Turn>) -> u32 {
         let place = number.places.first().copied().unwrap_or_default();
@@ -399,7 +397,7 @@ impl Run {
         other.map_or_else(|| self.word(place).unwrap_or(0), |[_, _, value]| *value)
     }
 
-    /// Puts a value in all places of a number.
+    /// In all its places.
     pub fn set_number(&mut self, number: usize, value: u32) {
         let Some(number) = self.numbers.get(number) else {
             return;

@@ -1,112 +1,111 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program asks of the GPU, one thing at a time.
+//! What a program asks of the GPU.
 
 use serde::{Deserialize, Serialize};
 
 use super::Rows;
 use crate::recording::hash::hex;
 
-/// What a program asks of the GPU. Numbers of streams, kernels, inputs and outputs are those of the run's lists; events are numbered
-/// as they come.
+/// Numbers are those of the run's lists; events count up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Operation {
-    /// A kernel is launched.
+    /// Launches a kernel.
     Launch {
-        /// Into which stream.
+        /// Stream.
         stream: u32,
-        /// Which kernel.
+        /// Kernel.
         kernel: u32,
         /// Blocks in x, y, z.
         grid: [u32; 3],
         /// Threads of a block in x, y, z.
         block: [u32; 3],
-        /// Dynamic shared memory, in bytes.
+        /// Dynamic, in bytes.
         shared: u32,
-        /// The packed parameters.
+        /// Packed.
         #[serde(with = "hex")]
         parameters: Vec<u8>,
-        /// Attributes of the launch, 72 bytes each, one after the other.
+        /// 72 bytes each.
         #[serde(with = "hex")]
         attributes: Vec<u8>,
     },
-    /// Memory is set.
+    /// Sets memory.
     Set {
-        /// In which stream.
+        /// Stream.
         stream: u32,
-        /// Where the first row begins.
+        /// Of the first row.
         address: u64,
-        /// Bytes from row to row.
+        /// Bytes between rows.
         pitch: u64,
-        /// What each element becomes.
+        /// New value of elements.
         value: u32,
-        /// Bytes of an element: 1, 2 or 4.
+        /// In bytes: 1, 2 or 4.
         element: u32,
         /// Elements of a row.
         width: u64,
         /// Rows.
         height: u64,
     },
-    /// The host copies an input in.
+    /// Host to device.
     In {
-        /// In which stream.
+        /// Stream.
         stream: u32,
-        /// Where it goes.
+        /// Target.
         address: u64,
-        /// Which input.
+        /// Input.
         input: u32,
-        /// How it is laid out, if it is several rows; the input's bytes have no gaps.
+        /// Several rows; none have gaps in the input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rows: Option<Rows>,
     },
-    /// The host copies an output out.
+    /// Device to host.
     Out {
-        /// In which stream.
+        /// Stream.
         stream: u32,
-        /// Where it comes from.
+        /// Source.
         address: u64,
-        /// Which output.
+        /// Output.
         output: u32,
-        /// How it lies, if it is several rows; the output's bytes have no gaps.
+        /// Several rows; none have gaps in the output.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rows: Option<Rows>,
     },
-    /// Memory is copied on the device.
+    /// Device to device.
     Copy {
-        /// In which stream.
+        /// Stream.
         stream: u32,
-        /// Where it goes.
+        /// Target.
         to: u64,
-        /// Where it comes from.
+        /// Source.
         from: u64,
         /// Bytes.
         size: u64,
-        /// How they lie, if they are several rows.
+        /// Layout of several rows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rows: Option<Rows>,
     },
-    /// An event stands for what a stream was asked so far.
+    /// An event for a stream's work so far.
     Record {
-        /// Which stream.
+        /// Stream.
         stream: u32,
-        /// Which event.
+        /// Event.
         event: u32,
     },
     /// A stream waits for an event.
     Wait {
-        /// Which stream.
+        /// Stream.
         stream: u32,
-        /// Which event.
+        /// Event.
         event: u32,
     },
-    /// The host waits for a stream: what it asks for later comes after what that stream was asked.
+    /// The host waits for a stream; later operations follow.
     HostStream {
-        /// Which stream.
+        /// Stream.
         stream: u32,
     },
     /// The host waits for an event.
     HostEvent {
-        /// Which event.
+        /// Event.
         event: u32,
     },
     /// The host waits for everything.
@@ -114,7 +113,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The stream that does it, if it is one.
+    /// Its stream, if any.
     #[must_use]
     pub fn stream(&self) -> Option<u32> {
         match self {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of several rows, in two or three dimensions.
+//! Copies of rows, in two or three dimensions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::abi::Copy3d;
 
-/// Words of a `CUDA_MEMCPY3D` for what is copied from; those for what is copied to lie this many further.
+/// Of a `CUDA_MEMCPY3D`'s source; the target's are this many further.
 mod word {
     pub(super) const X: usize = 0;
     pub(super) const Y: usize = 1;
@@ -36,7 +36,7 @@ pub enum Side {
 /// `CU_MEMORYTYPE_ARRAY`.
 const ARRAY: u64 = 3;
 
-/// How rows lie where they are copied from and to.
+/// At source and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rows {
@@ -46,9 +46,9 @@ pub struct Rows {
     pub height: u64,
     /// Layers.
     pub depth: u64,
-    /// Where they go: bytes from row to row, and rows from layer to layer.
+    /// Target: bytes between rows, rows between layers.
     pub to: [u64; 2],
-    /// Where they come from.
+    /// Source.
     pub from: [u64; 2],
 }
 
@@ -59,7 +59,7 @@ impl Rows {
         self.width.checked_mul(self.height)?.checked_mul(self.depth)
     }
 
-    /// Bytes from the first to the last that is copied, where rows lie in a way; nothing if rows or layers would lie over each other.
+    /// First to last byte; `None` if rows or layers overlap.
     #[must_use]
     pub fn extent(&self, [pitch, rows]: [u64; 2]) -> Option<u64> {
         let apart = (self.height <= 1 && self.depth <= 1 || pitch >= self.width)
@@ -70,20 +70,20 @@ impl Rows {
         (apart && self.width > 0).then_some(last)
     }
 
-    /// How rows lie that follow each other without gaps.
+    /// Layout without gaps.
     #[must_use]
     pub fn packed(&self) -> [u64; 2] {
         [self.width, self.height]
     }
 
-    /// Where each row begins, counted from the first, if rows lie in a way.
+    /// From the first.
     pub fn starts(&self, [pitch, rows]: [u64; 2]) -> impl Iterator<Item = u64> {
         let height = self.height;
         let layers = (0..self.depth).map(move |layer| layer * rows * pitch);
         layers.flat_map(move |layer| (0..height).map(move |row| layer + row * pitch))
     }
 
-    /// What the driver is asked, for memory at two addresses: where rows go, and where they come from.
+    /// For the driver: target and source.
     #[must_use]
     pub fn copy(&self, to: (Side, u64), from: (Side, u64)) -> Copy3d {
         let mut words: Copy3d = [0; 25];
@@ -105,10 +105,10 @@ impl Rows {
         words
     }
 
-    /// What a program asked the driver: where rows go, where they come from, and how they lie; no rows if all bytes follow each other.
+    /// Target, source, bytes, rows; no rows without gaps.
     ///
     /// # Errors
-    /// A reason, if an array is copied, or a size cannot be.
+    /// For arrays and impossible sizes.
     pub fn of(copy: &Copy3d) -> Result<(u64, u64, u64, Option<Self>), &'static str> {
         let large = "a copy is larger than memory";
         let rows = Self {
@@ -141,18 +141,18 @@ impl Rows {
             ..rows
         };
         let size = rows.size().ok_or(large)?;
-        // An extent that cannot be is told when it is looked at.
+        // Later checks refuse impossible extents.
         let follow = |lie| rows.width == 0 || rows.extent(lie) == Some(size);
         let is_one = follow(rows.to) && follow(rows.from);
         Ok((to, from, size, (!is_one).then_some(rows)))
     }
 }
 
-/// A copy in two dimensions as one in three.
+/// Two dimensions as three.
 #[must_use]
 pub fn deepened(copy: &Copy2d) -> Copy3d {
     let mut words: Copy3d = [0; 25];
-    // Offsets, kind, addresses on host and device, array, pitch.
+    // Offsets, kind, host, device, array, pitch.
     for (first, to) in [(0, 0), (7, word::TO)] {
         for (from, at) in [(0, 0), (1, 1), (2, 4), (3, 5), (4, 6), (5, 7), (6, 9)] {
             words[to + at] = copy[first + from];
@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn rows_of_two_and_three_dimensions_are_read_as_the_driver_reads_them() {
-        // Three rows of 8 bytes: from the host at 1000, 16 apart, the second row on; to the device at 5000, 32 apart, behind 4 bytes.
+        // Three rows of 8 bytes: from the host's 1000, 16 apart, the second on; to the device's 5000, 32 apart,
+        // behind 4 bytes.
         let flat = [0, 1, 1, 1000, 0, 0, 16, 4, 0, 2, 0, 5000, 0, 32, 8, 3];
         let (to, from, size, rows) = Rows::of(&deepened(&flat)).unwrap();
         assert_eq!((to, from, size), (5004, 1016, 24));
@@ -190,7 +191,6 @@ mod tests {
         assert_eq!(deep.extent(deep.to), Some(5 * 32 + 64 + 8));
         let asked = deep.copy((Side::Device, to), (Side::Host, from));
         assert_eq!(Rows::of(&asked).unwrap(), (to, from, 48, Some(deep)));
-        // Without gaps, it is one piece.
         let packed = Rows {
             to: rows.packed(),
             from: rows.packed(),

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Later turns of the work of a run: what tells whether the run holds for other inputs.
+//! Whether a run holds for other inputs, by later turns.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Kernel, Operation, Rows};
 use crate::recording::Hash;
 
-/// A later turn of the same work: what the host copied in and out, and where parameters are not those of the run.
+/// The host's copies, and differing parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// Bytes of each input, in the order and of the size of the run's: the lists of their chunks.
+    /// Chunks, of the run's sizes.
     pub inputs: Vec<Hash>,
-    /// Bytes of each output.
+    /// Of each output.
     pub outputs: Vec<Hash>,
-    /// Words of [`Operation::host_bytes`] that are not the run's: operation, offset in bytes, value.
+    /// Differing words of [`Operation::host_bytes`]: operation, offset in bytes, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<[u32; 3]>,
 }
 
-/// What a comparison of the run with later turns showed.
+/// Against later turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checked {
-    /// Words of parameters in which a second turn differs from the run, and that are no addresses.
+    /// Differing in the second turn, no addresses.
     pub words: u32,
-    /// Addresses in which it differs.
+    /// Differing addresses.
     pub addresses: u32,
-    /// Of the later turns that the run reproduces, how many had other inputs.
+    /// With other inputs, reproduced.
     pub others: u32,
-    /// Why the run does not hold for other inputs; absent if nothing speaks against it.
+    /// Why other inputs fail, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// A number that the program's host computed and passed as a parameter, and that the results depend on.
+/// From the host, and results depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Number {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Words of parameters that hold it: operation, offset in bytes.
+    /// Operation, offset in bytes.
     pub places: Vec<[u32; 2]>,
 }
 
 impl Operation {
-    /// What the host computed for it and may compute otherwise in another turn: parameters of a launch, addresses of copies.
+    /// Parameters of a launch, addresses of copies: the host may compute others.
     #[must_use]
     pub fn host_bytes(&self) -> Vec<u8> {
         match self {
@@ -58,7 +58,6 @@ impl Operation {
         }
     }
 
-    /// How many bytes [`Operation::host_bytes`] has.
     pub(super) fn host_size(&self) -> usize {
         match self {
             Self::Launch { parameters, .. } => parameters.len(),
@@ -68,7 +67,7 @@ impl Operation {
         }
     }
 
-    /// Puts other bytes in the place of [`Operation::host_bytes`]; as many as there are.
+    /// As many as [`Operation::host_bytes`].
     pub fn set_host_bytes(&mut self, bytes: &[u8]) {
         let word = |index: usize| {
             let word = bytes.as_chunks::<8>().0.get(index);
@@ -90,7 +89,7 @@ impl Operation {
     }
 }
 
-/// The word of some bytes at an offset; zeros stand for what lies behind their end.
+/// Zeros lie behind the end.
 #[must_use]
 pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     let mut word = [0; 4];
@@ -100,7 +99,7 @@ pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// Puts a word into some bytes, as far as they go.
+/// As far as bytes go.
 pub fn put_word(bytes: &mut [u8], offset: usize, value: u32) {
     let rest = bytes.iter_mut().skip(offset);
     for (to, from) in rest.zip(value.to_le_bytes()) {
@@ -108,7 +107,7 @@ pub fn put_word(bytes: &mut [u8], offset: usize, value: u32) {
     }
 }
 
-/// Words in which two turns of one structure differ: operation, offset, value in the second.
+/// In one structure: operation, offset, value in the second.
 #[must_use]
 pub fn differing(one: &[Operation], other: &[Operation]) -> Vec<[u32; 3]> {
     let mut words = Vec::new();
@@ -124,8 +123,8 @@ pub fn differing(one: &[Operation], other: &[Operation]) -> Vec<[u32; 3]> {
     words
 }
 
-/// What two turns of the same work have in common: kernels and their images, sizes of inputs and outputs, operations and their sizes,
-/// in order. Parameters and addresses are left out. `images` has the hash of each image.
+/// Common to turns of the same work: kernels, images, operations, all sizes, in order; no parameters and addresses.
+/// `images` has hashes.
 #[must_use]
 pub fn structure(
     kernels: &[Kernel],
@@ -172,7 +171,7 @@ pub fn structure(
                 let [stream, kernel, shared] =
                     [stream, kernel, shared].map(|word| u64::from(*word));
                 put(0, &[stream, kernel, x, y, z, u, v, w, shared, size]);
-                // An attribute is its number and at most three words; what lies behind them is whatever was there.
+                // Number and at most three words; garbage may follow.
                 for attribute in attributes.as_chunks::<72>().0 {
                     let value = [8, 12, 16].map(|at| u64::from(word_at(attribute, at)));
                     put(attribute[0], &value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `analyse` found, in words and as JSON. Members have the names of the report on a Mali recording where they mean the same.
+//! The report, with members as for Mali recordings.
 
 mod print;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::command::report::bytes;
 use crate::{Analysis, CELLS, COUNTERS, Fault, Finding, Pieces};
 
-/// Bytes of a sector: what memory moves at least.
+/// Bytes that memory moves at least.
 const SECTOR: u64 = 32;
 
 /// What the probes counted in one launch.
@@ -202,13 +202,12 @@ impl<'a> AnalyseReport<'a> {
         }
     }
 
-    /// Whether races were found, or may have been missed.
     pub(super) fn has_found(&self) -> bool {
         self.races_verdict.is_some_and(|verdict| verdict != "clean")
     }
 }
 
-/// The verdict and the findings. Where an access or an order is not followed, findings could be wrong, and are left out.
+/// Leaves findings out where an access or order is not followed.
 fn races<'a>(
     launch: &Launch,
     what: &[&str],
@@ -266,7 +265,7 @@ fn races<'a>(
     };
     let mut found: Vec<_> = analysis.findings.iter().map(one).collect();
     found.sort_by_key(|race| std::cmp::Reverse(race.times));
-    // Each word has marks of its last write and of two reads, whichever of its bytes they reach.
+    // A word's marks are its last write and two reads, of whichever bytes.
     let in_parts = |site: &Site| site.bytes < 4 && matches!(site.access, Some((_, Space::Shared)));
     let has_parts = sites.iter().any(in_parts);
     if has_parts {
@@ -323,7 +322,6 @@ impl<'a> SiteReport<'a> {
     }
 }
 
-/// Pieces that were reached, those with most sectors first.
 fn areas(launch: &Launch, analysis: &Analysis) -> Vec<AreaReport> {
     let pieces = Pieces::of(launch);
     let count = analysis.pieces.len();

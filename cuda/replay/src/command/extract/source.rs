@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a kernel comes from: the PTX of its image or of Triton's cache, and files that these name.
+//! Text of a kernel, from its image or Triton's cache.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,29 +11,22 @@ use gpureplay_host::beneath;
 use crate::ReplayError;
 use crate::command::failure::{Failure, file};
 
-/// The largest text that is copied, in bytes.
+/// Bytes, at most.
 const MAX_TEXT: u64 = 64 << 20;
-/// Folders of Triton's cache that are looked into, at most.
+/// Searched, at most.
 pub(crate) const MAX_FOLDERS: usize = 1 << 16;
-/// Files of sources: nothing else that a recording names is copied.
+/// Nothing else that a recording names is copied.
 const SOURCES: [&str; 8] = ["cu", "cuh", "h", "hpp", "cpp", "cc", "inl", "py"];
-/// What Triton keeps of a kernel as text.
 const STAGES: [&str; 6] = ["source", "ttir", "ttgir", "llir", "ptx", "json"];
 
-/// What was found of a kernel.
 #[derive(Default)]
 pub(crate) struct Source {
     pub(crate) ptx: Option<Vec<u8>>,
-    /// Where the PTX is from, in words.
     pub(crate) from: Option<String>,
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl Source {
-    /// Looks for a kernel's text.
-    ///
-    /// # Errors
-    /// If the image cannot be read.
     pub(crate) fn find(image: &[u8], kernel: &str) -> Result<Self, Failure> {
         let mut found = Self::default();
         match crate::module::ptx(image, kernel) {
@@ -54,7 +47,7 @@ impl Source {
         Ok(found)
     }
 
-    /// Triton gives the driver machine code, and keeps it in a file beside its text.
+    /// Triton gives the driver machine code, which its cache has beside the text.
     fn look_in_caches(&mut self, image: &[u8], kernel: &str) -> Result<(), Failure> {
         let is_cubin = |part: &image::Part<'_>| part.kind == MemberKind::Cubin;
         let single = image::parts(image).map_err(ReplayError::from)?;
@@ -79,14 +72,12 @@ impl Source {
     }
 }
 
-/// A text of at most [`MAX_TEXT`] bytes.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_TEXT))
         .map_err(file(path))
 }
 
-/// Where Triton, alone or in PyTorch, keeps kernels.
 pub(crate) fn caches() -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let own = set("TRITON_CACHE_DIR");
@@ -98,7 +89,6 @@ pub(crate) fn caches() -> Vec<PathBuf> {
     own.into_iter().chain(home).chain(devices).collect()
 }
 
-/// The cubin in a cache, a folder of folders, that has these bytes.
 fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     let is_same = |path: &Path| {
         let size = path.metadata().ok().map(|found| found.len());
@@ -106,7 +96,6 @@ fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     };
     let folders = fs::read_dir(cache).ok()?.flatten().take(MAX_FOLDERS);
     for folder in folders.map(|entry| entry.path()) {
-        // Most files have the kernel's name.
         let likely = folder.join(format!("{kernel}.cubin"));
         if is_same(&likely) {
             return Some(likely);
@@ -122,7 +111,7 @@ fn same_file(cache: &Path, image: &[u8], kernel: &str) -> Option<PathBuf> {
     None
 }
 
-/// Sources that the `.file` directives of a PTX text name: `-lineinfo` writes them.
+/// `-lineinfo` writes `.file` directives.
 fn named_files(text: &[u8]) -> BTreeSet<PathBuf> {
     let text = String::from_utf8_lossy(text);
     let lines = text

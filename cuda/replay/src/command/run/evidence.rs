@@ -3,16 +3,12 @@
 
 use crate::{Comparison, Loaded, Mask, Poison, Reaction, ReplayError, Session, Sizes, Verdict};
 
-/// What tells a launch from none where recorded memory does not.
 pub(crate) enum Evidence {
-    /// Results that are changed before the launch.
     Poison(Poison),
-    /// Inputs that are changed before the launch.
     Reaction(Reaction),
 }
 
 impl Evidence {
-    /// Launches from changed memory and compares.
     pub(crate) fn run(
         &self,
         session: &Session,
@@ -27,7 +23,6 @@ impl Evidence {
         }
     }
 
-    /// Bytes that are changed, and bytes that the recorded kernel was seen to write.
     pub(super) fn bytes(&self) -> [u64; 2] {
         match self {
             Self::Poison(poison) => [poison.bytes(), poison.written()],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a replay of a launch showed, in words and as JSON.
+//! What a replay of a launch showed.
 
 use crate::{Sizes, Times, Verdict};
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub(crate) struct TimesReport {
 }
 
 impl TimesReport {
-    /// Nothing if nothing was timed.
+    /// None if nothing was timed.
     pub(crate) fn of(times: &Times, cache: &'static str) -> Option<Self> {
         (times.runs() > 0).then(|| Self {
             runs: times.runs(),
@@ -66,7 +66,6 @@ struct DifferenceReport {
     first: u64,
 }
 
-/// What a replay showed.
 pub(super) struct Report {
     pub(super) kernel: String,
     pub(super) sizes: Sizes,
@@ -80,7 +79,6 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Prints it.
     pub(super) fn say(&self, as_json: bool) -> Result<(), Failure> {
         if !as_json {
             return self.print();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--save-output`: memory as a replay leaves it, in files.
+//! `--save-output`: files of memory after a replay.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use gpureplay_host::csv;
 
 use crate::command::failure::{Failure, write, written};
 
-/// Writes a file for each region and variable, and `memory.csv`, which says where each lay and whether the launch changed it.
+/// `memory.csv` has addresses, and what changed.
 pub(super) fn save(folder: &Path, session: &Session, loaded: &Loaded) -> Result<(), Failure> {
     std::fs::create_dir(folder).map_err(written(folder))?;
     let mut table = csv::line(["file", "address", "bytes", "changed", "variable"]);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which candidate is tried next. `learn` prefers what is like the fastest tries so far: a tree-structured Parzen estimator of each list
-//! of the search, such as blocks.
+//! The next candidate; `learn` uses a tree-structured Parzen estimator.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +11,18 @@ use super::space::Candidate;
 use super::tries::Tries;
 use super::words::Sampler;
 
-/// Tries at random before anything is learnt.
 const FIRST: usize = 12;
-/// Draws at most: combinations that are no candidates or were tried are drawn in vain.
+/// Some draws are no candidates, or tried already.
 const MOST_DRAWS: usize = 40;
-/// Values of a list that are compared. With more of them a search keeps to the first good value: of 20 seeds of the test below, all find
-/// the best with 4, and 14 with 24, the crate's default.
+/// Compared values of a list. All 20 seeds of the test below find the best with 4, but 14 with 24, the crate's
+/// default: more keep to the first good value.
 const DRAWN: usize = 4;
-/// The part of the tries that counts as fast.
+/// Part of the tries that counts as fast.
 const FAST: f64 = 0.25;
 
-/// The lists of a search: image, registers, optimisation, bounds, carve-out, block, grid.
+/// Image, registers, optimisation, bounds, carve-out, block, grid.
 const LISTS: usize = 7;
 
-/// The order in which candidates are tried.
 pub(super) enum Order<'a> {
     Listed(std::slice::Iter<'a, Candidate>),
     Learnt(Estimator<'a>),
@@ -39,7 +36,6 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// A candidate that was not tried.
     pub(super) fn next(&mut self, tries: &Tries) -> Option<&'a Candidate> {
         match self {
             Self::Listed(candidates) => candidates.find(|one| !tries.knows(one)),
@@ -54,18 +50,16 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Where a candidate stands in each list.
+/// By list.
 type Place = [usize; LISTS];
 
-/// What is known of the lists.
 pub(super) struct Estimator<'a> {
     seed: u64,
     candidates: &'a [Candidate],
     numbers: BTreeMap<&'a Candidate, usize>,
-    /// Where each candidate stands.
+    /// By candidate.
     places: Vec<Place>,
     at: BTreeMap<Place, usize>,
-    /// How many values each list has.
     lengths: Place,
 }
 
@@ -96,7 +90,6 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// The next candidate after tries and their times, of which those have none that are not right.
     fn next<'b>(
         &self,
         tries: impl Iterator<Item = (&'b Candidate, Option<f64>)>,
@@ -106,11 +99,11 @@ impl<'a> Estimator<'a> {
         for (candidate, time) in tries {
             if let Some(number) = self.numbers.get(candidate).copied() {
                 known[number] = true;
-                // Those that fail are the slowest, so that a search leaves what is refused.
+                // Failures count as slowest, to be left.
                 times.push((self.places[number], time.unwrap_or(f64::INFINITY)));
             }
         }
-        // The same tries lead to the same next one, also in another process that goes on with them.
+        // Equal tries give the same next one, in any process.
         let seed = self.seed ^ (times.len() as u64).rotate_left(32);
         let mut random = StdRng::seed_from_u64(seed);
         let is_any_right = times.iter().any(|(_, time)| time.is_finite());
@@ -125,7 +118,7 @@ impl<'a> Estimator<'a> {
         self.candidates.get(number?)
     }
 
-    /// A candidate that was not tried, like the fastest of those that were; none if only others are drawn.
+    /// None if only tried ones are drawn.
     fn learnt(&self, times: &[(Place, f64)], known: &[bool], random: &mut StdRng) -> Option<usize> {
         let mut lists = Vec::with_capacity(LISTS);
         for (list, length) in self.lengths.into_iter().enumerate() {
@@ -152,7 +145,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Sizes by how many there are, so that neighbours in a list are alike.
+/// So that neighbours are alike.
 fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     let all = sizes
         .iter()
@@ -160,7 +153,6 @@ fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     (all, sizes)
 }
 
-/// Where the value of each candidate stands among the values that there are.
 fn ranks<'a, K: Ord>(
     candidates: &'a [Candidate],
     value: impl Fn(&'a Candidate) -> K,
@@ -178,7 +170,7 @@ fn ranks<'a, K: Ord>(
 mod tests {
     use super::{Candidate, Estimator};
 
-    /// Blocks, grids and registers: 16 * 32 * 3 candidates.
+    /// 16 * 32 * 3 of blocks, grids and registers.
     fn candidates() -> Vec<Candidate> {
         let mut all = Vec::new();
         for max_registers in [0, 32, 64] {
@@ -198,7 +190,7 @@ mod tests {
         all
     }
 
-    /// Best at 256 threads, 660 blocks and 32 registers; more than 768 threads are refused.
+    /// Best: 256 threads, 660 blocks, 32 registers; above 768 threads refused.
     fn time(one: &Candidate) -> Option<f64> {
         let [grid, block] = [one.grid[0] / 33, one.block[0] / 64].map(f64::from);
         let registers = if one.max_registers == 32 { 0.0 } else { 3.0 };
@@ -206,7 +198,6 @@ mod tests {
         (block <= 12.0).then_some(time)
     }
 
-    /// The best of so many tries.
     fn best(
         all: &[Candidate],
         tries: usize,
@@ -236,7 +227,6 @@ mod tests {
             by_chance.push(best(&all, 80, |_| order.borrow_mut().usize(..all.len())));
         }
         let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-        // The best is 10.
         assert!(mean(&learnt) < 10.1, "{learnt:?}");
         assert!(
             mean(&learnt) + 0.5 < mean(&by_chance),
@@ -260,7 +250,6 @@ mod tests {
         assert_eq!(order.len(), all.len());
         assert_eq!(order, run(5));
         assert_ne!(order, run(6));
-        // Nothing is right, and nothing is known.
         let estimator = Estimator::new(1, &all);
         let failed: Vec<_> = all.iter().skip(1).map(|one| (one, None)).collect();
         assert_eq!(estimator.next(failed.into_iter()), Some(&all[0]));

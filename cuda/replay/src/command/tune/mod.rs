@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tune`: many ways to run one launch, each verified.
+//! `tune`: many verified ways to run a launch.
 
 mod learn;
 mod search;
@@ -113,28 +113,25 @@ pub(crate) struct TuneReport<'a> {
     speedup: Option<f64>,
 }
 
-/// What earlier processes of this search did, before a kernel failed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Handed {
-    /// A folder for the tries, which goes at the end.
     folder: Option<PathBuf>,
     tries: u64,
     time: Duration,
 }
 
 impl Tune {
-    /// Whether only JSON is printed.
     fn is_json(&self) -> bool {
         self.json || self.part.is_some()
     }
 
-    /// Where winners go; those of several launches once they are settled.
+    /// For several launches, only once settled.
     fn tuned(&self) -> Option<&PathBuf> {
         let is_open = self.part.as_ref().is_some_and(|part| !part.is_settled);
         self.tuned.as_ref().filter(|_| !is_open)
     }
 
-    /// The only ways that are tried, if another launch of the kernel has narrowed them down.
+    /// If another launch has narrowed them down.
     fn ways(&self) -> Option<&[Way]> {
         self.part.as_ref()?.ways.as_deref()
     }

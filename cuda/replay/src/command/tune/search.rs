@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search: each candidate is loaded, verified and timed, until the lists or the budget end.
+//! Loads, verifies and times candidates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,18 +24,15 @@ pub(super) struct Search<'a> {
     pub(super) options: &'a Tune,
     pub(super) session: Session,
     pub(super) images: Vec<(String, Vec<u8>)>,
-    /// How images of Triton's must be launched, by name.
     pub(super) own: BTreeMap<String, Own>,
-    /// What is left out of a comparison.
     pub(super) mask: Mask,
-    /// What is changed before a launch.
     pub(super) evidence: Option<run::Evidence>,
     pub(super) tries: Tries,
     pub(super) handed: Handed,
     pub(super) began: Instant,
 }
 
-/// An image that is loaded, or why it is not, and the first candidate that needed it.
+/// Or why not; with the first candidate that needed it.
 type Current = Option<(Candidate, Result<Loaded, ReplayError>)>;
 
 impl Search<'_> {
@@ -47,7 +44,7 @@ impl Search<'_> {
         }
         self.begin(&recorded)?;
         let mut current: Current = None;
-        // Of what another launch has narrowed down nothing is left out.
+        // Narrowed-down ways are all tried.
         let (sampler, budget) = match self.options.ways() {
             Some(_) => (Sampler::All, None),
             None => (self.options.sampler, self.options.budget),
@@ -92,7 +89,6 @@ impl Search<'_> {
         self.conclude(&recorded, candidates.len())
     }
 
-    /// The launch as it was recorded.
     fn recorded(&self) -> Candidate {
         let Sizes { grid, block, .. } = self.session.sizes();
         Candidate {
@@ -107,7 +103,6 @@ impl Search<'_> {
         }
     }
 
-    /// The recorded launch, and what the lists make, in the order of the search.
     fn candidates(&self, recorded: &Candidate) -> Result<Vec<Candidate>, Failure> {
         let options = self.options;
         let own = [recorded.block];
@@ -158,7 +153,7 @@ impl Search<'_> {
         Ok(loaded)
     }
 
-    /// The recorded launch: its time is what others are compared with, and it may show that memory held the results already.
+    /// The time to beat; shows whether memory held the results.
     fn begin(&mut self, recorded: &Candidate) -> Result<(), Failure> {
         let mut again = true;
         loop {
@@ -194,13 +189,12 @@ impl Search<'_> {
         }
     }
 
-    /// Dynamic shared memory of a candidate, in bytes.
+    /// In bytes.
     fn shared(&self, candidate: &Candidate) -> u32 {
         let own = self.own.get(&candidate.image);
         own.map_or(self.session.sizes().shared, |own| own.shared)
     }
 
-    /// Verifies and times one candidate.
     fn one(&self, loaded: &Loaded, candidate: &Candidate) -> (Try, Option<ReplayError>) {
         let sizes = Sizes {
             grid: candidate.grid,
@@ -232,7 +226,7 @@ impl Search<'_> {
         self.tries.push(one)
     }
 
-    /// Another process continues: the context of this one launches nothing more.
+    /// This context launches nothing more.
     fn hand_on(&self, more: Option<&str>) -> Failure {
         let handed = Handed {
             time: self.handed.time + self.began.elapsed(),
@@ -279,7 +273,6 @@ impl Search<'_> {
         Ok(ExitCode::from(u8::from(base.is_none())))
     }
 
-    /// Keeps the best candidate that a program can be given.
     fn write_winner(
         &self,
         path: &Path,
@@ -313,13 +306,12 @@ impl Search<'_> {
     }
 }
 
-/// The image of a candidate, if it is not the recorded one.
+/// None if recorded.
 fn image<'a>(images: &'a [(String, Vec<u8>)], candidate: &Candidate) -> Option<&'a [u8]> {
     let (_, image) = images.iter().find(|(name, _)| *name == candidate.image)?;
     Some(image)
 }
 
-/// No launch of this process succeeds after it.
 fn ends_the_context(error: &ReplayError) -> bool {
     matches!(
         error,

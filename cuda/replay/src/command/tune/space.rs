@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The candidates of a search: what its lists make together.
+//! The candidates that lists make together.
 
 use crate::{JitOptions, Sizes};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::words::Bounds;
 use crate::command::failure::Failure;
 use crate::command::report;
 
-/// The most candidates that lists may make together.
+/// Candidates at most.
 const MOST: usize = 1 << 20;
 
 /// One way to run the launch.
@@ -37,10 +37,8 @@ fn as_recorded() -> i32 {
 }
 
 impl Candidate {
-    /// The name of the recorded image.
     pub(super) const RECORDED: &str = "recorded";
 
-    /// What the compiler is told.
     pub(super) fn options(&self) -> JitOptions {
         let said = |value: u32| (value > 0).then_some(value);
         JitOptions {
@@ -51,13 +49,11 @@ impl Candidate {
         }
     }
 
-    /// Whether one loaded image serves both.
     pub(super) fn is_loaded_as(&self, other: &Self) -> bool {
         let key = |one: &Self| (one.options(), one.carveout);
         self.image == other.image && key(self) == key(other)
     }
 
-    /// In words.
     pub(super) fn words(&self) -> String {
         let mut words = format!(
             "{}, grid {}, block {}",
@@ -84,17 +80,15 @@ impl Candidate {
     }
 }
 
-/// How the grid follows the block.
 #[derive(Clone, Copy)]
 pub(super) enum Grids<'a> {
-    /// As many blocks in each dimension as keep the number of threads.
+    /// Keeps the number of threads per dimension.
     Adapted,
     /// As recorded.
     Kept,
     Given(&'a [[u32; 3]]),
 }
 
-/// What the lists say.
 pub(super) struct Space<'a> {
     pub(super) images: Vec<&'a str>,
     pub(super) registers: &'a [u32],
@@ -106,8 +100,7 @@ pub(super) struct Space<'a> {
 }
 
 impl Space<'_> {
-    /// All candidates, those of one image and one way to compile it after each other. The fewest blocks of a multiprocessor do not
-    /// count beside registers, so that no candidate has both.
+    /// Neighbours share image and compilation. Minimum blocks do not count beside registers: no candidate has both.
     pub(super) fn candidates(&self, recorded: Sizes) -> Result<Vec<Candidate>, Failure> {
         let shapes = self.shapes(recorded);
         let mut all = Vec::new();
@@ -143,7 +136,6 @@ impl Space<'_> {
         Ok(all)
     }
 
-    /// Grid and block of each.
     fn shapes(&self, recorded: Sizes) -> Vec<[[u32; 3]; 2]> {
         let shapes = |block: &[u32; 3]| match self.grids {
             Grids::Adapted => vec![[recorded.keep_total(*block).grid, *block]],
@@ -186,7 +178,6 @@ mod tests {
             grids: Grids::Adapted,
         };
         let all = space.candidates(recorded).unwrap();
-        // Registers go with two of three bounds.
         assert_eq!(all.len(), (3 + 2) * 3);
         assert_eq!(all[0].grid, [20, 12, 2]);
         assert_eq!(all[1].grid, [5, 48, 2]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several launches of one kernel, tuned together: what wins for one size may lose for another.
+//! Tunes several launches of one kernel together.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -83,15 +83,13 @@ impl Way {
     }
 }
 
-/// What a process of its own tunes: one of the launches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) number: u32,
-    /// Where its tries are kept.
     pub(super) tries: PathBuf,
-    /// The only ways that are tried beside the recorded one: those that another launch was right with, or the one that won for all.
+    /// Besides the recorded one: right elsewhere, or the common winner.
     pub(super) ways: Option<Vec<Way>>,
-    /// The way that won for all is known, and is written.
+    /// The common winner, to be written.
     pub(super) is_settled: bool,
 }
 
@@ -103,7 +101,6 @@ impl FromStr for Part {
     }
 }
 
-/// What such a process prints.
 #[derive(Deserialize)]
 struct Tried {
     tries: Vec<Try>,
@@ -140,7 +137,7 @@ struct WayReport {
     speedups: Vec<f64>,
 }
 
-/// Tunes each launch in a process of its own, and picks the way that is right for all and fastest in sum.
+/// Right for all and fastest in sum.
 pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     let wanted = Regex::new(kernel)
         .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
@@ -161,7 +158,7 @@ pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     }
     let numbers: Vec<u32> = launches.iter().map(|(number, _)| *number).collect();
     let learns = matches!(tune.sampler, Sampler::Learn(_));
-    // What is learnt is learnt from the launch with the most threads, and tried for the others.
+    // Learns from the launch with most threads; others try that.
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     if learns {
         order.sort_by_key(|at| std::cmp::Reverse(threads(&launches[*at].1)));
@@ -200,10 +197,10 @@ fn threads(launch: &Launch) -> u64 {
     sizes.fold(1, |all, size| all.saturating_mul(u64::from(*size)))
 }
 
-/// Ways that are passed on, at most.
+/// To pass on, at most.
 const MOST_WAYS: usize = 128;
 
-/// The ways that a launch is right with, the fastest first.
+/// Fastest first.
 fn fastest(tries: &[Try], grid_is_given: bool) -> Vec<Way> {
     let right = tries.iter().filter_map(|one| Some((one.right()?[0], one)));
     let mut right: Vec<_> = right.collect();
@@ -212,7 +209,6 @@ fn fastest(tries: &[Try], grid_is_given: bool) -> Vec<Way> {
     right.into_iter().take(MOST_WAYS).map(way).collect()
 }
 
-/// What became of the candidates for one launch.
 fn of_one(part: &Part) -> Result<Vec<Try>, Failure> {
     let program = this_program()?;
     let text = serde_json::to_string(part).map_err(json)?;
@@ -229,7 +225,6 @@ fn of_one(part: &Part) -> Result<Vec<Try>, Failure> {
     }
 }
 
-/// What is right for all launches. The first try of each is the recorded launch.
 fn together(
     kernel: String,
     launches: Vec<u32>,
@@ -328,7 +323,7 @@ mod tests {
     use super::{Way, together};
     use crate::{Times, Verdict};
 
-    /// A try: grid, block, time; wrong without one.
+    /// No time: wrong.
     fn one(grid: u32, block: u32, time: Option<f64>) -> Try {
         let candidate = Candidate {
             image: Candidate::RECORDED.to_owned(),
@@ -346,7 +341,7 @@ mod tests {
 
     #[test]
     fn the_best_is_right_and_fastest_for_all_together() {
-        // Two launches of other sizes: 128 wins the first and loses the second, 64 is not right for one, 256 is best in sum.
+        // 128 wins the first, loses the second; 64 is wrong once; 256 is best in sum.
         let small = [
             one(8, 32, Some(10.0)),
             one(2, 128, Some(1.0)),
@@ -366,7 +361,7 @@ mod tests {
         assert_eq!(found.wrong, 1);
         assert_eq!(found.ways[0].median_us, [6.0, 50.0]);
         assert_eq!(found.ways[0].speedups, [10.0 / 6.0, 2.0]);
-        // With grids that are given, the same block is another way.
+        // With given grids, the same block is another way.
         let given = together("k".into(), vec![0, 3], &tried, true);
         assert_eq!((given.best, given.ways.len()), (None, 0));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What became of candidates: a line of JSON for each, in a file that a later process or search goes on with.
+//! JSON lines of tries, for later searches to continue.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -15,7 +15,7 @@ use super::space::Candidate;
 use crate::command::failure::{Failure, file, json, written};
 use crate::command::report;
 
-/// The largest file of tries, in bytes.
+/// Bytes, at most.
 const MOST: u64 = 1 << 30;
 
 /// One candidate and what became of it.
@@ -37,7 +37,6 @@ pub(crate) struct Try {
     note: String,
 }
 
-/// The columns of [`Try::csv`].
 pub(super) const HEADER: &str = "image,max_registers,optimisation,max_threads,min_blocks,carveout,grid,block,registers,verdict,median_us,least_us,spread_us,note";
 
 impl Try {
@@ -61,7 +60,7 @@ impl Try {
         }
     }
 
-    /// Median and spread in microseconds, if it is right.
+    /// Median and spread in microseconds, if right.
     pub(super) fn right(&self) -> Option<[f64; 2]> {
         let is_right = matches!(&*self.verdict, "exact" | "within");
         is_right.then_some([self.median_us?, self.spread_us?])
@@ -97,13 +96,12 @@ impl Try {
             time(self.median_us),
             time(self.least_us),
             time(self.spread_us),
-            // One line for one candidate, whatever the driver's linker says.
+            // One line per candidate, whatever the driver's linker says.
             self.note.replace('\n', " "),
         ])
     }
 }
 
-/// What all tries of a file are about: its first line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Subject {
     kernel: String,
@@ -111,13 +109,12 @@ pub(super) struct Subject {
     block: [u32; 3],
     shared: u32,
     image: String,
-    /// The hash of all that was recorded of the launch, parameters and memory with it.
+    /// Of all that was recorded of the launch.
     launch: String,
-    /// What is compared, and what the caches hold, as options say it.
     checking: String,
     gpu: String,
     driver: i32,
-    /// Images that are tried, by their hashes.
+    /// Names and hashes.
     images: Vec<[String; 2]>,
 }
 
@@ -146,9 +143,9 @@ impl Subject {
         })
     }
 
-    /// What differs: tries of one are not tries of the other.
+    /// Tries of different subjects do not mix.
     fn differs(&self, other: &Self) -> Option<&'static str> {
-        // An image that only one of them tries is no contradiction.
+        // Images that only one tries are no contradiction.
         let contradicts = self.images.iter().any(|[name, hash]| {
             let others = other.images.iter();
             others
@@ -176,7 +173,6 @@ impl Subject {
     }
 }
 
-/// The tries so far, each written to a file when it is made.
 pub(super) struct Tries {
     path: PathBuf,
     file: File,
@@ -185,7 +181,6 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// Continues a file, or begins one.
     pub(super) fn open(path: &Path, subject: &Subject) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
         let file = options
@@ -196,7 +191,7 @@ impl Tries {
             .map_err(file(path))?;
         let copy = file.try_clone().map_err(self::file(path))?;
         let text = beneath::contents(copy, MOST).map_err(self::file(path))?;
-        // A line without an end is of a process that was killed while it wrote.
+        // A killed process leaves an unended line.
         let whole = text
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -261,14 +256,13 @@ impl Tries {
         Ok(())
     }
 
-    /// Median and spread of a candidate that is right.
+    /// In microseconds, if right.
     pub(super) fn right(&self, candidate: &Candidate) -> Option<[f64; 2]> {
         let mut all = self.all.iter();
         all.find(|one| one.candidate == *candidate)?.right()
     }
 
-    /// The candidate that is faster than the recorded launch by more than both spread, if one of those is that are asked for, and
-    /// how many times as fast.
+    /// It beats the recorded launch by more than both spreads; with speed-up.
     pub(super) fn best(
         &self,
         recorded: &Candidate,

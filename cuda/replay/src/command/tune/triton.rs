@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels that Triton compiled in other ways and keeps in its cache: other warps, stages and sizes of blocks.
+//! Other variants of a kernel in Triton's cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,18 @@ use serde::Deserialize;
 
 use crate::command::extract::source::{MAX_FOLDERS, caches};
 
-/// Kernels that are tried, at most.
+/// At most.
 const MOST: usize = 1 << 10;
-/// The largest description of a kernel, in bytes.
+/// Bytes, at most.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// How an image must be launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Own {
     pub(super) threads: u32,
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub(super) shared: u32,
 }
 
-/// What Triton says of a kernel.
 #[derive(Deserialize)]
 struct Description {
     name: String,
@@ -37,7 +35,7 @@ struct Target {
     warp_size: u32,
 }
 
-/// Images of a kernel in Triton's caches for a GPU of a compute capability (`sm_90`: 90), by path.
+/// 90 is `sm_90`.
 pub(super) fn images(kernel: &str, capability: u32) -> Vec<(PathBuf, Own)> {
     let folders = caches().into_iter().flat_map(|cache| {
         let entries = fs::read_dir(cache).ok().into_iter().flatten();

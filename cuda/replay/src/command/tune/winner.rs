@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The best candidate, written for programs that run: `tuned.toml`.
+//! Writes the best candidate to `tuned.toml`.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use super::space::Candidate;
 use super::tries::Try;
 use crate::command::failure::Failure;
 
-/// Whether a program that runs can be given the candidate. The variables of another image are not those that the program set.
+/// Another image lacks variables that the program set.
 pub(super) fn is_for_programs(session: &Session, candidate: &Candidate) -> bool {
     is_program_image(candidate) || session.launch().variables.is_empty()
 }
 
 fn is_program_image(candidate: &Candidate) -> bool {
     let is_compiled = candidate.options() != JitOptions::default();
-    // A carve-out belongs to a kernel, and the program's has launches of other sizes.
+    // A carve-out is the kernel's, also for other sizes.
     candidate.image == Candidate::RECORDED && !is_compiled && candidate.carveout < 0
 }
 
-/// Adds a try to a file; `image` is the candidate's, if it is not the recorded one, and `shared` its dynamic shared memory in bytes.
+/// `image` unless recorded; `shared` in bytes.
 pub(super) fn write(
     path: &Path,
     session: &Session,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What options of a search say: sizes, launch bounds, the order of candidates, and how many of them.
+//! Options of a search: sizes, bounds, order, budget.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::command::target::sizes;
 
-/// The most sizes of one range.
+/// At most.
 const MOST_OF_RANGE: u32 = 1 << 14;
 
-/// Blocks or grids: sizes and ranges, separated by spaces or semicolons.
+/// Separated by spaces or semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List(pub(super) Vec<[u32; 3]>);
 
@@ -35,7 +35,7 @@ impl FromStr for List {
     }
 }
 
-/// `A..B`: A, doubled up to B; `A..B:STEP`: every STEP-th from A to B.
+/// `A..B`: doubled from A; `A..B:STEP`: from A by STEP.
 fn range(list: &mut Vec<[u32; 3]>, first: &str, rest: &str) -> Option<()> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
     let (last, step) = match rest.split_once(':') {
@@ -55,14 +55,14 @@ fn range(list: &mut Vec<[u32; 3]>, first: &str, rest: &str) -> Option<()> {
     Some(())
 }
 
-/// Launch bounds: `THREADS` or `THREADS,BLOCKS`; 0 leaves those of the image.
+/// `THREADS` or `THREADS,BLOCKS`; 0 as in the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) threads: u32,
     pub(super) blocks: u32,
 }
 
-/// Launch bounds, separated by spaces or semicolons.
+/// Separated by spaces or semicolons.
 #[derive(Clone, Debug)]
 pub(super) struct AllBounds(pub(super) Vec<Bounds>);
 
@@ -87,14 +87,12 @@ impl FromStr for AllBounds {
     }
 }
 
-/// In which order candidates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampler {
-    /// As the lists name them.
     All,
-    /// At random, the same for the same seed.
+    /// By seed.
     Random(u64),
-    /// By what the tries so far showed.
+    /// By earlier tries; with a seed.
     Learn(u64),
 }
 
@@ -124,12 +122,10 @@ impl Sampler {
     }
 }
 
-/// When a search ends although there are more candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Budget {
     /// After N tries.
     Tries(u64),
-    /// No try begins after so long.
     Time(Duration),
 }
 
@@ -151,7 +147,6 @@ impl FromStr for Budget {
 }
 
 impl Budget {
-    /// Whether nothing is left after these tries and this time.
     pub(super) fn is_spent(self, tries: u64, time: Duration) -> bool {
         match self {
             Self::Tries(most) => tries >= most,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `info` and `list` of a whole run: what was recorded, and what a comparison with later turns showed.
+//! `info` and `list` of a whole run.
 
 use gpureplay_cuda_launch::recording::{Operation, Run};
 
@@ -8,7 +8,6 @@ use crate::command::failure::Failure;
 use crate::command::report::{bytes, say};
 use crate::number::shown;
 
-/// Says what a run is: region, GPU, memory, inputs and outputs, kernels.
 pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
     say!("run         {number}, {}", run.region_of);
     let [major, minor] = run.device.capability;

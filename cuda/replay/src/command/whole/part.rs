@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --until` and `--layers` of a whole run: the first layers, and what memory they leave.
+//! `run --until` and `--layers`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,7 +27,6 @@ pub(crate) struct Layers {
     layers: Option<String>,
 }
 
-/// Layers that are done: how many, and the number of the first operation that is not.
 pub(crate) struct Done {
     layers: usize,
     name: String,
@@ -35,13 +34,12 @@ pub(crate) struct Done {
 }
 
 impl Layers {
-    /// The option that was given, if any.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let until = self.until.as_ref().map(|_| "--until");
         until.or_else(|| self.layers.as_ref().map(|_| "--layers"))
     }
 
-    /// What is done, if not everything.
+    /// None if all.
     pub(crate) fn of(&self, run: &Run) -> Result<Option<Done>, Failure> {
         let all = layers(run);
         let last = match (&self.until, &self.layers) {
@@ -59,7 +57,7 @@ impl Layers {
 }
 
 impl Done {
-    /// Does the layers, and says whether memory is as recorded: with recorded inputs, where that is known.
+    /// Compares sums, for recorded inputs.
     pub(crate) fn execute(
         &self,
         session: &mut RunSession,

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NVTX as a library has it inside that names ranges: tables of functions, which an injection fills.
+//! NVTX inside a library: tables that an injection fills.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use super::dlsym;
 
-/// Functions of each of the modules 1 (core) and 5 (domains).
+/// Modules 1 (core) and 5 (domains).
 static mut FUNCTIONS: [[usize; 16]; 2] = [[0; 16]; 2];
-/// Where they are.
 static mut PLACES: [[*mut usize; 16]; 2] = [[null_mut(); 16]; 2];
 
 #[repr(C)]
@@ -45,13 +44,11 @@ unsafe extern "C" fn export(number: u32) -> *const c_void {
     }
 }
 
-/// What a program calls.
 pub(super) struct Nvtx {
     is_there: bool,
 }
 
 impl Nvtx {
-    /// With the injection that the environment names, if there is one; it is in this process already.
     pub(super) fn injected() -> Self {
         if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
             return Self { is_there: false };
@@ -89,7 +86,7 @@ impl Nvtx {
         }
     }
 
-    /// With a name of wide letters.
+    /// Of wide letters.
     pub(super) fn range_with_wide_name<T>(&self, name: &[u32], work: impl FnOnce() -> T) -> T {
         if !self.is_there {
             return work();
@@ -108,10 +105,10 @@ impl Nvtx {
         }
     }
 
-    /// A domain, as far as a library is concerned that only compares it.
+    /// Only compared.
     const DOMAIN: *mut c_void = 16 as *mut c_void;
 
-    /// Begins a range in a domain, with attributes of 48 bytes.
+    /// Attributes of 48 bytes.
     pub(super) fn push_in_domain(&self, name: &CStr) {
         let mut attributes = [0u64; 6];
         (attributes[4], attributes[5]) = (1, name.as_ptr() as u64);
@@ -125,7 +122,6 @@ impl Nvtx {
         }
     }
 
-    /// Ends the range of the domain.
     pub(super) fn pop_in_domain(&self) {
         if self.is_there {
             // SAFETY: a function that the injection put there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program does with a region that is recorded as a whole.
+//! The region that is recorded as a whole.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -8,9 +8,8 @@ use gpureplay_cuda_launch::abi::{Copy3d, KernelNode, Status};
 
 use super::{Driver, Program};
 
-/// The number that the inputs of the region begin with.
+/// The inputs' first number.
 pub(crate) const INPUT: &str = "PLUMBING_INPUT";
-/// Numbers of an input.
 const COUNT: usize = 256;
 
 impl Program {
@@ -26,7 +25,6 @@ impl Program {
         event
     }
 
-    /// `to` waits for all that `from` was asked.
     fn after(&self, to: u64, from: u64) {
         let event = self.event();
         call!(self.driver, cuEventRecord(event => u64, from => u64));
@@ -57,7 +55,7 @@ impl Program {
         bytes
     }
 
-    /// One turn: two inputs come in, two streams work on them, two results go out.
+    /// Two inputs, two streams, two results.
     fn turn(&self, [p, q, r]: [u64; 3], [a, b]: [u64; 2], inputs: [&[u8]; 2]) -> [Vec<u8>; 2] {
         self.send(p, inputs[0], a);
         self.send(r, inputs[1], b);
@@ -65,7 +63,7 @@ impl Program {
         self.after(b, a);
         let size = COUNT * 4;
         call!(self.driver, cuMemcpyDtoDAsync_v2(q => u64, p => u64, size => usize, b => u64));
-        // The first quarter of r becomes 7, and the rest stays.
+        // Its first quarter becomes 7.
         call!(self.driver, cuMemsetD32Async(r => u64, 7f32.to_bits() => u32, COUNT / 4 => usize, b => u64));
         self.scale_in(b, q, 3.0);
         self.scale_in(b, r, 5.0);
@@ -74,13 +72,11 @@ impl Program {
         [self.receive(q, a), self.receive(r, a)]
     }
 
-    /// The stream calls a function of the host that does nothing.
     fn call(&self, stream: u64) {
         extern "C" fn nothing(_: usize) {}
         call!(self.driver, cuLaunchHostFunc(stream => u64, nothing => extern "C" fn(usize), 0 => usize));
     }
 
-    /// Adds to 16 times 16 numbers.
     fn plane(&self, p: u64, stream: u64) {
         let side = 16u32;
         let parameters = [
@@ -98,7 +94,7 @@ impl Program {
         shapes.launch_sized("plane", [[2, 2], [8, 8]], stream, &parameters);
     }
 
-    /// Every second row of an input comes in; rows go to two layers of q, and a column of these goes out.
+    /// Every second input row; two layers of q; a column out.
     fn rows(&self, [p, q, _]: [u64; 3], stream: u64, input: &[u8]) -> [Vec<u8>; 2] {
         let [host, device] = [1u64, 2];
         let flat = |from: (u64, u64, u64), to: (u64, u64, u64), [width, height]: [u64; 2]| {
@@ -117,7 +113,7 @@ impl Program {
         flat((host, bytes, 128), (device, p, 96), [64, 8]);
         self.scale_in(stream, p, 2.0);
         let mut deep = [0u64; 25];
-        // Four rows of each of two layers, 5 rows apart, 100 bytes each, from the second row on.
+        // Four rows of two layers, 5 rows apart, 100 bytes each, from the second on.
         (deep[1], deep[4], deep[6], deep[9], deep[10]) = (1, device, p, 96, 4);
         (deep[15], deep[17], deep[20], deep[21]) = (device, q, 100, 5);
         (deep[22], deep[23], deep[24]) = (64, 3, 2);
@@ -144,7 +140,7 @@ impl Program {
         self.kernel_node(graph, after, &node)
     }
 
-    /// A graph: p becomes six times as much, and a copy of it goes to q.
+    /// Six times p, copied to q.
     fn nodes(&self, p: u64, q: u64) -> u64 {
         let (mut graph, mut last, n) = (0u64, 0u64, COUNT as u32);
         call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
@@ -163,7 +159,6 @@ impl Program {
         self.instantiated(graph)
     }
 
-    /// A variable of an image of which no kernel is launched, with numbers in it.
     fn table(&self) -> u64 {
         let (mut module, mut table, mut size) = (0u64, 0u64, 0usize);
         let image = std::ffi::CString::new(super::TABLES).expect("works");
@@ -178,7 +173,6 @@ impl Program {
         table
     }
 
-    /// A region that leaves memory as it found it.
     fn constants(&self, p: u64, stream: u64) {
         let n = COUNT as u32;
         let parameters = [(&raw const p).cast(), (&raw const n).cast()];
@@ -189,7 +183,7 @@ impl Program {
         call!(self.driver, cuProfilerStop());
     }
 
-    /// The region. Another turn comes before, as in programs that warm up; `what` is something in the region that cannot be recorded.
+    /// After a warm-up; `what` cannot be recorded.
     pub(crate) fn region(&self, what: &str) {
         let begin: f32 = std::env::var(INPUT)
             .ok()
@@ -217,7 +211,7 @@ impl Program {
         call!(self.driver, cuProfilerStart());
         match what {
             "callback" => self.call(streams[0]),
-            // The host may take the result of a part before it asks for the rest.
+            // The host may take a part's result early.
             "told" => {
                 let mut pinned = 0u64;
                 call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, 64 => usize, 0 => u32));
@@ -267,7 +261,7 @@ impl Program {
                 self.scale_in(streams[0], p, 1.0);
             }
             "fresh" => {
-                // Memory of the region's own, freed in it.
+                // Allocated and freed in the region.
                 let p = self.memory(&one);
                 self.scale_in(streams[0], p, 1.0);
                 call!(self.driver, cuMemFree_v2(p => u64));
@@ -289,7 +283,6 @@ impl Program {
                     });
                     let name = ['w', '\0'].map(u32::from);
                     nvtx.range_with_wide_name(&name, || self.scale_in(0, memory[0], 3.0));
-                    // Each domain has its own order.
                     nvtx.push_in_domain(c"second");
                     self.scale_in(0, memory[0], 5.0);
                 });
@@ -306,7 +299,6 @@ impl Program {
             }
             "rows" => self.rows(memory, streams[0], &one),
             "accumulated" => {
-                // Memory of the region's own, which it does not fill.
                 let mut p = 0u64;
                 call!(self.driver, cuMemAlloc_v2(&raw mut p => *mut u64, COUNT * 4 => usize));
                 self.send(memory[0], &one, streams[0]);
@@ -323,7 +315,7 @@ impl Program {
             _ => self.turn(memory, streams, [&one, &two]),
         };
         if what == "turns" {
-            // A third turn comes after the region.
+            // Behind the region.
             self.turn(memory, streams, [&two, &one]);
         }
         if what == "late" {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the program does in turns of the same work, each a region.
+//! Turns of the same work, as regions.
 
 use std::ffi::{CString, c_void};
 
@@ -8,7 +8,6 @@ use gpureplay_cuda_launch::abi::Status;
 use super::{PTX, Program};
 
 const COUNT: usize = 256;
-/// Bytes of a large input.
 const LARGE: usize = 64 << 10;
 pub(crate) const TURNS: usize = 5;
 
@@ -17,7 +16,7 @@ pub(crate) fn input(turn: usize) -> Vec<u8> {
     numbers.flat_map(f32::to_le_bytes).collect()
 }
 
-/// Weights of the program; they do not compress, so a file that holds them has their bytes.
+/// Incompressible.
 pub(crate) fn weights(number: usize) -> Vec<u8> {
     let mut state = number as u32 + 1;
     let numbers = (0..COUNT).map(|_| {
@@ -48,7 +47,6 @@ impl Program {
         bytes
     }
 
-    /// The kernel of another image that has the same name.
     fn scaled_by(&self, module: u64, p: u64) {
         let (mut function, factor, n) = (0, 2f32, COUNT as u32);
         call!(self.driver, cuModuleGetFunction(&raw mut function => *mut u64, module => u64, c"scale".as_ptr() => *const i8));
@@ -63,7 +61,6 @@ impl Program {
         ));
     }
 
-    /// Turns, in which `what` is otherwise from turn to turn.
     pub(crate) fn turns(&self, what: &str) {
         let (what, profiled) = match what.split_once(' ') {
             Some((what, _)) => (what, false),
@@ -80,7 +77,6 @@ impl Program {
             }
             _ => 0,
         };
-        // Two tensors in one allocation, and others around them.
         let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
         let held = self.memory(&held);
         let image = CString::new(format!(
@@ -113,7 +109,7 @@ impl Program {
                     self.scaled(0, state, 2.0);
                     self.received(state, size)
                 }
-                // A kernel is given the number of the turn, twice; another one a number that it does not look at.
+                // Used twice, and once unread.
                 "number" => {
                     self.scaled(0, input_memory, turn as f32 + 2.0);
                     self.one("idle", turn as u64 * 77 + 5);
@@ -126,32 +122,31 @@ impl Program {
                     self.one("idle", turn as u64 * 77 + 5);
                     self.received(input_memory, size)
                 }
-                // Each turn has the next part of the cache, and all of it is the result.
+                // Each turn appends; all of it is the result.
                 "slot" => {
                     self.copied(slot, input_memory);
                     self.scaled(0, slot, 2.0);
                     self.received(cache, size * TURNS)
                 }
-                // The host uses two parts of memory by turns, and neither holds anything from turn to turn.
+                // By turns, each empty between turns.
                 "swap" => {
                     let scratch = cache + (turn % 2 * size) as u64;
                     self.copied(scratch, input_memory);
                     self.scaled(0, scratch, 3.0);
                     self.received(scratch, size)
                 }
-                // What memory holds from turn to turn.
                 "state" | "outside" | "late" => {
                     self.scaled(0, state, 2.0);
                     self.scaled(0, input_memory, 3.0);
                     self.received(state, size)
                 }
-                // The first turn has the kernel of its own image, the others one of the same name.
+                // Later turns use another image's kernel of that name.
                 "image" => {
                     let module = if turn == 0 { self.module } else { module };
                     self.scaled_by(module, input_memory);
                     self.received(input_memory, size)
                 }
-                // A copy to pinned memory waits for nothing; the fourth turn is not like those before it.
+                // Copies to pinned memory do not wait; the fourth turn differs.
                 "pinned" => {
                     for _ in 0..=turn / 3 % 2 {
                         self.scaled(0, input_memory, 2.0);
@@ -160,14 +155,13 @@ impl Program {
                     call!(self.driver, cuStreamSynchronize(0 => u64));
                     Vec::new()
                 }
-                // A second input is the same in all turns.
                 "constant" => {
                     self.write(state, &input(9));
                     self.scaled(0, input_memory, 2.0);
                     self.copied(cache, state);
                     self.received(input_memory, size)
                 }
-                // A large input is copied, and a part of the copy is the result; a state grows.
+                // A part of the copied input is the result; a state grows.
                 "large" | "large-same" => {
                     let step = if what == "large" { 7919 } else { 0 };
                     let large = (0..LARGE / 4).map(|index| (turn * step + index) as u32);
@@ -179,7 +173,6 @@ impl Program {
                     self.received(scratch + LARGE as u64, size);
                     self.received(state, size)
                 }
-                // Weights are copied and scaled: the second result is three times the second ones.
                 "weights" => {
                     self.copied(cache, held + 512 + size as u64 + 256);
                     self.scaled(0, cache, 3.0);

@@ -135,7 +135,6 @@ impl AnalyseReport<'_> {
     }
 }
 
-/// Where a site is.
 fn place(file: Option<&str>, source: Option<u32>, line: usize) -> String {
     match (file, source) {
         (Some(file), Some(source)) => {
