@@ -13,33 +13,33 @@ gpureplay_format::named! {
     /// What goes wrong.
     FaultKind;
 
-    /// A register reads as all ones.
+    /// A register reads as all ones, as from a bus without a device.
     ReadOnes = "read-ones";
     /// A register reads as zero.
     ReadZero = "read-zero";
-    /// A register write.
+    /// A register write does not arrive.
     LostWrite = "lost-write";
-    /// All lines, until a reset.
+    /// All interrupt lines stay silent until the GPU is reset.
     LostInterrupt = "lost-interrupt";
-    /// It comes at the next wait.
+    /// One wait for an interrupt ends without it; the next one sees it.
     LateInterrupt = "late-interrupt";
-    /// Without a reason.
+    /// A line is raised although nothing happened.
     SpuriousInterrupt = "spurious-interrupt";
-    /// All lines, until a reset.
+    /// All lines are raised from now on until the GPU is reset.
     StuckInterrupt = "stuck-interrupt";
-    /// Reported by the job manager.
+    /// The job manager reports a failed chain.
     FailedJob = "job-fault";
-    /// In a job.
+    /// A job faults in the MMU.
     MmuFault = "mmu-fault";
-    /// Its job never ends.
+    /// The GPU reports a bus fault, and its job never ends.
     BusFault = "bus-fault";
-    /// Access or mapping.
+    /// Memory cannot be accessed or mapped.
     Memory = "memory";
-    /// A register stays zero until a reset.
+    /// A register reads as zero until the GPU is reset: what polls it never ends.
     EndlessPoll = "endless-poll";
-    /// After a failed job.
+    /// A job fails, and the reset that follows does not end.
     NoReset = "no-reset";
-    /// Until a reset registers are zero, and nothing arrives.
+    /// The GPU loses power: all registers read as zero and nothing arrives, until it is reset.
     PowerLoss = "power-loss";
 }
 
