@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where in GPU memory a memory object lies: a buffer of the driver in which every transfer's content is found.
+//! Where a memory object lies: a driver buffer that holds every transfer's content.
 
 use std::cell::Cell;
 
@@ -13,13 +13,13 @@ use crate::pages::Moment;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Work that looking for tensors may take: steps that are looked at, and bytes that are compared, 64 for a step. With 16 GiB, a network's
-/// weights of 1 GiB may each be looked for in 16 buffers.
+/// Most work of looking for tensors: steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of
+/// 1 GiB may each be looked for in 16 buffers.
 const MOST_WORK: u64 = 1 << 28;
 /// Bytes of GPU memory that are as much work as a step.
 const BYTES_A_STEP: u64 = 64;
 
-/// What is left of the work that looking for tensors may take.
+/// Remaining work of looking for tensors.
 #[derive(Debug)]
 pub(super) struct Work(Cell<u64>);
 
@@ -30,14 +30,14 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Whether there is work left for so many steps more.
+    /// Takes so many steps of work; false if too little is left.
     pub(super) fn spend(&self, steps: u64) -> bool {
         let left = self.0.get().checked_sub(steps);
         self.0.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// Whether the work was enough.
+    /// Checks that the work was enough.
     ///
     /// # Errors
     /// Some was left undone.
@@ -49,7 +49,7 @@ impl Work {
     }
 }
 
-/// The bytes of tensors that were found, all together.
+/// Bytes of all tensors found.
 #[derive(Debug)]
 pub(super) struct Moved {
     bytes: u64,
@@ -57,13 +57,13 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// Nothing yet, of a capture's memory.
+    /// Nothing yet, for a capture's memory.
     pub(super) fn of(capture: &Capture) -> Self {
         let most = capture.memory_bytes().saturating_mul(MOST_COPIES);
         Self { bytes: 0, most }
     }
 
-    /// Adds a tensor. False: it is too much, and must not be kept.
+    /// Adds a tensor. False: too much, and it must not be kept.
     pub(super) fn add(&mut self, bytes: u64) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         self.bytes <= self.most
@@ -81,15 +81,15 @@ impl Moved {
     }
 }
 
-/// The bytes of a transfer, as they lay in GPU memory.
+/// A transfer's bytes in GPU memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Located {
-    /// GPU virtual address of the first byte.
+    /// Address of the first byte.
     pub(super) va: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Finds the content of a transfer at a moment; `None` if it is nowhere, or in several places that nothing tells apart.
+/// Finds a transfer's content at a moment; `None` if it is nowhere, or in several indistinguishable places.
 pub(super) fn locate(
     capture: &Capture,
     root: &Root,
@@ -99,7 +99,7 @@ pub(super) fn locate(
 ) -> Option<Located> {
     let wanted = host.hash?;
     let end = host.at.offset.checked_add(host.size)?;
-    // Memory that no page of the trace holds cannot be compared, whatever a note claims.
+    // A note's size cannot exceed the memory that the trace holds.
     let known = (capture.memory.known() as u64).saturating_mul(PAGE);
     if host.size == 0 || end > root.size || host.size > known {
         return None;
@@ -119,7 +119,7 @@ pub(super) fn locate(
     {
         return Some(found);
     }
-    // Else it is in a buffer that was free, of the object's size in pages or, rarely, larger.
+    // Else it is in a free buffer of the object's size in pages or, rarely, larger.
     if !work.spend(capture.buffers.len() as u64) {
         return None;
     }
@@ -157,7 +157,7 @@ fn unique<'a>(
     out
 }
 
-/// Whether the app's driver wrote this address into memory before the job: arguments of kernels are addresses.
+/// Whether the app's driver wrote this address into memory before the job: kernel arguments are addresses.
 fn is_named(capture: &Capture, job: usize, va: u64) -> bool {
     let moment = Moment::before(job);
     capture.memory.changed(moment).iter().any(|page| {
@@ -216,7 +216,7 @@ mod tests {
             let found = locate(&capture, &root, &host(hash), Moment::before(0), work);
             (found.is_some(), work.was_enough().is_ok())
         };
-        // The search takes as much work as the bytes and the list of buffers; nothing is left then.
+        // The search takes the work of the bytes and the buffer list; nothing is left.
         let enough = Work(Cell::new(size / BYTES_A_STEP + 3));
         assert_eq!(find(zeros, &enough), (true, true));
         assert_eq!(find(zeros, &enough), (false, false));
