@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One layer of a network on the CPU, the others replayed: `cargo run --example layer_on_cpu -p gpureplay-library`.
+//! One layer on the CPU, the others replayed: `cargo run --example layer_on_cpu -p gpureplay-library`.
 //!
-//! The maximum of 2 x 2 pixels after conv2 is computed here and put in the place of what the recording's own layer would compute.
+//! Computes the maximum of 2 x 2 pixels after conv2 in place of the recording's layer.
 
 use gpureplay_library::{Options, Recording, Result, Tensor};
 
@@ -17,12 +17,12 @@ pub fn main() -> Result<()> {
     session.run()?;
     let all_on_gpu = session.read("probabilities")?;
 
-    // The layers before it; conv2 is what the last of them computes.
+    // The layers before it; the last computes conv2.
     session.keep("conv2")?;
     session.run_layers(0..pool)?;
     let conv2 = session.read("conv2")?;
     session.bind("pool1", maximum(&conv2))?;
-    // The layers behind it. The one between does not run.
+    // The layer between does not run.
     session.run_layers(pool + 1..layers)?;
     let one_on_cpu = session.read("probabilities")?;
 

@@ -83,13 +83,13 @@ impl Comparison {
 #[derive(Debug)]
 struct Expected {
     path: PathBuf,
-    /// Outputs share it.
+    /// Shared by outputs.
     reference: Option<Arc<str>>,
     value: Tensor,
     tolerance: f64,
 }
 
-/// The expected outputs of one run.
+/// Expected outputs of one run.
 #[derive(Debug, Default)]
 pub struct Expectations {
     /// By name.
@@ -97,7 +97,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Reads what the command line names, or else what a case of the manifest expects.
+    /// Reads the command line's values, or else a manifest case's.
     pub fn new(
         files: &Files,
         bindings: &Bindings,
@@ -146,7 +146,7 @@ impl Expectations {
         Ok(Self { outputs })
     }
 
-    /// Compares an output; `None` when nothing is expected of it.
+    /// Compares an output; `None` if nothing is expected.
     pub fn compare(
         &self,
         name: &str,

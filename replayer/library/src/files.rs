@@ -33,15 +33,15 @@ pub struct Files {
     pub directory: PathBuf,
     /// The recording.
     pub bytes: Vec<u8>,
-    /// The manifest, when there is one.
+    /// The manifest, if any.
     pub manifest: Option<Manifest>,
     pub(crate) copy: Option<PrivateCopy>,
-    /// Where the files were only looked at: there is nothing in `directory`.
+    /// If the files were only looked at; then nothing is in `directory`.
     pub(crate) held: Option<Held>,
 }
 
 impl Files {
-    /// Reads a recording: a directory that contains `recording.gpr`, such a file by itself, or a pack. Whose it is does not matter.
+    /// Reads a directory with `recording.gpr`, such a file, or a pack. Does not check who made it.
     ///
     /// # Errors
     /// There is no recording, or its pack or manifest cannot be used.
@@ -81,7 +81,7 @@ impl Files {
         })
     }
 
-    /// Name of the recording.
+    /// The recording's name.
     pub fn name(&self) -> String {
         if let Some(manifest) = &self.manifest {
             return manifest.name.clone();
@@ -120,7 +120,7 @@ impl Files {
         })
     }
 
-    /// Checks the rules of these files' [`Files::view`], and that manifest and recording belong together.
+    /// Checks the rules of [`Files::view`], and that the manifest fits.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -152,7 +152,6 @@ impl Files {
         Ok(verified)
     }
 
-    /// A manifest that says which recording it is for lies beside that one.
     fn is_the_manifests(&self) -> Result<(), Error> {
         let stated = self.manifest.as_ref().and_then(Manifest::recording_sha256);
         let Some(expected) = stated else {
@@ -169,9 +168,9 @@ impl Files {
         })
     }
 
-    /// Files that the manifest names and that are not there, in its order.
+    /// Missing files of the manifest, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
-        // Files that are held are all that the manifest names.
+        // Held files are complete.
         if self.held.is_some() {
             return Vec::new();
         }
@@ -182,12 +181,11 @@ impl Files {
         missing
     }
 
-    /// How pictures become values of a tensor.
     pub(crate) fn image(&self, tensor: &str) -> Option<&ImageFormat> {
         self.manifest.as_ref()?.images.get(tensor)
     }
 
-    /// Splits a path as [`values::split`] does, and never the name of the recording's directory.
+    /// As [`values::split`], but never splits the name of the recording's directory.
     pub(crate) fn split<'a>(&self, path: &'a Path) -> (PathBuf, Option<&'a str>) {
         let (before, inside) = match path.strip_prefix(&self.directory) {
             Ok(inside) => (self.directory.as_path(), inside),
@@ -197,11 +195,11 @@ impl Files {
         (before.join(file), part)
     }
 
-    /// Opens a file for reading. One that the manifest names is opened inside of the recording's directory, whose links are not
-    /// followed; any other is the user's.
+    /// Opens a file for reading: the manifest's inside the recording's directory, without following links, or the
+    /// user's anywhere.
     ///
     /// # Errors
-    /// What the system says, or that a link leads to it.
+    /// The system's, or a link leads to it.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
         let inside = path.strip_prefix(&self.directory).ok();
         let mut named = self.manifest.iter().flat_map(Manifest::files);
@@ -211,7 +209,6 @@ impl Files {
         }
     }
 
-    /// The manifest names jobs of chains that are there.
     fn names_its_jobs(&self, recording: &Recording<'_>) -> Result<(), Error> {
         let Some(manifest) = &self.manifest else {
             return Ok(());
@@ -225,7 +222,6 @@ impl Files {
         })
     }
 
-    /// The manifest speaks of tensors that are there.
     fn described(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
         let Some(manifest) = &self.manifest else {
             return Ok(());
@@ -261,7 +257,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x10_0000_0000;
 
-    /// A recording with outputs of these names and sizes, all in the same memory.
+    /// Outputs of these names and sizes, all in the same memory.
     fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         files_of_layer("run", outputs, pages, manifest)
     }
@@ -343,7 +339,7 @@ mod tests {
             error.contains("65537 bytes together, more than 65536"),
             "{error}"
         );
-        // In 2 GiB, twice these is as much as there may be.
+        // In 2 GiB, twice these is the most.
         let half = 1 << 31;
         assert_eq!(in_pages(1 << 19, &[("a", half), ("b", half)]), Ok(()));
         let error = in_pages(1 << 19, &[("a", half), ("b", half), ("c", 1)]).unwrap_err();

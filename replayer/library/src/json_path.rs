@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Paths in JSON: one whose name is no text is written with replacement characters, and not refused.
+//! Paths in JSON; other than UTF-8 gets replacement characters instead of a refusal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use serde::{Serialize, Serializer};
 /// Writes a path; for `serialize_with`.
 ///
 /// # Errors
-/// What the serializer says.
+/// The serializer's.
 pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`one`], where there may be none.
+/// As [`one`], for an optional path.
 ///
 /// # Errors
-/// What the serializer says.
+/// The serializer's.
 pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     let path = path.as_deref().map(Path::to_string_lossy);
     path.serialize(serializer)
@@ -26,7 +26,7 @@ pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
 /// As [`one`], for paths by name.
 ///
 /// # Errors
-/// What the serializer says.
+/// The serializer's.
 pub fn named<S: Serializer>(
     paths: &BTreeMap<String, PathBuf>,
     serializer: S,

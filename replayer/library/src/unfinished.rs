@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which job of a chain did not end: what an error of the whole GPU does not say by itself.
+//! Finds the unfinished job of a chain, which a GPU-wide error does not name.
 
 use gpureplay_core::Gpu;
 use mali_facts::registers::JobStatus;
 use mali_facts::{JobHeader, LONGEST_CHAIN};
 
-/// The first job of a chain whose header does not say DONE.
+/// The first job of a chain whose header lacks DONE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// GPU address of its header.
@@ -16,7 +16,7 @@ pub struct Unfinished {
     pub jobs: u32,
 }
 
-/// Looks at the headers of a chain that failed. `None`: all say DONE, or one cannot be read.
+/// `None`: all headers say DONE, or one cannot be read.
 pub(crate) fn first(gpu: &mut dyn Gpu, head: u64) -> Option<Unfinished> {
     let mut found = None;
     let (mut at, mut jobs) = (head, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that are packs, or that must be signed: they are checked in memory and used from a private copy.
+//! Packs and signed recordings: checked in memory, used from a private copy.
 
 pub(crate) mod open;
 pub(crate) mod seal;
@@ -23,22 +23,21 @@ use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
 use open::{Held, MAX_BYTES, PrivateCopy, open_named, read_recording, read_within};
 
-/// Most folders in which the files of a pack, or those that a signature covers, lie.
+/// Most folders of a pack's or a signature's files.
 const MAX_FOLDERS: usize = 256;
 
-/// Names and contents of the files of a recording.
+/// By name.
 type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
 
-/// What becomes of files that are in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// They are used: from a private copy.
+    /// From a private copy.
     Use,
-    /// The recording is only looked at.
+    /// Only the recording is looked at.
     Look,
 }
 
-/// Refuses files in more folders than there may be: each has to be made.
+/// Each folder has to be made.
 fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut folders = BTreeSet::new();
     for name in names {
@@ -52,7 +51,7 @@ fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Resu
     Ok(())
 }
 
-/// Refuses a name that is one of the recording's own files where letter case does not count.
+/// Refuses a name that differs only in case from the recording's own files.
 fn apart<'a>(path: &Path, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
     let own = [RECORDING, SIGNATURE, manifest::FILE_NAME];
     let same = |name: &str| {
@@ -76,18 +75,18 @@ fn refused(path: &Path, reason: impl ToString) -> Error {
 }
 
 impl Files {
-    /// Reads a recording that is a directory, a file, or a pack, and checks its signature if one is demanded.
+    /// Reads a directory, a file, or a pack, and checks its signature if demanded.
     ///
-    /// What is checked is what is used: files are read once, into memory, and what the signature covers is copied into a directory
-    /// that nobody else can write.
+    /// Files are read once, into memory. What the signature covers is copied into a directory that only this user
+    /// can write, so what is used is what was checked.
     ///
     /// # Errors
-    /// There is no recording, its pack or its manifest cannot be used, or it is not signed as demanded.
+    /// There is no recording, its pack or manifest cannot be used, or it is not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Self> {
         Self::open_for(Purpose::Use, path, trust)
     }
 
-    /// As [`Files::open`], to look at the recording itself: no private copy is made, and files beside it cannot be used.
+    /// As [`Files::open`], to look at the recording: without a private copy, so files beside it cannot be used.
     ///
     /// # Errors
     /// As for [`Files::open`].
@@ -127,10 +126,10 @@ impl Files {
         }
     }
 
-    /// A recording or a pack that is in memory.
+    /// Takes a recording or a pack in memory.
     ///
     /// # Errors
-    /// The pack cannot be used, or it is not signed as demanded; a recording without a pack never is.
+    /// The pack cannot be used, or is not signed as demanded; a bare recording never is.
     pub fn from_bytes(bytes: Vec<u8>, trust: &Trust) -> Result<Self> {
         let path = Path::new("the recording in memory");
         if !Pack::is_pack(&bytes) {
@@ -162,7 +161,7 @@ impl Files {
         Self::from_contents(&contents, path, path)
     }
 
-    /// Files of which nothing but the recording, its manifest and its variants is kept.
+    /// Keeps only the recording, its manifest and its variants.
     fn held(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let at = original.join(manifest::FILE_NAME);
@@ -194,7 +193,7 @@ impl Files {
         })
     }
 
-    /// Writes files into a new directory that only this user can enter. Nothing but these files can be used from then on.
+    /// Writes files into a new directory that only this user can enter. Only these files can be used from then on.
     fn from_contents(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let failed = |error: std::io::Error| Error::Write {
@@ -209,7 +208,7 @@ impl Files {
         let directory = temporary.path().join("recording");
         fs::create_dir(&directory).map_err(failed)?;
         for (name, contents) in contents {
-            // Where letter case does not count, one of two files would replace the other.
+            // If case does not count, one of two files would replace the other.
             beneath::write_soon(&directory, Path::new(name), &[contents], Existing::Keep)
                 .map_err(failed)?;
         }
@@ -228,7 +227,7 @@ impl Files {
         })
     }
 
-    /// The recording's own file: of a pack that of its private copy.
+    /// The recording's own file; for a pack, in its private copy.
     pub fn file(&self) -> PathBuf {
         match &self.copy {
             Some(_) => self.directory.join(RECORDING),
@@ -236,7 +235,7 @@ impl Files {
         }
     }
 
-    /// The directory that the user knows: of a private copy what it is a copy of.
+    /// The user's directory, which a private copy is made of.
     pub fn original(&self) -> &Path {
         match &self.copy {
             Some(copy) => &copy.original,
@@ -244,7 +243,7 @@ impl Files {
         }
     }
 
-    /// A file as people know it: not by the name of a copy that will be gone.
+    /// A file's name for people: not that of a temporary copy.
     pub fn shown(&self, file: &Path) -> PathBuf {
         let inside = file.strip_prefix(&self.directory).ok();
         match (&self.copy, inside) {
@@ -253,10 +252,10 @@ impl Files {
         }
     }
 
-    /// The manifest and the files that it names: contents by name, for a signature or a pack.
+    /// The manifest and its files by name, for a signature or a pack.
     ///
     /// # Errors
-    /// A file is missing, or has a name that signatures and packs do not allow; there are too many, or they have too many bytes.
+    /// A file is missing, or has a name that signatures and packs do not allow; there are too many files or bytes.
     pub fn beside(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         self.beside_within(MAX_BYTES)
     }
@@ -292,7 +291,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The bytes of the recording's signature, if there is one.
+    /// The signature's bytes, if any.
     ///
     /// # Errors
     /// It cannot be read.
@@ -312,13 +311,13 @@ fn is_pack(path: &Path) -> bool {
     read.is_ok() && Pack::is_pack(&start)
 }
 
-/// Refuses files whose names are too like its own, or that lie in too many folders.
+/// Also refuses too many folders.
 fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
     apart(path, contents.keys().map(String::as_str))?;
     within_folders(path, contents.keys().map(String::as_str))
 }
 
-/// The recording among files that are all that its manifest names.
+/// Takes files as all that the manifest names.
 fn covered<'a>(
     contents: &'a Contents<'_>,
     manifest: Option<&Manifest>,
@@ -371,7 +370,6 @@ fn unpack<'a>(path: &Path, bytes: &'a [u8]) -> Result<Contents<'a>> {
     Ok(pack.files().map(named).collect())
 }
 
-/// A recording whose signature is checked.
 struct Source<'a> {
     path: &'a Path,
     directory: &'a Path,
@@ -379,7 +377,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Contents of a file of the recording, of at most so many bytes: a longer one is not read.
+    /// Does not read a file longer than `most` bytes.
     fn file(&self, name: &str, most: u64) -> Result<Cow<'a, [u8]>> {
         let missing = |reason: String| {
             let covered = "a signature is required, and it covers this file";
@@ -406,7 +404,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The files that the signature covers, each as it was when it was signed.
+    /// The files that the signature covers, unchanged since.
     fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents<'a>> {
         let wrong = |reason: String| refused(self.path, format!("{SIGNATURE}: {reason}"));
         let signature = self.file(SIGNATURE, MAX_SIGNATURE)?;
@@ -427,7 +425,7 @@ impl<'a> Source<'a> {
             files.insert(file.name.to_owned(), contents);
         }
         files.insert(RECORDING.into(), recording);
-        // A device that checks signatures itself wants it too.
+        // A device that checks signatures wants it too.
         files.insert(SIGNATURE.into(), signature);
         Ok(files)
     }
@@ -488,7 +486,6 @@ mod tests {
 
     #[test]
     fn names_that_differ_from_its_own_in_case_only_are_refused() {
-        // Tensors may be called so.
         let mut both = contents();
         both.insert("inputs/X.npy".into(), Cow::Borrowed(b"other"));
         let path = Path::new("some.pack");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `.safetensors` files: many named tensors in one file, of which only the header and what is wanted are read.
+//! `.safetensors` files: only the header and wanted tensors are read.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use safetensors::tensor::{Metadata, TensorView};
 use crate::error::{Error, Result};
 use crate::tensors::{TensorInfo, misfit};
 
-/// Names that an error lists; more are counted.
+/// Most names listed in an error; more are counted.
 const LISTED: usize = 8;
-/// Characters of a name that an error shows.
+/// Characters of a name in an error.
 const SHOWN: usize = 80;
 /// Bytes of the header's length, before it.
 const LENGTH: u64 = 8;
-/// Bytes of a header at most: some ten thousand tensors.
+/// Most bytes of a header: some ten thousand tensors.
 pub(crate) const MAX_HEADER: u64 = 4 << 20;
 
 /// A file whose header has been read.
@@ -27,7 +27,7 @@ pub(crate) struct Archive<R> {
     file: R,
     path: PathBuf,
     header: Metadata,
-    /// Where the first tensor begins, in bytes.
+    /// Start of the first tensor, in bytes.
     data: u64,
 }
 
@@ -35,7 +35,7 @@ impl<R: Read + Seek> Archive<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// The file cannot be read, its header is longer than [`MAX_HEADER`], or is not that of a file of this length.
+    /// The file cannot be read, its header is longer than [`MAX_HEADER`], or does not fit the file's length.
     pub(crate) fn open(path: &Path, mut file: R) -> Result<Self> {
         let io = |error| Error::file(path, error);
         let wrong = |reason: &dyn std::fmt::Display| {
@@ -72,11 +72,11 @@ impl<R: Read + Seek> Archive<R> {
         })
     }
 
-    /// Reads the tensor `name`; without a name the one called as `info`, or the file's only one. Its type and shape must be those of
-    /// `info`: of another one nothing is read. `from` says in errors where it comes from.
+    /// Reads the tensor `name`; without one, that of `info`'s name, or the only one. Type and shape must be those
+    /// of `info`: else nothing is read. `from` is the origin for errors.
     ///
     /// # Errors
-    /// There is no such tensor, it does not fit, or the file cannot be read.
+    /// No such tensor, it does not fit, or the file cannot be read.
     pub(crate) fn read(
         &mut self,
         name: Option<&str>,
@@ -134,7 +134,6 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
-/// A file with these tensors.
 pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8>, String> {
     let mut views = Vec::new();
     for (name, tensor) in tensors {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device that ends long chains gets shorter ones, which compute the same.
+//! A device that ends long chains gets shorter, equivalent ones.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -18,11 +18,10 @@ fn recordings() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings")
 }
 
-/// The model, which takes chains of a few jobs only.
+/// The model, but with short chains only.
 struct Impatient {
     model: OnModel,
     most_jobs: u32,
-    /// Chains that were refused, and those that ran.
     refused: Arc<AtomicU32>,
     ran: Arc<AtomicU32>,
 }
@@ -46,10 +45,9 @@ impl Wrapper for Impatient {
     }
 }
 
-/// What two runs gave: chains that were refused, chains that ran, the output's bytes, all states' bytes.
+/// Of two runs: refused chains, run chains, the output's bytes, all states' bytes.
 type Found = (u32, u32, Vec<u8>, Vec<Vec<u8>>);
 
-/// Runs twice on a device that takes so many jobs at once.
 fn run_twice(name: &str, inputs: &[(&str, &str)], most_jobs: u32) -> Result<Found, String> {
     let (refused, ran) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
     let device = Impatient {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pictures of every kind as values, and those that are refused.
+//! Pictures of every kind as values, and refused ones.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use png::{BitDepth, ColorType};
 
 use crate::values::{Folder, info};
 
-/// A picture whose values lie so.
 fn laid(layout: &str) -> ImageFormat {
     ImageFormat {
         layout: layout.into(),
@@ -18,15 +17,15 @@ fn laid(layout: &str) -> ImageFormat {
     }
 }
 
-/// JPEG files; the README beside them says what they show.
+/// JPEG files, described in the README beside them.
 fn pictures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures")
 }
 
-/// The colours of palettes: four of them.
+/// Four colours.
 const PALETTE: [u8; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 200, 210, 220];
 
-/// Writes a PNG file of any kind; `data` are its rows, each of whole bytes.
+/// `data` are rows of whole bytes.
 fn write_png(path: &Path, size: (u32, u32), colour: ColorType, depth: BitDepth, data: &[u8]) {
     let mut encoder = png::Encoder::new(File::create(path).unwrap(), size.0, size.1);
     encoder.set_color(colour);
@@ -34,7 +33,7 @@ fn write_png(path: &Path, size: (u32, u32), colour: ColorType, depth: BitDepth, 
     if colour == ColorType::Indexed {
         encoder.set_palette(&PALETTE);
         if depth == BitDepth::Eight {
-            // The first colour can be seen through.
+            // The first colour is transparent.
             encoder.set_trns(&[0, 255]);
         }
     }
@@ -61,8 +60,8 @@ macro_rules! kinds {
     (@ $grey:expr, $red:expr) => { $red };
 }
 
-/// 5 x 3 pixels of each kind, brought to 2 x 2: the values are those of another implementation, the crate `image` 0.25.10,
-/// whose weights of red, green and blue differ in the fifth digit.
+/// 5 x 3 pixels of each kind, resized to 2 x 2. Expected values: crate `image` 0.25.10, whose weights of red, green
+/// and blue differ in the fifth digit.
 #[test]
 fn every_kind_of_picture_gives_the_known_values() {
     use BitDepth::{Eight, One, Sixteen, Two};
@@ -134,7 +133,7 @@ fn pictures_become_what_the_manifest_declares() {
             "{index}: {value}, not {wanted}"
         );
     }
-    // Bytes, as quantised networks take them.
+    // As quantised networks take them.
     let bytes = ImageFormat {
         scale: Some(255.0),
         ..laid("HWC")
@@ -200,7 +199,7 @@ fn bad_pictures_and_declarations_are_errors() {
         assert!(found.contains(reason), "{found}");
     }
     let whole = std::fs::read(&path).unwrap();
-    // Up to the end of the pixels' chunk; what follows is the mark of the end.
+    // Up to the end of the pixels' chunk; the end mark follows.
     for length in 0..whole.len() - 12 {
         let cut = folder.put("cut.png", &whole[..length]);
         assert!(text(&cut, Some(&good)).contains("cut.png"), "{length}");

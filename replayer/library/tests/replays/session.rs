@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sessions on the digits network: values, layers, threads, and what a run costs after the first.
+//! Sessions on the digits network: values, layers, threads, and costs of later runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -70,7 +70,6 @@ fn threads_have_a_session_each_and_share_the_recording() {
 
 #[test]
 fn a_layer_on_the_cpu_gives_the_same_answer() {
-    // The example compares the two answers bit for bit.
     layer_on_cpu::main().unwrap();
 }
 
@@ -183,7 +182,6 @@ fn wrong_use_is_named() {
     assert_eq!(error.class(), Class::Recording, "{error}");
 }
 
-/// What a session asks of its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     maps: u64,
@@ -195,7 +193,6 @@ struct Counts {
 
 #[test]
 fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
-    // By the actions of its file: in a form whose layers are not joined.
     let recording = Recording::open(digits()).unwrap().apart().unwrap();
     let counts = Arc::new(Mutex::new(Counts::default()));
     let sink = {
@@ -227,7 +224,7 @@ fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
     assert_eq!(first.maps, view.regions().len() as u64);
     assert_eq!((first.activations, first.resets), (1, 1));
 
-    // By the file: what the run segments upload, their rearmed headers (16 bytes, and a status of 4 that is read), the tensors.
+    // By the file: uploads of run segments, rearmed headers (16 bytes, and a status of 4 that is read), tensors.
     let mut by_the_file = Counts::default();
     let runs = recording
         .layers()
@@ -273,16 +270,14 @@ fn a_run_is_tried_again_from_the_last_boundary() {
         let device = Device::open(&Choice::Model(None), id, options().model).unwrap();
         device.with_fault(Fault::At(FaultKind::FailedJob, call))
     };
-    // All layers are one chain.
     let mut session = Session::on(recording.clone(), fails_at(150));
     session.bind_file("input", image(3)).unwrap();
     let error = session.run().unwrap_err();
     assert_eq!(error.class(), Class::Device, "{error}");
-    // The fault happens once; the session goes on by itself.
     session.run().unwrap();
     assert_eq!(session.read("probabilities").unwrap(), expected(3));
 
-    // Who tries again has layers: one of the last fails.
+    // Retries need layers: one of the last fails.
     let mut session = Session::on(recording.clone(), fails_at(250));
     session.set_retries(1);
     session.bind_file("input", image(3)).unwrap();

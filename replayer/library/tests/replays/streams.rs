@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording of a Mali-G610: saxpy with a = 2.5, compiled by Debian's Mesa 25.0.7, recorded at panthor's requests on the model's render
-//! node. Its work is a command stream.
+//! A recording of a Mali-G610: saxpy with a = 2.5, compiled by Debian's Mesa 25.0.7, recorded at panthor's requests
+//! on the model's render node. Its work is a command stream.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ fn path() -> PathBuf {
     ))
 }
 
-/// Values that the recorded app did not have.
+/// Not the recorded app's.
 fn values(seed: u32) -> Vec<f32> {
     let value = |at: u32| (at.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 8) as f32 / 4096.0;
     (0..1024).map(value).collect()
@@ -51,7 +51,7 @@ fn a_stream_replays_with_inputs_that_were_not_recorded() {
         let expected = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y));
         assert_eq!(found, expected.collect::<Vec<_>>());
     }
-    // Tools for chains say that there are none, and the recording is its own form with each job alone.
+    // It has no chains, and is its own form with each job alone.
     assert!(recording.verified().chains().is_err());
     assert_eq!(recording.apart().unwrap().layers(), recording.layers());
 }
