@@ -98,7 +98,7 @@ impl Compile {
         Ok(Outcome::Done)
     }
 
-    /// What the second run read and wrote: the files that are named, and what notes show.
+    /// The second run's values, from named files and notes.
     fn second_files(&self, product: &Product) -> Result<Vec<(String, Tensor)>> {
         let mut files = Vec::new();
         for given in self.second_input.iter().chain(&self.second_output) {
@@ -138,7 +138,7 @@ impl Compile {
     }
 }
 
-/// Compares two runs: what differs must be explained by the tensors. The text says what was compared.
+/// Tensors must explain all differences. Returns what was compared.
 pub(crate) fn compare(
     (first, second, path): (&Capture, &Capture, &Path),
     product: &Product,
@@ -148,7 +148,7 @@ pub(crate) fn compare(
     let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
     let agreement =
         differential::compare(first, tensors, second, files, earlier).map_err(|error| {
-            // What notes could not make a tensor of may be why.
+            // Notes that gave no tensor may be why.
             let mut text = product.noted.remarks.join("; ");
             if !text.is_empty() {
                 text.push_str("; ");

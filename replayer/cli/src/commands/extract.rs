@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay extract`: jobs as a recording of their own, or the value of a tensor as a file.
+//! `gpureplay extract`: jobs as a recording, or a tensor's value as a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,6 @@ pub(crate) struct Extract {
     work: WorkLimit,
 }
 
-/// Which of several jobs are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dispatches {
     First,
@@ -100,7 +99,6 @@ impl FromStr for Dispatches {
 }
 
 impl Dispatches {
-    /// The chosen ones of these jobs.
     fn of(self, jobs: &[usize]) -> Vec<usize> {
         match self {
             Self::All => jobs.to_vec(),

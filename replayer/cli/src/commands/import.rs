@@ -21,10 +21,9 @@ use gpureplay_library::{Recording, shown};
 
 use crate::{Result, files, text};
 
-/// Longest description that is read, in bytes: as much as a manifest. Those of the program have a few thousand.
+/// Most bytes of a description, as of a manifest. The program's own have a few thousand.
 const MAX_DESCRIPTION: u64 = 1 << 20;
 
-/// Name of the register history beside the recording.
 const HISTORY: &str = "registers.csv";
 
 const EXAMPLES: &str = "\
@@ -166,7 +165,7 @@ impl Import {
         Ok(Outcome::Done)
     }
 
-    /// The description that the user gave, or the one that comes with the program.
+    /// The user's description, or the program's own.
     fn described(&self, fingerprint: u64) -> Result<Option<Description>> {
         if self.plain {
             return Ok(None);
@@ -190,7 +189,6 @@ impl Import {
         }
     }
 
-    /// Values of the weights for which there is a file.
     fn values(&self, description: Option<&Description>) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut values = BTreeMap::new();
         let Some(directory) = &self.weights else {

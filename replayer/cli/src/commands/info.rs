@@ -198,7 +198,7 @@ fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
     }
 }
 
-/// The segments, each looked through once.
+/// Looks through each once.
 fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
     let recording = listing.recording;
     let mut layers = 0;
@@ -266,7 +266,7 @@ fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> 
     if !summary.description.is_empty() {
         writeln!(out, "  {}", escaped(&summary.description))?;
     }
-    // A recording for another GPU than the one that it was recorded on says which under "recorded on".
+    // A retargeted recording names its GPU under "recorded on".
     let verb = match summary.provenance.contains_key("retargeted") {
         true => "for",
         false => "recorded on",

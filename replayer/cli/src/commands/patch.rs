@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay patch`: a recording in which one job has other sizes or another shader.
+//! `gpureplay patch`: changes one job's sizes or shader.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

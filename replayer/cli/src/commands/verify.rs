@@ -113,7 +113,7 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
-                // Reports of other GPUs are not held beside this one.
+                // Do not hold reports of other GPUs beside this one.
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 self.fits(path, &verified)?;
                 self.variants(&files)?;
@@ -187,7 +187,7 @@ impl Verify {
                             jobs_left_out: None,
                         });
                     }
-                    // The last one is said by whoever gets it: errors come in the order of their recordings.
+                    // The caller reports the last one: errors keep the recordings' order.
                     if let Some(earlier) = failed.replace(failure) {
                         terminal::note(format!("{earlier}"));
                     }
@@ -207,7 +207,6 @@ impl Verify {
 }
 
 impl Verify {
-    /// Checks what the recording is on other GPUs.
     fn variants(&self, files: &Files) -> Result<()> {
         let manifest = files.manifest.iter();
         for variant in manifest.flat_map(|manifest| &manifest.variants) {
@@ -223,7 +222,6 @@ impl Verify {
         Ok(())
     }
 
-    /// Whether the jobs could run on the GPU that is asked for, if one is.
     fn fits(&self, path: &Path, verified: &Verified<'_>) -> Result<()> {
         let Some(gpu) = &self.target else {
             return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Libraries that an app loads while it is recorded, and where they lie.
+//! Libraries that a recorded app loads, and where they lie.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(crate) const NODE: Companion = Companion {
     option: Some("--node-library"),
 };
 
-/// Directories that hold the libraries, from the command's own: a build, a copy, Debian's package.
+/// Library directories from the command's own: a build, a copy, Debian's package.
 const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
 
 /// A library that comes with the command.
@@ -39,12 +39,11 @@ pub(crate) struct Companion {
 }
 
 impl Companion {
-    /// The library that the user named, or the one that came with this command.
+    /// The user's library, or the one that came with this command.
     pub(crate) fn find(self, named: Option<&Path>) -> Result<PathBuf> {
         self.among(named, &beside())
     }
 
-    /// Looks from a command's directory.
     pub(crate) fn among(self, named: Option<&Path>, beside: &Path) -> Result<PathBuf> {
         if let Some(named) = named {
             let found = named.canonicalize();
@@ -66,7 +65,6 @@ impl Companion {
     }
 }
 
-/// The command's own directory.
 fn beside() -> PathBuf {
     let command = std::env::current_exe().unwrap_or_default();
     command.parent().unwrap_or(Path::new("")).to_owned()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where results go: never onto a file that the command reads, and onto one that exists only with `--force`.
+//! Places of results: never a file that is read; an existing one only with `--force`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -23,7 +23,7 @@ pub(crate) struct Force {
     pub(crate) force: bool,
 }
 
-/// A file on its file system, under any name.
+/// Identifies a file under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     device: u64,
@@ -48,7 +48,6 @@ pub(crate) struct Destinations {
 }
 
 impl Destinations {
-    /// Nothing is read yet.
     pub(crate) fn new(force: bool) -> Self {
         Self {
             existing: match force {
@@ -60,7 +59,7 @@ impl Destinations {
         }
     }
 
-    /// The same without the places that were claimed, for another set of results.
+    /// Without claimed places, for another set of results.
     pub(crate) fn again(&self) -> Self {
         Self {
             existing: self.existing,
@@ -69,13 +68,13 @@ impl Destinations {
         }
     }
 
-    /// A file that the command reads. One that is not there needs no care.
+    /// Missing files need no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
         self.reads_file(file);
     }
 
-    /// As [`Destinations::reads`], for any name of the file.
+    /// For any name of the file.
     fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
             let path = || file.to_path_buf();
@@ -83,7 +82,7 @@ impl Destinations {
         }
     }
 
-    /// A recording that the command reads, with all that belongs to it.
+    /// A recording with all its files.
     pub(crate) fn reads_recording(&mut self, files: &Files) {
         self.reads_file(&files.path);
         let directory = files.original();
@@ -93,7 +92,7 @@ impl Destinations {
         }
     }
 
-    /// Another recording that the command reads, by its path: its own files, not those that its manifest names.
+    /// Another recording by path: its own files, not those of its manifest.
     pub(crate) fn reads_named(&mut self, path: &Path) {
         self.reads_file(path);
         for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
@@ -101,7 +100,7 @@ impl Destinations {
         }
     }
 
-    /// As [`Destinations::claim`] for a file of a recording's directory: a link in its place is a file that exists.
+    /// As [`Destinations::claim`] in a recording's directory: a link counts as an existing file.
     ///
     /// # Errors
     /// As for [`Destinations::claim`].
@@ -119,7 +118,7 @@ impl Destinations {
         }
     }
 
-    /// Takes a place for a result, before any work is done.
+    /// Claims a place for a result before any work.
     ///
     /// # Errors
     /// The command reads this file, it exists, its directory does not, or another result goes there.
@@ -139,7 +138,7 @@ impl Destinations {
         self.take(path)
     }
 
-    /// As [`Destinations::claim`], also in a directory that does not exist yet.
+    /// Also in a directory that does not exist yet.
     fn take(&mut self, path: &Path) -> Result<()> {
         if is_standard_output(path) {
             if self.takes_standard_output() {
@@ -179,7 +178,7 @@ impl Destinations {
         Ok(())
     }
 
-    /// As [`Destinations::claim`] for a tensor, whose format the name must say.
+    /// The name must say a tensor format.
     ///
     /// # Errors
     /// As for [`Destinations::claim`], or the name says no format.
@@ -188,12 +187,11 @@ impl Destinations {
         self.claim(path)
     }
 
-    /// Whether a result goes to standard output.
     pub(crate) fn takes_standard_output(&self) -> bool {
         self.claimed.iter().any(|path| is_standard_output(path))
     }
 
-    /// Writes a result to a place that was claimed. A file appears whole or not at all.
+    /// Writes a result to a claimed place, whole or not at all.
     ///
     /// # Errors
     /// It cannot be written, or a file has appeared there meanwhile.
@@ -208,7 +206,7 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// As [`Destinations::write`] for a file of a recording's directory: a link in its place is replaced, not followed.
+    /// As [`Destinations::write`] in a recording's directory: replaces a link instead of following it.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -217,7 +215,8 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// As [`Destinations::write_here`] for a file by its name inside a directory, whose folders are made; none of them is a link.
+    /// As [`Destinations::write_here`] for a name inside a directory; makes its folders, none of which may be a
+    /// link.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -231,7 +230,7 @@ impl Destinations {
             .map_err(|error| not_written(&directory.join(name), &error))
     }
 
-    /// Writes a tensor to a place that was claimed, in the format that the name says.
+    /// In the format that the name says.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -239,7 +238,7 @@ impl Destinations {
         self.write(path, &values::encode(path, tensor)?)
     }
 
-    /// Writes named tensors as a .safetensors file.
+    /// As a .safetensors file.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -266,7 +265,7 @@ fn exists(path: &Path) -> Failure {
     ))
 }
 
-/// A path in one spelling, as far as it exists.
+/// One spelling, as far as the path exists.
 fn place(path: &Path) -> PathBuf {
     if let Ok(place) = path.canonicalize() {
         return place;
@@ -350,7 +349,7 @@ mod tests {
         kept.claim(&at("new")).unwrap();
         let twice = folder.path().join(".").join("new");
         assert_eq!(kept.claim(&twice).unwrap_err().exit_code(), 2);
-        // Somebody else was faster.
+        // Another process was faster.
         fs::write(at("new"), "theirs").unwrap();
         assert_eq!(kept.write(&at("new"), b"ours").unwrap_err().exit_code(), 6);
         assert_eq!(fs::read(at("new")).unwrap(), b"theirs");

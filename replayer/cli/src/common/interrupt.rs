@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C as a wish to end soon: what is done by then is still reported.
+//! Ctrl-C ends work soon; what is done is still reported.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::{self, Failure};
 
-/// Time between two looks at whether it came.
+/// Polling interval.
 const STEP: Duration = Duration::from_millis(20);
 
 /// How far a command came that was to do more.
@@ -45,14 +45,14 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// Set when SIGINT came; one for the process, because each signal is given to one thread.
+/// One for the process, because each signal is given to one thread.
 static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Notes SIGINT from its creation on. The second one ends the process.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Call it before other threads are started: they inherit that SIGINT waits. Where it cannot wait, it acts as ever.
+    /// Call before starting other threads: they inherit that SIGINT waits. If it cannot wait, it acts as usual.
     pub(crate) fn watch() -> Self {
         let mut first = false;
         let came = CAME.get_or_init(|| {
@@ -74,25 +74,25 @@ impl Interrupt {
                 }
             };
             if std::thread::Builder::new().spawn(notes).is_err() {
-                // Without a thread that waits, it acts as ever.
+                // Without a waiting thread, it acts as usual.
                 let _ = interrupt.thread_unblock();
             }
         }
         Self(came.clone())
     }
 
-    /// Cancels runs in the secure world when it comes, from another thread.
+    /// A thread cancels runs in the secure world when it comes.
     pub(crate) fn cancels(self, canceller: Canceller) {
         let cancels = move || {
             loop {
-                // A wish that comes between two runs is for the next one.
+                // Between two runs, it ends the next one.
                 if self.came() {
                     canceller.cancel();
                 }
                 std::thread::sleep(STEP);
             }
         };
-        // Without a thread left for it, the run goes on to its end.
+        // Without a thread, the run goes on to its end.
         let _ = std::thread::Builder::new().spawn(cancels);
     }
 

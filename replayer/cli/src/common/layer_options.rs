@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which layers of a recording run: `--layers`, `--until`, `--output-layer`.
+//! Which layers run: `--layers`, `--until`, `--output-layer`.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -33,12 +33,10 @@ pub(crate) struct LayerOptions {
 }
 
 impl LayerOptions {
-    /// Whether the user asked for anything but the whole network.
     pub(crate) fn chosen(&self) -> bool {
         self.layers.is_some() || self.until.is_some()
     }
 
-    /// The layers that the user asked for.
     pub(crate) fn range(&self, layers: &[Layer]) -> Result<Range<usize>> {
         match (&self.until, &self.layers) {
             (Some(until), _) => Ok(0..layer_named(layers, until)? + 1),
@@ -47,7 +45,7 @@ impl LayerOptions {
         }
     }
 
-    /// The file for what the last layer computes, and the tensor's name.
+    /// The file for the last layer's result, and the tensor's name.
     pub(crate) fn output(
         &self,
         selection: &Selection,

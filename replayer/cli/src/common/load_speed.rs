@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast a recording is read and verified, beside reading its file alone.
+//! Speed of reading and verifying a recording, compared with reading its file.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,18 +14,16 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Both are done this often at most, in turns.
+/// Most rounds of both, in turns.
 const ROUNDS: usize = 200;
-/// Enough time for that.
 const ENOUGH: Duration = Duration::from_secs(3);
 
-/// Loaded files are kept, so that the next round gets memory that the process did not have before, like a process that loads once: half of
-/// what reading costs is the kernel finding that memory. With this much the measurement ends: a benchmark takes no more memory than that
-/// besides what its runs take.
+/// Loaded files are kept, so that each round gets new memory, like a process that loads once: half of what reading
+/// costs is the kernel finding that memory. The measurement ends with this much, to bound the benchmark's memory.
 const KEPT: usize = 64 << 20;
-/// Rounds that are made however large the file is.
+/// Rounds for any file size.
 const LEAST: usize = 3;
-/// Larger buffers are given back to the kernel whenever they are freed, by the C library's allocator (`M_MMAP_THRESHOLD`).
+/// The C library's allocator returns larger buffers to the kernel when freed (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
 
 /// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
@@ -40,7 +38,7 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Reads and loads a recording, in turns.
+    /// Reads and loads in turns.
     ///
     /// # Errors
     /// The recording cannot be read, or is refused.
@@ -71,27 +69,26 @@ impl Loading {
         })
     }
 
-    /// Speed of loading as a part of the speed of reading.
+    /// Relative to reading.
     pub(crate) fn speed(&self) -> f64 {
         self.read_seconds / self.load_seconds
     }
 }
 
-/// Reads a file into memory that the process did not have before. Gives its length.
+/// Returns the length.
 fn read_into_new_memory(path: &Path) -> std::io::Result<usize> {
     let mut file = File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
-    // Only what is written becomes memory.
+    // Only written pages become memory.
     let mut bytes = Vec::with_capacity(length.saturating_add(1).max(ALWAYS_NEW + 1));
     file.read_to_end(&mut bytes)
 }
 
-/// The middle one; nothing for none.
 fn median(seconds: Vec<f64>) -> f64 {
     Sorted::new(seconds).median().unwrap_or_default()
 }
 
-/// CPU time of this thread so far.
+/// Of this thread.
 fn cpu_time() -> Result<Duration> {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)

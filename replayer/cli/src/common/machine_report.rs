@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay doctor --report`: what the first person with a board can tell us, in one file.
+//! `gpureplay doctor --report`: all that an owner of a new board can tell us.
 
 use std::env;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::VERSION;
 use crate::common::shipped::{ended, fitting, found, own};
 use crate::common::{machine_bits, machine_gpu};
 
-/// GPUs whose recordings cannot be converted into each other's.
+/// No recording of one kind can be converted into another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bifrost,
@@ -27,10 +27,9 @@ enum Kind {
     Streams,
 }
 
-/// A shipped recording, and the arguments that give it an input and what must come out.
+/// A shipped recording with an input and the expected result.
 struct Trial {
     recording: &'static str,
-    /// The GPUs that it is for.
     kind: Kind,
     /// Options, with files below the recording.
     files: &'static [(&'static str, &'static str, &'static str)],
@@ -69,7 +68,7 @@ const TRIALS: [Trial; 4] = [
     },
 ];
 
-/// Everything about this machine that a replay depends on, and a self test on each device that `ways` call good.
+/// All that a replay depends on, and a self test on each device that `ways` call good.
 pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let root = Path::new("/");
     let line = |path: &str| {
@@ -110,7 +109,7 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     text
 }
 
-/// The kernel's driver of this GPU, if there is one.
+/// The kernel's driver, if any.
 fn driver(root: &Path) -> Option<(&'static str, Stock)> {
     let panfrost = panfrost::find(root).and_then(|path| panfrost::open(&path));
     let panthor = || panthor::find(root).and_then(|path| panthor::open(&path));
@@ -118,7 +117,7 @@ fn driver(root: &Path) -> Option<(&'static str, Stock)> {
     panfrost.or_else(|| Some(("panthor", panthor().ok()?)))
 }
 
-/// Which kind the GPU is, as its driver or the device tree says.
+/// By the driver or the device tree.
 fn kind(root: &Path) -> Kind {
     let valhall = match driver(root) {
         Some(("panthor", _)) => return Kind::Streams,
@@ -135,7 +134,7 @@ fn kind(root: &Path) -> Kind {
     }
 }
 
-/// Registers that say which GPU it is, as the kernel's driver tells them.
+/// Identity registers, from the kernel's driver.
 fn registers(root: &Path) -> String {
     let Some((name, mut gpu)) = driver(root) else {
         return String::new();
@@ -150,7 +149,7 @@ fn registers(root: &Path) -> String {
     text + "\n"
 }
 
-/// Replays one recording on one device in a process of its own, for this machine's GPU where that is known.
+/// Replays in a process of its own, for this machine's GPU if known.
 fn tried(trial: &Trial, device: &str) -> String {
     let said = match replayed(trial, device) {
         Ok(()) => "right".into(),
@@ -173,7 +172,6 @@ fn replayed(trial: &Trial, device: &str) -> Result<(), String> {
     ended(&mut run)
 }
 
-/// Says where the report is.
 pub(crate) fn told(path: &Path) -> String {
     format!(
         "report in {}: read it, and send it with a report about this board",

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a manifest of a new recording, which names as many jobs as there is room for.
+//! A new manifest's text, with as many job names as fit.
 
 use crate::common::terminal;
 use crate::manifest::Manifest;
 use crate::{Result, text};
 
-/// The text; names of jobs for which it has no room are left out, with a warning.
+/// Drops job names that do not fit, with a warning.
 ///
 /// # Errors
-/// The manifest says something that no manifest may say.
+/// The manifest is invalid.
 pub(crate) fn manifest_text(manifest: &Manifest) -> Result<String> {
     let mut fitting = manifest.clone();
     let left_out = fitting.fit()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `compile` and `record` have in common: a trace and files of tensors in, a recording's directory out.
+//! Shared by `compile` and `record`: traces and tensor files in, a recording's directory out.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -27,13 +27,12 @@ use crate::common::terminal::{self, stage};
 use crate::manifest::{self, Case, Manifest, Output};
 use crate::{Result, files, text};
 
-/// A recording with everything that belongs beside it.
+/// A recording with all its files.
 pub(crate) struct Product {
-    /// The recording.
     pub(crate) compiled: Compiled,
-    /// What a comparison with a second run found.
+    /// A second run's comparison.
     pub(crate) checked: Option<String>,
-    /// What notes of OpenCL calls say.
+    /// OpenCL notes.
     pub(crate) noted: Noted,
     manifest: Manifest,
 }
@@ -64,12 +63,12 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
-/// The turn of a loop that is recorded, and what the turns hand on.
+/// The recorded turn of a loop, and what turns hand on.
 type OneStep = (Turn, Vec<Kept>);
 
 impl Product {
-    /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do. Of a trace with several
-    /// steps that go on from each other only the first is used; the traces as they were used come back.
+    /// Compiles a trace. A second one tells inputs from weights if no files do. Of repeated steps that go on from
+    /// each other only the first is used; returns the traces as used.
     pub(crate) fn build(
         capture: Capture,
         second: Option<Capture>,
@@ -138,7 +137,7 @@ impl Product {
         })
     }
 
-    /// Writes recording, manifest, inputs and expected outputs. A new directory appears whole or not at all.
+    /// A new directory appears whole or not at all.
     pub(crate) fn write(
         &mut self,
         directory: &Path,
@@ -158,7 +157,6 @@ impl Product {
         place.write(&self.files()?, &destinations)
     }
 
-    /// The files of the recording's directory, by name.
     fn files(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         let mut files = BTreeMap::new();
         for tensor in &self.compiled.tensors {
@@ -174,7 +172,6 @@ impl Product {
         Ok(files)
     }
 
-    /// Where a tensor's values are kept beside the recording.
     fn file_of(&self, tensor: &Found) -> Option<PathBuf> {
         match tensor.role {
             Role::Input => Some(Path::new("inputs").join(format!("{}.npy", tensor.name))),
@@ -187,7 +184,6 @@ impl Product {
         }
     }
 
-    /// Prints what was made.
     pub(crate) fn report(&self, directory: &Path, json: bool) -> Result<()> {
         let summary = &self.compiled.summary;
         let mut out = match json {
@@ -268,7 +264,7 @@ impl Product {
     }
 }
 
-/// Jobs that are named by chains of the trace, named by chains of the recording.
+/// Converts chain numbers of the trace to those of the recording.
 pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
     let mut lengths: BTreeMap<u32, u32> = BTreeMap::new();
     for place in places {
@@ -284,7 +280,7 @@ pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
             out.push(Job { submission, ..job });
             continue;
         }
-        // Of a chain that was named by job already only that one.
+        // A chain named by job: only that job.
         let jobs = match job.job {
             Some(at) => at..at.saturating_add(1),
             None => 0..place.jobs as usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which recorder watches an app: the kernel's, or the library in the app, on a stock driver or on the model.
+//! Which recorder watches an app: the kernel's, or a library in the app, on a stock driver or the model.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,7 +19,6 @@ use crate::common::failure::Failure;
 use crate::common::model_node::{ModelNode, NodeOptions};
 use crate::common::recording_choices::Pair;
 
-/// Where a kernel's own driver is found.
 #[derive(Clone, Copy)]
 struct Drivers<'a> {
     /// The kernel's list of render nodes.
@@ -48,19 +47,18 @@ pub(crate) enum Name {
     Model,
 }
 
-/// How an app is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// By the kernel module with this device.
     Kernel(PathBuf),
     /// By this library in the app.
     User(PathBuf),
-    /// By this library in the app, whose render node is the model.
+    /// By this library in the app, with the model as render node.
     Model(PathBuf, ModelNode),
 }
 
 impl Way {
-    /// The way that was asked for, or the best one that this machine has.
+    /// The requested way, or this machine's best.
     pub(crate) fn choose(asked: Option<Name>, device: &Path, node: &NodeOptions) -> Result<Self> {
         let library = || companion::RECORDER.find(None);
         Self::among(asked, device, Drivers::here(), &library, node)
@@ -94,7 +92,7 @@ impl Way {
         }
     }
 
-    /// A way, if this machine has all that it needs.
+    /// Checks that this machine has all that it needs.
     pub(crate) fn ready(name: Name, device: &Path, node: &NodeOptions) -> Result<Self> {
         let missing = |what: String| Err(Failure::Device(what));
         match name {
@@ -110,7 +108,7 @@ impl Way {
         }
     }
 
-    /// What does the recording.
+    /// The recorder's name.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Kernel(device) => format!("the recorder in the kernel, {}", shown(device)),
@@ -122,7 +120,7 @@ impl Way {
         }
     }
 
-    /// An app that is recorded into a trace when it is started, with an OpenCL layer.
+    /// Starts the app so that it is recorded, with an OpenCL layer.
     pub(crate) fn command(
         &self,
         app: &[String],
@@ -141,7 +139,7 @@ impl Way {
             }
         };
         if let Some(layer) = layer {
-            // An ICD loader loads layers from the first to the last; this one is nearest to the runtime.
+            // An ICD loader loads layers in order; the last is nearest to the runtime.
             let before = std::env::var_os("OPENCL_LAYERS");
             command.env("OPENCL_LAYERS", joined(before, Some(layer.into())));
         }
@@ -150,7 +148,7 @@ impl Way {
                 command.env("GPUREPLAY_NOTES", device);
             }
             Self::Kernel(_) => {}
-            // Above the other libraries: one of them may take the driver's place.
+            // Above the other libraries: one of them may replace the driver.
             Self::User(library) | Self::Model(library, _) => {
                 let others = of(&command, "LD_PRELOAD").or_else(|| std::env::var_os("LD_PRELOAD"));
                 command.env("LD_PRELOAD", joined(Some(library.into()), others));
@@ -162,7 +160,7 @@ impl Way {
 }
 
 impl Way {
-    /// What a user should know who did not choose this way.
+    /// For a user who did not choose this way.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -173,7 +171,7 @@ impl Way {
         }
     }
 
-    /// What the driver does not say of where a recording comes from.
+    /// Provenance that the driver does not tell.
     pub(crate) fn provenance(&self) -> Option<Pair<String>> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -185,13 +183,12 @@ impl Way {
     }
 }
 
-/// What a variable will be in a program that is started.
+/// A variable's value in the started program.
 fn of(command: &Command, variable: &str) -> Option<OsString> {
     let mut set = command.get_envs();
     set.find_map(|(name, value)| Some(value.filter(|_| name == variable)?.to_owned()))
 }
 
-/// Two lists of files as one.
 fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
     let parts = [first, second].into_iter().flatten();
     let parts: Vec<OsString> = parts.filter(|part| !part.is_empty()).collect();
@@ -199,7 +196,7 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
 }
 
 impl Drivers<'_> {
-    /// Whether there is one whose calls the library knows.
+    /// Whether the library knows the calls of any driver.
     fn any(self) -> bool {
         let mut nodes = fs::read_dir(self.nodes).into_iter().flatten().flatten();
         let found = nodes.any(|node| {
@@ -216,7 +213,7 @@ impl Drivers<'_> {
     }
 }
 
-/// Checks a trace that the library wrote: it is there, whole, and says of no error. Returns its submissions.
+/// Checks that the library's trace exists, is whole, and tells no error. Returns its submissions.
 pub(crate) fn check(trace: &Path) -> Result<u64> {
     let file =
         File::open(trace).map_err(|error| Failure::Input(format!("{}: {error}", shown(trace))))?;
@@ -249,7 +246,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A listing of render nodes with a driver each.
+    /// Render nodes with a driver each.
     fn nodes(folder: &Path, drivers: &[&str]) -> PathBuf {
         let nodes = folder.join("drm");
         for (number, driver) in drivers.iter().enumerate() {
@@ -286,7 +283,7 @@ mod tests {
         let way = |asked, device: &Path, nodes: &Path| {
             Way::among(asked, device, drivers(nodes, &none), &|| find(""), &node)
         };
-        // A character device that everybody may open.
+        // A character device that any user may open.
         let mali = drivers(&others, Path::new("/dev/null"));
         let vendors = Way::among(None, &none, mali, &|| find(""), &node);
         assert_eq!(vendors, Ok(user.clone()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options of `compile` and `record`, and the tensors in files that they name.
+//! Options of `compile` and `record`, and their tensors in files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -136,7 +136,6 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// Whether any tensor is named.
     pub(crate) fn has_tensors(&self) -> bool {
         !self.reads.is_empty()
             || self.written().next().is_some()
@@ -147,16 +146,14 @@ impl Choices {
             || self.state.iter().any(|state| state.path().is_some())
     }
 
-    /// The files that the app writes.
+    /// Files that the app writes.
     fn written(&self) -> impl Iterator<Item = &NamedFile> {
         let old = self.output.iter().filter_map(OutputArgument::written);
         self.writes.iter().chain(old)
     }
 
-    /// The directory of the recording, if one is given.
-    ///
     /// # Errors
-    /// Several are given.
+    /// Several directories are given.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();
@@ -201,7 +198,6 @@ impl Choices {
         Ok(files)
     }
 
-    /// The files and directories that are named.
     pub(crate) fn mark_read(&self, destinations: &mut Destinations) {
         let named = [&self.reads, &self.weight, &self.intermediate];
         for file in named.into_iter().flatten().chain(self.written()) {
@@ -217,14 +213,12 @@ impl Choices {
         }
     }
 
-    /// Reads the files that the app wrote.
     pub(crate) fn read_outputs(&self) -> Result<Vec<TensorFile>> {
         self.written()
             .map(|file| read(Role::Output, file))
             .collect()
     }
 
-    /// How the recording is compiled.
     pub(crate) fn options(&self) -> Options {
         Options {
             granularity: self.granularity.0,
@@ -243,7 +237,7 @@ fn read(role: Role, file: &NamedFile) -> Result<TensorFile> {
     })
 }
 
-/// Reads an `.npy` file, or `FILE.bin:f32[1,28,28]`: bytes, with what they are.
+/// Reads an `.npy` file, or typed bytes: `FILE.bin:f32[1,28,28]`.
 pub(crate) fn read_typed(path: &Path) -> Result<Tensor> {
     let text = path.to_string_lossy();
     let typed = text
@@ -296,7 +290,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     Ok(out)
 }
 
-/// Elements that are equal cannot be told apart in memory.
+/// Equal elements cannot be told apart in memory.
 fn warn_of_equal_elements(file: &TensorFile) {
     let d = distinctiveness(&file.tensor);
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --inputs DIR --output FILE`: one row of the output for each input, as a tensor or as comma-separated values.
+//! `run --inputs DIR --output FILE`: an output row per input, as tensor or CSV.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::Result;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
 
-/// Bytes of all rows together, at most: what one recording may have in memory.
+/// Most bytes of all rows: a recording's memory limit.
 const MAX_BYTES: u64 = Limits::DEFAULT.pages * PAGE_SIZE as u64;
 
 fn is_csv(path: &Path) -> bool {
@@ -21,8 +21,6 @@ fn is_csv(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// Takes the place of the file.
-///
 /// # Errors
 /// As for [`Destinations::claim_tensor`].
 pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> {
@@ -32,10 +30,8 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
     }
 }
 
-/// Whether rows of N inputs fit into memory.
-///
 /// # Errors
-/// They do not.
+/// The rows do not fit into memory.
 pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     match (output.bytes as u64).checked_mul(inputs as u64) {
         Some(all) if all <= MAX_BYTES => Ok(()),
@@ -45,7 +41,7 @@ pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     }
 }
 
-/// Writes rows, with the name of the input for each, to a place that was claimed.
+/// Writes rows and input names to a claimed place.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -65,7 +61,7 @@ pub(crate) fn write(
     }
 }
 
-/// A line with the name of the input and all elements for each; the first line has the elements' numbers.
+/// A line per input: its name and all elements; the first line numbers the elements.
 fn comma_separated(names: &[String], tensor: &Tensor) -> String {
     let elements = tensor.len() / names.len().max(1);
     let heading = std::iter::once("input".to_owned());

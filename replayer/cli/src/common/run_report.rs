@@ -78,7 +78,6 @@ pub(crate) struct SpecialValues {
 }
 
 impl SpecialValues {
-    /// Counts them.
     pub(crate) fn of(tensor: &Tensor) -> Self {
         if !tensor.dtype().is_float() {
             return Self::default();
@@ -110,7 +109,6 @@ fn seconds<S: Serializer>(time: &Duration, serializer: S) -> std::result::Result
 }
 
 impl Report {
-    /// Whether all outputs are what was expected.
     pub(crate) fn outcome(&self) -> Outcome {
         let differs = |output: &OutputReport| {
             let comparison = output.comparison.as_ref();

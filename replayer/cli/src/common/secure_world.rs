@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether this machine has a secure world that replays, for `gpureplay doctor`.
+//! Whether this machine's secure world replays, for `gpureplay doctor`.
 
 use std::time::Duration;
 
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::optee::{Client, Error};
 
-/// What the finding is about: `--device optee` only.
+/// For `--device optee` only.
 pub(crate) const SUBJECT: &str = "OP-TEE";
 
-/// How long it may take to answer.
+/// Longest wait for its answer.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Opens a session of the trusted application, and closes it. The GPU keeps its owner.
+/// Opens and closes a session of the trusted application. The GPU keeps its owner.
 pub(crate) fn finding() -> Finding {
     let (good, found, cure) = match Client::open_within(WAIT) {
         Ok(_) => (

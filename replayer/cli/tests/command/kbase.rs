@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same job recorded on two drivers: panfrost, and Arm's kbase by `cargo xtask guest kbase`. What the recordings
-//! do must be the same but for what driver-patch/kbase/README.md explains.
+//! One job on two drivers: panfrost, and Arm's kbase (`cargo xtask guest kbase`). Recordings may differ only as
+//! driver-patch/kbase/README.md explains.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use gpureplay_kit::shipped;
 
 /// Code moves by whole windows of 16 MiB.
 const WINDOW: u64 = 1 << 24;
-/// The register that kbase sets and panfrost leaves: SHADER_CONFIG.
+/// SHADER_CONFIG: kbase sets it and panfrost leaves it.
 const ONLY_KBASE: [u16; 1] = [0xf04];
 
 type Page = [u8; PAGE_SIZE as usize];
 
-/// What a recording does, with memory followed rather than uploads listed.
+/// What a recording does; memory contents instead of uploads.
 #[derive(Default)]
 struct Course {
     writes: Vec<Write>,
@@ -65,7 +65,7 @@ fn course(recording: &Recording<'_>) -> Course {
             }
         }
     }
-    // Pages of zeroes are there or not: the same to the GPU.
+    // Missing pages and pages of zeroes are the same to the GPU.
     memory.retain(|_, page| page.iter().any(|&byte| byte != 0));
     out.memory = memory;
     out
@@ -76,7 +76,6 @@ fn is_code(recording: &Recording<'_>, va: u64) -> bool {
     region.is_some_and(|region| Access(region.access).contains(Access::EXECUTE))
 }
 
-/// A recording and what it does.
 struct Side<'a> {
     recording: &'a Recording<'a>,
     course: Course,
@@ -89,10 +88,10 @@ fn code_window(recording: &Recording<'_>) -> Option<u64> {
     Some(code.va.get() & !(WINDOW - 1))
 }
 
-/// A register's offset and the value that is written to it.
+/// A register's offset and the written value.
 type Write = (u16, u32);
 
-/// Says where the two part, beyond what driver-patch/kbase/README.md explains.
+/// Finds differences beyond those in driver-patch/kbase/README.md.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&Write| first.writes.contains(write);
@@ -143,14 +142,14 @@ fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
             moved += 1;
         }
     }
-    // The renderer state's pointer to the shader, and nothing else.
+    // Only the renderer state's shader pointer may move.
     if from == to || moved != 1 {
         return Err(format!("code at {from:#x} and {to:#x}, {moved} pointers"));
     }
     Ok(())
 }
 
-/// Compares the shipped recordings after a change to what kbase's does.
+/// Compares the shipped recordings after a change to kbase's.
 fn compare(change: impl FnOnce(&mut Course)) -> Result<(), String> {
     let (a, b) = (read("saxpy-g52"), read("saxpy-kbase-g52"));
     let (a, b) = (Recording::parse(&a).unwrap(), Recording::parse(&b).unwrap());

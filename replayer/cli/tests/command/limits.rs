@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Budgets of the specification as users meet them: what is at a limit is taken, what is one beyond is refused and named.
+//! Limits of the specification: the limit is taken, one more is refused by name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,6 @@ use gpureplay_kit::jobs::{self, DATA, JOBS, null_chain};
 
 use crate::start::{Ended, Says, said};
 
-/// Exit code and all output of a command on a file.
 fn ran(words: &[&str], path: &Path) -> (i32, String) {
     said(&[words, &[path.to_str().unwrap()]].concat())
 }
@@ -24,7 +23,7 @@ fn builder(pages: u32) -> Builder {
     jobs::builder(0x400, pages)
 }
 
-/// A recording with an input and an output of so many bytes.
+/// With an input and an output of so many bytes.
 fn simple(input: u32, output: u32) -> Vec<u8> {
     let mut builder = builder(input.max(output).div_ceil(4096));
     let mut tensor = |name, kind, elements| {
@@ -98,12 +97,12 @@ fn a_pack_has_as_many_files_as_it_may() {
         ran(&["verify"], &path).ended(3, "4097 files, more than 4096");
     };
     refused(&pack);
-    // Before its table is read: nothing else in it is right.
+    // Refused before its table is read: nothing else in it is right.
     pack[64..].fill(0xff);
     refused(&pack);
 }
 
-/// A pack of these files as its format has it, however many they are: the recording first, the others by ascending name.
+/// As its format has it: the recording first, the others by ascending name.
 fn pack_of(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     let recording = |(name, _): &(&String, &Vec<u8>)| *name == gpureplay_sign::RECORDING;
     let (first, others): (Vec<_>, Vec<_>) = files.iter().partition(recording);
@@ -139,7 +138,7 @@ fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
     let folder = tempfile::tempdir().unwrap();
     let shown = |count: u64, actions: usize| {
         let mut parts = Parts::of(&simple(1, 1)).unwrap();
-        // More memory than a recording may have, so that it breaks a rule.
+        // Too much memory, so that it breaks a rule.
         let region = |index: u64| {
             let rest = [1, RegionKind::Data.code(), 0, 0];
             [&(index << 12).to_le_bytes()[..], &[0xff; 4], &rest].concat()
@@ -232,7 +231,7 @@ fn a_file_has_as_many_inputs_as_it_may() {
     fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
     let inputs = folder.path().join("in.npy");
     let count = (1 << 24) + 1;
-    // Its values are not there: nothing behind the header is read.
+    // Without values: nothing behind the header is read.
     fs::write(&inputs, npy(&format!("({count}, 1)"), 0)).unwrap();
     let words = [
         "run",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing outside of a recording's directory is read, packed, signed or written by way of a link in it.
+//! Links in a recording's directory lead no command outside of it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +14,7 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, said};
 
-/// A recording with an input, a weight that lies in a file, an expected output and a signature; beside it, outside, copies of
-/// all of these.
+/// An input, an external weight, an expected output and a signature; outside, copies of all.
 struct Tree(Folder);
 
 const FILES: [&str; 6] = [
@@ -77,12 +76,12 @@ impl Tree {
         self.0.at(name)
     }
 
-    /// Exit code and all output of a command; arguments that start with @ lie in this tree.
+    /// Arguments that start with @ lie in this tree.
     fn ran(&self, line: &str) -> (i32, String) {
         self.0.ran(GPUREPLAY, line)
     }
 
-    /// Puts a link in the place of a file or a folder of the recording, runs the commands, each of which must fail, and puts it back.
+    /// Replaces a file or folder by a link, runs commands that must fail, and puts it back.
     fn refuses(&self, place: &str, target: &Path, commands: &[&str]) {
         let (path, kept) = (self.at("rec").join(place), self.at("kept"));
         fs::rename(&path, &kept).unwrap();
@@ -133,7 +132,7 @@ fn links_are_followed_nowhere() {
             _ => &all,
         };
         tree.refuses(file, &tree.at("outside").join(file), commands);
-        // Nor one that stays inside: what is packed and signed is a file by its own name.
+        // Nor a link that stays inside: packs and signatures hold files by their own names.
         tree.refuses(file, &tree.at("kept"), commands);
     }
     for folder in ["inputs", "expected", "weights"] {
@@ -191,7 +190,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 
 #[test]
 fn what_a_directory_is_called_leads_nowhere() {
-    // One whose name is no text, and one whose name looks like that of a file with a tensor in it.
+    // A name that is no text, and one that looks like a tensor file's.
     for name in [&b"rec\xff"[..], b"w.safetensors#rec"] {
         let tree = Tree::new();
         let called = tree.0.path().join(OsStr::from_bytes(name));
@@ -222,7 +221,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
     for path in names {
         let code = fs::read(&path).unwrap();
         let outside = tree.at("outside/new");
-        // What is there already is written by nobody, not even where a link leads to a copy of it.
+        // Existing files are not written, not even through a link to a copy.
         for there in [None, Some(b"mine".as_slice()), Some(&code)] {
             fs::remove_file(&path).unwrap();
             symlink(&outside, &path).unwrap();
@@ -239,7 +238,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
         }
         fs::remove_file(&outside).unwrap();
     }
-    // Nothing is read without end to see whether it is the same.
+    // Comparing contents must not read without end.
     let path = fs::read_dir(tree.at("code")).unwrap().next().unwrap();
     let path = path.unwrap().path();
     fs::remove_file(&path).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options that make no sense, and what is no file: an error with the right exit code, or no surprise.
+//! Senseless options and missing files: the right exit code, or no surprise.
 
 use std::path::Path;
 
@@ -131,7 +131,7 @@ fn what_the_secure_world_does_not_do_is_refused() {
     }
     ran(&["diff", DIGITS, "--device", "optee", "--against", "model"])
         .ended(2, "it runs whole recordings");
-    // The other tests are in the guest, which has a secure world: `cargo xtask guest optee test command`.
+    // The guest has a secure world, and the other tests: `cargo xtask guest optee test command`.
     if !Path::new("/dev/tee0").exists() {
         more(&[]).ended(5, "tee0: no such device").says("doctor");
         let (_, found, _) = ran(&["doctor"]);

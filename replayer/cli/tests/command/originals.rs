@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `import` of an original that a stranger made: what it may cost, and what lies outside of its directory and of the recording's.
+//! `import` of a hostile original: its cost, and files outside of both directories.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,10 +9,10 @@ use std::process::Command;
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
 const CHAIN: u64 = 0x10_0000;
-/// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
+/// Address space of a command, in KiB: 1 GiB, of which the program itself is a small part.
 const MEMORY: &str = "1048576";
 
-/// The files of an original in a folder of its own: a chain of jobs with this status, submitted so many times.
+/// An original's files: a chain of jobs with this status, submitted so many times.
 struct Original(Folder);
 
 impl Original {
@@ -58,7 +58,7 @@ impl Original {
         self.0.at(name)
     }
 
-    /// Exit code and all output of a command that gets little memory; arguments that start with @ lie in this folder.
+    /// With little memory; arguments that start with @ lie in this folder.
     fn ran(&self, line: &str) -> (i32, String) {
         let limited = ["-c", "ulimit -v $0 && exec \"$@\"", MEMORY, GPUREPLAY];
         self.0.ran(

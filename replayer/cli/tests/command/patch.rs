@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `patch` and `tune`: what they refuse, what they write, and what they say about it.
+//! `patch` and `tune`: what they refuse, write and say.
 
 use std::fs;
 use std::path::Path;
@@ -34,11 +34,11 @@ fn a_recording_that_is_read_is_not_replaced() {
         code(&command).ended(2, "this command reads");
         assert_eq!(files(), before);
     }
-    // A signature that is demanded of one recording is demanded of the other.
+    // Both recordings need the demanded signature.
     let public = format!("{key}.pub.pem");
     let demanded = format!("patch {ours} --jobs 0 --require-signature {public}");
     code(&format!("{demanded} --from saxpy-g52:0")).ended(3, "saxpy-g52");
-    // Of another recording nothing stays but the place.
+    // Only the place stays of another recording.
     code(&format!(
         "patch saxpy-g52 --jobs 0 --local 100 -o {ours} --force"
     ))
@@ -57,11 +57,11 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
     manifest.says("work groups of 100x1x1 instead of 8x1x1");
-    // The command that it names is one of today's.
+    // It names a current command.
     manifest.says("gpureplay patch saxpy-g52 --jobs 0 ");
     let (_, jobs) = code(&["jobs", &out, "--csv"]);
     jobs.says("100x1x1");
-    // What is not to be is refused, and nothing is written.
+    // Refused changes write nothing.
     for (change, exit, says) in [
         (&["--global", "1024"][..], 2, "first address"),
         (&["--global", "992"], 2, "bytes differ"),
@@ -93,7 +93,7 @@ fn each_candidate_has_its_row() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let tune = |csv: &str| {
-        // A job that does not fit, and the recorded one from another copy of the recording.
+        // A job that does not fit, and the recorded one from another copy.
         let candidates = "--local 4x4,16x8,32x32,5 --variant saxpy-g52:0 --variant ./digits-g52:11";
         let tune = format!("tune digits-g52 --jobs 11 --runs 2 --table {csv}");
         code(&format!("{tune} {candidates}")).gave(0);
@@ -113,9 +113,9 @@ fn each_candidate_has_its_row() {
     }
     assert!(lines[6].contains(",refused,"), "{}", lines[6]);
     assert!(lines[7].contains(",equal,"), "{}", lines[7]);
-    // None does less than the recorded job, so that none is the best.
+    // None does less than the recorded job, so none is the best.
     assert!(!first.contains(",yes,"), "{first}");
-    // All but the two columns with times is the same again.
+    // All but the two time columns is reproducible.
     let without = |text: &str| -> Vec<String> {
         let lines = text
             .lines()
@@ -148,7 +148,7 @@ fn a_shader_goes_into_files_and_back() {
         panic!("{files:?}")
     };
     let file = binary.display().to_string();
-    // The same text, from the file alone.
+    // The file alone gives the same text.
     let alone = code(&["disasm", &file]).gave(0);
     let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
     assert_eq!(body(&alone), body(&text));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --trace-lines` and `disasm` on shipped recordings: numbers that follow from the kernels' sources.
+//! `run --trace-lines` and `disasm`: numbers that follow from the kernels' sources.
 
 use serde_json::Value;
 
 use crate::start::{Ended, Folder, ran_in, recordings, said, well};
 
-/// The lines of a trace. The best device is the model, which these lines need.
+/// The best device is the model, which these lines need.
 fn trace(name: &str) -> Vec<Value> {
     let folder = Folder::default();
     let file = folder.at("trace");
@@ -45,7 +45,7 @@ fn saxpy_counts_follow_from_its_length() {
     assert_eq!(work["bytes_read"], 2 * 4 * N);
     assert_eq!(work["bytes_written"], 4 * N);
 
-    // The code has no branches, so each instruction that is printed runs once for each thread.
+    // No branches: each printed instruction runs once per thread.
     let shaders = shaders("saxpy-g52", "");
     assert_eq!(shaders.len(), 1);
     let text = shaders[0]["text"].as_str().unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::start::{self, Ended, Says};
 
-/// A copy of a shipped recording beside room for keys.
+/// A copy beside room for keys.
 struct Folder(start::Folder);
 
 impl Folder {
@@ -18,7 +18,7 @@ impl Folder {
         self.0.text(name)
     }
 
-    /// Exit code and all output of a command whose arguments that start with @ lie in this directory.
+    /// Arguments that start with @ lie in this directory.
     fn ran(&self, line: &str) -> (i32, String) {
         self.0.ran(start::GPUREPLAY, line)
     }
@@ -47,7 +47,7 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
         .ran("verify --require-signature @key.pub.pem --min-counter 5 @saxpy")
         .ended(3, "counter is 4");
 
-    // Every file that is covered, changed in one bit at its end.
+    // Each covered file, changed in one bit at its end.
     for name in ["recording.gpr", "manifest.toml", "recording.sig"] {
         let path = folder.at(&format!("saxpy/{name}"));
         let original = fs::read(&path).unwrap();
@@ -131,7 +131,7 @@ fn signers_at_once_leave_one_whole_signature() {
                 }
             });
         }
-        // Whoever reads meanwhile finds a whole one, or none yet.
+        // A reader finds a whole file, or none yet.
         for _ in 0..8 {
             let (code, text) = folder.ran("run --require-signature @key.pub.pem @saxpy");
             let none = text.contains("a signature is required");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recording for several GPUs, as users make it, hand it on and run it.
+//! One recording for several GPUs: made, handed on and run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn a_run_takes_the_variant_that_fits() {
     let made = made.to_str().unwrap();
     assert!(well(&["info", made]).contains("with variants for rk3566, g76"));
     well(&["verify", "--deep", made]);
-    // A signed pack holds them, and they come back out of it.
+    // A signed pack holds them; unpacking returns them.
     let [pack, key] = ["digits.pack", "key"].map(|name| folder.path().join(name));
     let (pack, key) = (pack.to_str().unwrap(), key.to_str().unwrap());
     well(&["keygen", key]);
@@ -56,7 +56,7 @@ fn a_run_takes_the_variant_that_fits() {
             }
         }
     }
-    // One that was changed after it was signed is refused.
+    // Changed after signing: refused.
     let other = fs::read(at("rk3566.variant")).unwrap();
     let variant = fs::read(at("g76.variant")).unwrap();
     fs::write(at("g76.variant"), other).unwrap();
@@ -88,7 +88,6 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         assert_ne!(code, 0, "{text}");
         text.says("g76.variant").says("checksum");
     }
-    // Nor is it handed on.
     let key = folder.path().join("key");
     let key = key.to_str().unwrap();
     well(&["keygen", key]);
@@ -102,7 +101,7 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         ran(command).ended(3, "g76.variant");
     }
     assert!(!Path::new(packed).exists() && !made.join("recording.sig").exists());
-    // What is for the recorded GPU needs no variant.
+    // The recorded GPU needs no variant.
     well(&["run", path]);
 
     // A sound file, but not the one that was meant.
@@ -116,11 +115,10 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     assert_ne!(code, 0, "{text}");
     text.says("g76.variant");
 
-    // A variant is no recording.
     let (code, text) = ran(&["verify", made.join("rk3566.variant").to_str().unwrap()]);
     assert_ne!(code, 0, "{text}");
 
-    // Variants are made of this recording's data, so one that is changed has none.
+    // Variants are made of this recording's data, so a changed one has none.
     fs::write(&variant, sound).unwrap();
     for command in [
         &["link", path, "--split", "-o"][..],

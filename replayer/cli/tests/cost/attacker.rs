@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes cases for the commands, and goes on from those that cost most.
+//! Makes cases for the commands, and mutates the most expensive.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,20 +17,20 @@ use crate::place::Place;
 use crate::report::{Row, report};
 use crate::{originals, recordings, values, variable};
 
-/// Most cases that are kept to go on from, for each thing that is given.
+/// Most kept cases per kind of input.
 const KEPT: usize = 48;
-/// Largest recording with which changes begin, in bytes.
+/// Largest seed recording, in bytes.
 const LARGEST: usize = 600 << 10;
-/// How often the result is saved.
+/// Saving interval.
 const SAVED: Duration = Duration::from_secs(20);
 
 pub(crate) struct Attacker {
     place: Place,
     number: u64,
-    /// How far the next number is: others that attack at the same time have those between.
+    /// Seed step: parallel attackers use the seeds between.
     stride: u64,
     rows: Vec<Row>,
-    /// Seconds that earlier runs spent with each command.
+    /// Seconds of earlier runs per command.
     before: Vec<f64>,
     /// Cases that cost more than those before.
     kept: BTreeMap<Given, Vec<Case>>,
@@ -70,7 +70,7 @@ impl Attacker {
         }
     }
 
-    /// Tries cases for some seconds, as long with each command. Returns what was beyond a budget.
+    /// Divides the seconds evenly among commands. Returns what exceeded a budget.
     pub(crate) fn attack(&mut self, seconds: u64) -> Vec<String> {
         let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
         let mut saved = Instant::now();
@@ -78,7 +78,7 @@ impl Attacker {
         let numbers = chosen();
         assert!(!numbers.is_empty(), "no command is called so");
         while began.elapsed() < limit {
-            // The one with which the least time was spent, in this run and earlier ones.
+            // The command with the least time, in this run and earlier ones.
             let spent = |which: usize| self.before[which] + self.rows[which].seconds;
             let least = numbers
                 .iter()
@@ -107,7 +107,7 @@ impl Attacker {
         report(&self.rows, self.number)
     }
 
-    /// Tries one case with a command. Returns what was beyond its budget.
+    /// Returns what exceeded its budget.
     fn once(&mut self, which: usize) -> Option<String> {
         let before = processor_seconds();
         let command = &COMMANDS[which];
@@ -144,7 +144,6 @@ impl Attacker {
         found
     }
 
-    /// Keeps the case for whoever mends what it shows.
     fn keep_finding(&self, command: &Command, case: &Case, what: String) -> String {
         let name = command.name.replace([' ', '.'], "-");
         let at = variable::<PathBuf>("FINDINGS").map(|folder| {
@@ -209,7 +208,7 @@ impl Attacker {
         case
     }
 
-    /// A recording whose manifest is changed.
+    /// A recording with a changed manifest.
     fn manifest(&self, random: &mut Random) -> Case {
         let mut case = random.choose(&self.shipped).clone();
         let manifest = case
@@ -259,7 +258,7 @@ impl Attacker {
     }
 }
 
-/// The commands to attack: with a name of the list, or where none has it, with it in their names.
+/// Commands with a listed name, or if there is none, with it in their names.
 fn chosen() -> Vec<usize> {
     let Some(only) = variable::<String>("COMMAND") else {
         return (0..COMMANDS.len()).collect();
@@ -273,7 +272,7 @@ fn chosen() -> Vec<usize> {
         .collect()
 }
 
-/// Seconds that earlier runs spent with each command, from the file to which they were added.
+/// Seconds of earlier runs per command, from an accumulated file.
 fn spent(path: PathBuf) -> Vec<f64> {
     let all: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let seconds = |command: &Command| all["commands"][command.name]["seconds"].as_f64();
@@ -299,7 +298,7 @@ fn state(random: &mut Random) -> Case {
     case
 }
 
-/// Changes one of the files: a recording in its tables, so that its checksums stay right, any other in its bytes.
+/// Changes a recording in its tables, so that checksums stay right, any other file in its bytes.
 fn change(case: &mut Case, random: &mut Random) {
     let which = random.below(case.files.len() as u64) as usize;
     let bytes = &mut case.files[which].1;
@@ -313,7 +312,6 @@ fn change(case: &mut Case, random: &mut Random) {
     *case = Case::new(std::mem::take(&mut case.files));
 }
 
-/// All files of a shipped recording.
 fn whole(one: &shipped::Shipped) -> Case {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../recordings")

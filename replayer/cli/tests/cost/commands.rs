@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands that a stranger's file goes through, and the budget of each. `docs/reference/specification.md` states them.
+//! Commands for a stranger's file, and their budgets from `docs/reference/specification.md`.
 
 use gpureplay_core::Limits;
 
@@ -24,7 +24,7 @@ pub(crate) enum Given {
     Manifest,
 }
 
-/// A budget: what a file may cost whatever it is, and for each of its bytes.
+/// A fixed part, and a part per byte of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) fixed: u64,
@@ -32,25 +32,23 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The most that a file of so many bytes may cost.
+    /// The most for a file of so many bytes.
     pub(crate) const fn of(self, bytes: u64) -> u64 {
         self.fixed.saturating_add(self.each.saturating_mul(bytes))
     }
 
-    /// The same with another fixed part.
     const fn from(self, fixed: u64) -> Self {
         Self { fixed, ..self }
     }
 }
 
-/// A command and what it may take.
 pub(crate) struct Command {
-    /// How the table calls it.
+    /// As in the table.
     pub(crate) name: &'static str,
-    /// Its words: `@` stands for the folder of the case, `%` for one that all cases share.
+    /// `@` stands for the case's folder, `%` for one that all cases share.
     pub(crate) words: &'static str,
     pub(crate) given: Given,
-    /// Bytes of heap held at once.
+    /// Bytes of heap at once.
     pub(crate) held: Budget,
     /// Allocations.
     pub(crate) calls: Budget,
@@ -58,17 +56,17 @@ pub(crate) struct Command {
     pub(crate) steps: Budget,
     /// Bytes printed, and of files written.
     pub(crate) written: Budget,
-    /// How many times the GPU memory that the file declares comes on top of what is held and written.
+    /// Multiples of the declared GPU memory that are added to held and written.
     pub(crate) memory: u64,
 }
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// Steps that reading and checking take.
+/// For reading and checking.
 const READS: Budget = Budget {
     fixed: 1 << 24,
     each: 4096,
 };
-/// Steps of what also runs on the model, with a million clauses.
+/// Runs on the model with a million clauses.
 const RUNS: Budget = Budget {
     fixed: 1 << 34,
     each: 1 << 16,
@@ -96,7 +94,7 @@ const fn command(given: Given, name: &'static str, words: &'static str, written:
     }
 }
 
-/// What also keeps the memory that the recording uploads, and decodes its shaders.
+/// Also keeps uploaded memory, and decodes shaders.
 const fn deep(command: Command) -> Command {
     Command {
         held: command.held.from(128 * MIB),
@@ -107,7 +105,7 @@ const fn deep(command: Command) -> Command {
     }
 }
 
-/// What also lists its jobs, of which a small file may submit the same ones often.
+/// Also lists jobs; a small file may submit the same ones often.
 const fn lists(command: Command) -> Command {
     Command {
         calls: command.calls.from(4 << 20),
@@ -115,19 +113,18 @@ const fn lists(command: Command) -> Command {
     }
 }
 
-/// What also runs it.
 const fn runs(command: Command) -> Command {
     Command {
-        // A job, a chain and a restored page take some each, in every run of several.
+        // Each job, chain and restored page takes some, in every run.
         calls: command.calls.from(4 << 20),
         steps: RUNS,
-        // The GPU's memory, and outputs of which several lie in the same.
+        // The GPU's memory, and outputs that may share it.
         memory: 1 + Limits::OUTPUT_COPIES,
         ..command
     }
 }
 
-/// What also looks at every instruction of every job's shader, for another GPU.
+/// Also looks at every instruction of every job's shader, for another GPU.
 const fn fits(command: Command) -> Command {
     Command {
         calls: command.calls.from(64 << 20),
@@ -135,7 +132,7 @@ const fn fits(command: Command) -> Command {
     }
 }
 
-/// What decodes a picture of as many pixels as one may have.
+/// Decodes a picture of the most pixels allowed.
 const fn pictures(command: Command) -> Command {
     Command {
         held: command.held.from(512 * MIB),
@@ -144,7 +141,7 @@ const fn pictures(command: Command) -> Command {
     }
 }
 
-/// What keeps a list of the pages that a GPU had mapped.
+/// Lists a GPU's mapped pages.
 const fn pages(command: Command) -> Command {
     Command {
         held: command.held.from(256 * MIB),
@@ -156,7 +153,7 @@ const fn pages(command: Command) -> Command {
 
 use Given::{Jpeg, Manifest, Npy, Original, Pack, Png, Recording, Safetensors, State, Trace};
 
-/// Commands, a row each: what they also do, outermost first, and what [`command`] takes.
+/// A row each: extra work, outermost first, and arguments of [`command`].
 macro_rules! commands {
     ($([$($also:ident)*] $given:ident, $name:literal, $words:literal, $written:literal;)*) => {
         [$(commands!(@ [$($also)*] command($given, $name, $words, $written))),*]
@@ -205,7 +202,7 @@ pub(crate) const COMMANDS: [Command; 36] = commands! {
 };
 
 impl Command {
-    /// What of `cost` is beyond the budget for a case of so many bytes that declares so much GPU memory; `None` if nothing is.
+    /// What exceeds the budget for a case of so many bytes and so much declared GPU memory.
     pub(crate) fn exceeded(&self, cost: &Cost, bytes: u64, declared: u64) -> Option<String> {
         let memory = self.memory.saturating_mul(declared);
         let rows = [

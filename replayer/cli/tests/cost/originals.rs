@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings of the original GPUReplay, made at random to be expensive, and raw traces of an app that adds.
+//! Expensive random recordings of the original GPUReplay, and raw traces of an adding app.
 
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
@@ -8,7 +8,7 @@ use crate::driver::{Driver, vector_add, vector_add_code};
 
 const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
-/// The recording from silicon with which changes begin; `None` where it is not there.
+/// A real recording to change, if it is there.
 pub(crate) fn silicon() -> Option<Case> {
     let folder = gpureplay_kit::shared("gpureplay-recordings/mnist")?;
     let read = |name: &str| {
@@ -24,7 +24,7 @@ pub(crate) fn silicon() -> Option<Case> {
         .map(Case::new)
 }
 
-/// An original: page tables that share each other, regions and ranges of any size, a history of writes.
+/// Shared page tables, regions and ranges of any size, a history of writes.
 pub(crate) fn original(random: &mut Random) -> Case {
     let files = [
         history(random),
@@ -59,7 +59,7 @@ fn history(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Addresses of tables: few, so that they are used again.
+/// Few addresses, so that they are used again.
 fn table_address(level: u64, index: u64) -> u64 {
     (1 + level * 16 + index) << 12
 }
@@ -126,7 +126,7 @@ fn ranges(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A raw trace of an app that adds two arrays, with the files that it read and wrote.
+/// With the files that the app read and wrote.
 pub(crate) fn trace() -> Case {
     const CODE: u64 = 0x200_0000;
     const POOL: u64 = 0x210_0000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings made at random to be expensive: much of something, shared by much of something else.
+//! Expensive random recordings: much of something, shared by much of something else.
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorId,
@@ -14,7 +14,7 @@ pub(crate) const CODE: u64 = 0x100_0000;
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const DATA: u64 = 0x300_0000;
 
-/// A recording of a Mali-G52 with a page of descriptors.
+/// A Mali-G52 with a page of descriptors.
 pub(crate) fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -22,7 +22,7 @@ pub(crate) fn builder() -> Builder {
     builder
 }
 
-/// A null job with 64-bit addresses, and its successor.
+/// With 64-bit addresses and its successor.
 pub(crate) fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -30,7 +30,6 @@ pub(crate) fn null_job(next: u64) -> [u8; 32] {
     job
 }
 
-/// A recording with much of something.
 pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
     let mut builder = builder();
     let pages = random.up_to(17) as u32;
@@ -69,7 +68,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
                 _ => chain(&mut builder, random),
             }
         }
-        // Every input is bound before a job and every output read after one, or a rule refuses the recording at once.
+        // Usually binds every input before a job and reads every output after one, as the rules demand.
         if random.once_in(64) {
             tensors
                 .iter()
@@ -88,7 +87,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }
 
-/// Code: an addition, sometimes behind and in front of others of its clauses.
+/// An addition, sometimes between others of its clauses.
 fn shader(random: &mut Random) -> Vec<u8> {
     let code = vector_add_code();
     let mut bytes = Vec::new();
@@ -100,20 +99,20 @@ fn shader(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Tables that are textures, surfaces and texels at once: each word pair is the address of one of them.
+/// Textures, surfaces and texels at once: each word pair is the address of one of them.
 fn textures(random: &mut Random, bytes: u64) -> Vec<u8> {
     let address = DATA + 8 * random.below(bytes / 8);
     let length = bytes.min(1 << random.below(20)) as usize / 8 * 8;
     address.to_le_bytes().repeat(length / 8)
 }
 
-/// Lets a job's renderer state name textures at `DATA`.
+/// Puts textures at `DATA` into a job's renderer state.
 fn name_textures(job: &mut [u8], count: u16) {
     job[0x60..0x68].copy_from_slice(&DATA.to_le_bytes());
     job[0x10a..0x10c].copy_from_slice(&count.to_le_bytes());
 }
 
-/// Null jobs that follow each other; sometimes in a circle.
+/// Sometimes in a circle.
 fn chain(builder: &mut Builder, random: &mut Random) {
     let jobs = random.up_to(6);
     for index in 0..jobs {
@@ -175,7 +174,7 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
     tensors
 }
 
-/// A recording with states that its jobs do not change, and the names of the states with their sizes in bytes.
+/// Jobs do not change the states. Also returns their names and sizes in bytes.
 pub(crate) fn with_states(random: &mut Random) -> (Vec<u8>, Vec<(String, u32)>) {
     let mut builder = builder();
     let states: Vec<(String, u32)> = (0..random.up_to(8))

@@ -87,15 +87,14 @@ pub(crate) struct Bench {
     model: ModelOptions,
 }
 
-/// What the runs of a session took.
 struct Measured {
-    /// Time until the first run could start.
+    /// Until the first run could start.
     open: Duration,
     /// Seconds of each counted run.
     runs: Vec<f64>,
-    /// What each of them is made of.
+    /// Of each counted run.
     counted: Vec<Timing>,
-    /// Runs before them.
+    /// Uncounted first runs.
     warmed: u32,
 }
 
@@ -117,7 +116,7 @@ impl Bench {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
-        // Threads that are started from here on leave Ctrl-C to it.
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
@@ -212,7 +211,6 @@ impl Bench {
         Ok(Outcome::Done)
     }
 
-    /// Loads the recording once and runs it as often, or as long, as was asked for.
     fn measure(
         &self,
         session: &mut Session,
@@ -271,7 +269,7 @@ impl Bench {
     }
 }
 
-/// A time of more than nothing, up to a week.
+/// Above 0, up to a week.
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
     const WEEK: f64 = 7.0 * 24.0 * 3600.0;
     match text.parse::<f64>() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences whose cause is known: the instruction that is named must be the one.
+//! Differences of known cause: the right instruction must be named.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -12,12 +12,11 @@ use gpureplay_on_model::{OnModel, Watch, Watched};
 use mali_facts::Product;
 use mali_facts::registers::GpuId;
 
-/// When a bit flips on the second device.
 #[derive(Clone, Copy)]
 enum When {
-    /// Before the chain, and back when it has ended: as if the chain had read another value.
+    /// Before the chain, and back at its end: as if it had read another value.
     During,
-    /// When the chain has ended.
+    /// At the chain's end.
     After,
 }
 
@@ -49,11 +48,10 @@ impl Watch for Flip {
     }
 }
 
-/// Replays a shipped recording on the model and on one with a flipped bit.
+/// Replays on the model and on one with a flipped bit.
 fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let recording = gpureplay_library::Recording::open(directory.join(name)).unwrap();
-    // As the command does.
     let recording = recording.apart().unwrap();
     let view = recording.verified().recording();
     let id = view.gpu_id();
@@ -67,7 +65,6 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     report(&recording, &found, &bindings, None)
 }
 
-/// Address of the first element of a tensor.
 fn tensor(recording: &Recording<'_>, name: &str) -> u64 {
     let mut tensors = recording.tensors().iter();
     let entry = tensors.find(|entry| recording.name(entry.name.get()) == name);
@@ -95,7 +92,6 @@ fn a_flipped_output_is_traced_to_the_store_that_writes_it() {
     });
     let text = report.difference.clone().unwrap();
     assert!(text.contains("after 1 chains the byte at"), "{text}");
-    // Its shader has one store.
     let (shader, label, store) = instruction(&report);
     assert_eq!(shader, "0xa003280");
     assert_eq!((label, store), ("clause_10", "+STORE.i32 t1, r0, t1, @r2"));

@@ -207,14 +207,14 @@ impl Disasm {
     }
 }
 
-/// A shader that jobs run. Where the code at an address changes between jobs, each version is one.
+/// Each version is a shader if the code at an address changes between jobs.
 struct Found<'a> {
     address: u64,
     jobs: Vec<usize>,
     code: std::result::Result<Shown<'a>, &'a str>,
 }
 
-/// The shaders of a recording in the order of their first job.
+/// In the order of their first job.
 fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();

@@ -10,7 +10,7 @@ use gpureplay_library::shown;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// The file that the trace goes to; removed when it is dropped, unless the user asked for it.
+/// Removed on drop, unless the user asked for it.
 pub(super) struct Trace {
     pub(super) path: PathBuf,
     pub(super) destination: Option<PathBuf>,
@@ -28,7 +28,7 @@ impl Trace {
                 std::env::temp_dir().join(name)
             }
         };
-        // The trace holds all that the GPU's memory held: for nobody else's eyes.
+        // Only for this user: the trace holds all of the GPU's memory.
         OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files beside a recording, pictures and packs: sizes are looked at before contents.
+//! Files beside a recording, pictures and packs: sizes are checked before contents.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
     let path = archive(&both, big + 16);
     ran(&path, "a").gave(0);
     ran(&path, "b").ended(4, "u8[5368709120]");
-    // A header as long as it may be, and one byte longer.
+    // The longest allowed header, and one byte more.
     let limit = 4 << 20;
     let header = |length: usize| {
         let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
@@ -67,7 +67,6 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
     };
     ran(&archive(&header(limit), 16), "a").gave(0);
     ran(&archive(&header(limit + 1), 16), "a").ended(4, "a header of 4194305 bytes");
-    // Tensors that overlap.
     let overlap = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[16],"data_offsets":[8,24]}}"#;
     ran(&archive(overlap, 24), "a").ended(4, "not a .safetensors file");
 }
@@ -88,7 +87,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         let length = (text.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
     };
-    // One input more than there may be, and than 4 GiB hold.
+    // One input more than allowed, and than 4 GiB hold.
     let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
     for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
@@ -116,7 +115,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     judged(&text(2047)).ended(4, "more than 2048 bytes");
 }
 
-/// A recording whose input may be a picture of 8 x 8 pixels.
+/// The input may be a picture of 8 x 8 pixels.
 fn of_pictures() -> File {
     let mut builder = builder();
     let shape = [1, 8, 8, 3];
@@ -131,7 +130,7 @@ fn of_pictures() -> File {
     file
 }
 
-/// Writes parts of a file with holes of so many bytes behind them.
+/// Holes of so many bytes follow the parts.
 fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::create(path).unwrap();
@@ -220,7 +219,6 @@ fn no_more_is_read_than_was_signed() {
     assert_eq!(file.ran(&required).0, 0);
 }
 
-/// A pack of a recording with these files beside it.
 fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
     let recording = ("recording.gpr".to_owned(), named("a", 1));
     gpureplay_sign::pack(&beside.chain([recording]).collect()).unwrap()
