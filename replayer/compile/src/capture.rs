@@ -146,7 +146,7 @@ pub struct Capture {
     pub bytes: u64,
 }
 
-/// Settings a recording may hold; the engine owns core, power and address-space registers.
+/// The engine owns core, power and address-space registers.
 const SETTINGS: [u32; 4] = [
     gpu::JM_CONFIG,
     gpu::SHADER_CONFIG,
@@ -156,21 +156,17 @@ const SETTINGS: [u32; 4] = [
 
 #[derive(Default)]
 struct Reading {
-    /// Last value of each register.
     written: BTreeMap<u32, u32>,
     /// Page-table root of the first job.
     root: Option<u64>,
-    /// Submission time of the running job.
     started: Option<u64>,
     /// Since the last reset.
     settings: Vec<(u32, u32)>,
-    /// Values read of settings since the last reset.
+    /// Values read since the last reset.
     found: BTreeMap<u32, u32>,
-    /// The last buffer mapped since the last OpenCL note.
     mapped: Option<Buffer>,
-    /// Listed regions: address, pages, flags.
+    /// Address, pages, flags.
     regions: HashSet<(u64, u64, u32)>,
-    /// Pages in all listed regions.
     listed: u64,
     jobs: usize,
     /// A stream without a dispatch runs.
@@ -332,7 +328,7 @@ impl Capture {
                 }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
-                    // A stream without a dispatch acts before the next job.
+                    // It acts before the next job.
                     (Phase::After, Some(_)) if reading.idle => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
                     // The dump after a job may follow its COMPLETE record.
@@ -374,7 +370,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes mapped pages; every job lists the same ones again.
+    /// Every job lists the same pages again.
     fn region(
         &mut self,
         (sequence, reading): (u64, &mut Reading),
@@ -389,7 +385,7 @@ impl Capture {
         if va >= ADDRESS_END {
             return Err(CompileError::Address { sequence, va });
         }
-        // Check first: a few bytes may name any number of pages.
+        // A few bytes may name any number of pages.
         if pages > MAX_PAGES || reading.listed > MAX_LISTED {
             let pages = reading.listed;
             return Err(CompileError::TooMuchMemory { pages });
@@ -448,7 +444,7 @@ impl Capture {
         Ok(())
     }
 
-    /// A stream without a dispatch only makes driver settings: not part of the program.
+    /// Without a dispatch it only makes driver settings: not part of the program.
     fn stream(
         &mut self,
         record: &Record<'_>,
@@ -486,7 +482,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Checks that nothing runs and that the address space is the common one.
+    /// Nothing may run, and the address space must be the common one.
     fn begins(
         &mut self,
         reading: &mut Reading,
@@ -602,11 +598,11 @@ impl Capture {
     }
 }
 
-/// Most instructions of a stream.
+/// In instructions.
 const LONGEST_STREAM: u32 = 1 << 16;
-/// End of the GPU address space of any GPU.
+/// Of any GPU.
 const ADDRESS_END: u64 = 1 << 48;
-/// Most pages accepted: 4 GiB, as in a recording.
+/// 4 GiB, as in a recording.
 const MAX_PAGES: u64 = 1 << 20;
-/// Most pages in distinct listed regions.
+/// Pages in distinct regions.
 const MAX_LISTED: u64 = 1 << 24;

@@ -24,7 +24,7 @@ pub enum ChainError {
     /// The chain has a cycle, or is too long.
     #[error("the chain has a cycle or more than {LONGEST_CHAIN} jobs (at {va:#x})")]
     Endless {
-        /// The header that came too often.
+        /// The repeated header.
         va: u64,
     },
     /// A replay does not support the job's type.
@@ -97,7 +97,6 @@ mod tests {
         memory.set(now, 0x1000, Some(&page));
         let mut jobs = walk(&memory, now, 0x1000).unwrap();
         assert_eq!(items(&memory, &jobs[0]), Some([40, 12, 2]));
-        // Invalid shifts.
         memory.set(now, 0x1000, Some(&[0xff; PAGE_SIZE]));
         assert_eq!(items(&memory, &jobs[0]), None);
         header(&mut page, 0, 2, 0);

@@ -32,7 +32,7 @@ pub struct Part {
     pub end: usize,
 }
 
-/// Jobs before which outside values are bound: job and tensor index, in job order.
+/// Job and tensor index, in job order.
 pub(crate) fn bindings(
     capture: &Capture,
     first_run: usize,
@@ -42,7 +42,6 @@ pub(crate) fn bindings(
 ) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     for (index, tensor) in tensors.iter().enumerate() {
-        // First job that can read it.
         let from = match tensor.role {
             Role::Input => tensor.job,
             Role::Intermediate => tensor.job.max(first_run) + 1,
@@ -68,7 +67,7 @@ pub(crate) fn bindings(
     out
 }
 
-/// Tensors of bytes for untensored memory that one part computes and another reads; named after the computing part.
+/// Tensors of bytes for other memory that crosses parts, named after the computing part.
 pub(crate) fn unnamed(
     capture: &Capture,
     plan: &Plan,
@@ -144,7 +143,7 @@ fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> O
     })
 }
 
-/// Neighbouring pages as first address and page count.
+/// First address and page count.
 fn stretches(pages: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     let mut out: Vec<(u64, u64)> = Vec::new();
     for va in pages {

@@ -146,13 +146,13 @@ pub fn parts(capture: &Capture, first: usize, tensors: &[Found], options: &Optio
     ends.into_iter().map(part).collect()
 }
 
-/// Time limit of one job: lowered if the sum over all jobs would exceed what is allowed.
+/// Lowered if the sum over all jobs would exceed what is allowed.
 fn timeout(wanted_us: u32, jobs: usize) -> u32 {
     let share = Limits::DEFAULT.total_us / (jobs as u64).max(1);
     wanted_us.min(u32::try_from(share).unwrap_or(u32::MAX))
 }
 
-/// What the replaying GPU must have in common with the recorded one: register, mask, value.
+/// Register, mask, value.
 fn identity(capture: &Capture) -> Vec<(u32, u32, u32)> {
     // The product; revision and status do not change what a job does.
     let mut wanted = vec![(gpu::GPU_ID, 0xffff_0000)];
@@ -198,7 +198,6 @@ fn tensor(found: &Found, options: &Options) -> Tensor {
     }
 }
 
-/// Weights kept outside of a recording, by address.
 fn external<'a>(tensors: &'a [Found], options: &Options) -> BTreeMap<u64, Chunk<'a>> {
     let weights = tensors
         .iter()
@@ -214,7 +213,7 @@ struct Emitter<'a> {
     plan: &'a Plan,
     tensors: &'a [Found],
     ids: Vec<TensorId>,
-    /// Per job, in microseconds.
+    /// Microseconds.
     timeout_us: u32,
     external: BTreeMap<u64, Chunk<'a>>,
     builder: Builder,
@@ -232,7 +231,7 @@ impl Emitter<'_> {
         for (moment, ranges) in &self.plan.early {
             self.upload(ranges, *moment);
         }
-        // Weights follow what was loaded at their places, and precede the jobs that use them.
+        // After what was loaded at their places, before the jobs that use them.
         let first = self.plan.first_run;
         self.bind(|t| t.role == Role::Weight && (t.job == 0 || t.job > first));
         let weights = self.by_job(|t| (t.role == Role::Weight).then_some(t.job));
@@ -266,7 +265,7 @@ impl Emitter<'_> {
                 if job > first {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
                 }
-                // Inputs and replaced intermediates come before the first job of the part that reads them.
+                // Before the first job of the part that reads them.
                 while bindings.next_if(|(at, _)| *at < job).is_some() {}
                 while let Some((_, tensor)) = bindings.next_if(|(at, _)| *at == job) {
                     self.builder.bind_input(self.ids[*tensor]);
@@ -320,7 +319,7 @@ impl Emitter<'_> {
             .submit_with(job.slot, config as u16, job.chain, self.timeout_us);
     }
 
-    /// Memory at a moment; zeros where nothing is stored.
+    /// Zeros where nothing is stored.
     fn bytes(&self, moment: Moment, start: u64, end: u64) -> Vec<u8> {
         let offset = (start % PAGE) as usize;
         let length = (end - start) as usize;
@@ -341,7 +340,7 @@ impl Emitter<'_> {
         bytes
     }
 
-    /// Uploads these ranges as at a moment; hidden parts keep what is there.
+    /// Hidden parts keep what is there.
     fn upload(&mut self, ranges: &Ranges, moment: Moment) {
         for (start, end) in ranges.iter() {
             for (start, end) in pages(start, end) {
@@ -351,7 +350,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Restores what a run changes; long stretches of one byte, mostly zeros, are one action.
+    /// Long stretches of one byte, mostly zeros, are one action.
     fn restore(&mut self) {
         let moment = Moment::before(self.plan.first_run);
         let mut stretch: Option<Stretch> = None;
@@ -403,7 +402,6 @@ fn uniform(bytes: &[u8]) -> Option<u8> {
     rest.iter().all(|b| b == first).then_some(*first)
 }
 
-/// A range cut at page boundaries.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut at = start;
     std::iter::from_fn(move || {

@@ -179,14 +179,13 @@ pub fn compile_found(
     })
 }
 
-/// Pages of GPU memory that a recording maps.
 fn pages(recording: &[u8]) -> Result<u64, CompileError> {
     let recording = Recording::parse(recording).map_err(CompileError::Unreadable)?;
     let regions = recording.regions().iter();
     Ok(regions.map(|region| u64::from(region.pages.get())).sum())
 }
 
-/// Submissions of set-up and of a run; `first` is the trace's first chain of a run.
+/// `first` is the trace's first chain of a run.
 fn submissions(places: &[Place], first: usize) -> (usize, usize) {
     let all = |places: &[Place]| {
         let all: BTreeSet<u32> = places.iter().map(|place| place.submission).collect();
@@ -196,7 +195,7 @@ fn submissions(places: &[Place], first: usize) -> (usize, usize) {
     (all(setup), all(run))
 }
 
-/// Links chains if asked for: the recording, where each chain's jobs are in it, and why it was left as it is.
+/// Also returns where each chain's jobs are, and why it was left as it is.
 fn link(
     capture: &Capture,
     recording: Vec<u8>,
@@ -211,7 +210,6 @@ fn link(
         };
         jobs.map(place).collect()
     };
-    // A stream has as many dispatches as its driver liked.
     let Some(most) = options.link.filter(|_| !capture.has_streams()) else {
         return (recording, as_it_is(), None);
     };

@@ -7,13 +7,13 @@ use std::ops::Bound;
 use crate::capture::{Buffer, Capture};
 use crate::pages::Moment;
 
-/// The last buffer mapped at each address, up to a job. Goes through a capture once, forwards.
+/// Goes through a capture once, forwards.
 #[derive(Debug)]
 pub(crate) struct Mapped<'a> {
     capture: &'a Capture,
     /// `parts` covers mappings up to this moment.
     until: Option<Moment>,
-    /// Buffer parts that no later buffer covers: first address to end and buffer.
+    /// First address to end and buffer; the last mapped buffer wins.
     parts: BTreeMap<u64, (u64, Holder)>,
 }
 
@@ -24,7 +24,6 @@ pub(crate) struct Holder {
 }
 
 impl<'a> Mapped<'a> {
-    /// Before the first job, nothing is mapped.
     pub(crate) fn new(capture: &'a Capture) -> Self {
         Self {
             capture,
@@ -33,7 +32,7 @@ impl<'a> Mapped<'a> {
         }
     }
 
-    /// Takes in mappings up to this job; jobs must not decrease.
+    /// Jobs must not decrease.
     pub(crate) fn go_to(&mut self, job: usize) {
         let end = Moment::before(job);
         let from = self.until.map_or(Bound::Unbounded, Bound::Excluded);
@@ -52,13 +51,12 @@ impl<'a> Mapped<'a> {
         self.until = Some(end);
     }
 
-    /// `None` if that was never recorded.
+    /// `None` if never recorded.
     pub(crate) fn holder(&self, va: u64) -> Option<Holder> {
         let (_, (end, holder)) = self.parts.range(..=va).next_back()?;
         (va < *end).then_some(*holder)
     }
 
-    /// Whether the page at `va` is new memory at this moment.
     pub(crate) fn is_new(&self, moment: Moment, va: u64) -> bool {
         self.holder(va)
             .is_some_and(|holder| holder.moment == moment)
@@ -70,7 +68,7 @@ impl<'a> Mapped<'a> {
         if start >= end {
             return;
         }
-        // A buffer that begins before `start` keeps what lies on both sides.
+        // The previous buffer keeps what lies on both sides.
         if let Some((first, (last, other))) = self.parts.range(..start).next_back() {
             let (first, last, other) = (*first, *last, *other);
             if last > start {
@@ -97,7 +95,7 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// The last buffer in mapping order that holds the page, for pages 1 to 20.
+    /// Brute force, for pages 1 to 20.
     fn looked_up(capture: &Capture, job: usize, va: u64) -> Option<Holder> {
         let mapped = capture.mapped.range(..=Moment::before(job));
         let all = mapped.flat_map(|(moment, buffers)| buffers.iter().map(move |b| (*moment, *b)));
@@ -110,7 +108,7 @@ mod tests {
     #[test]
     fn the_last_buffer_of_an_address_holds_it() {
         let mut capture = Capture::default();
-        // Pseudo-random, the same in every run.
+        // Pseudo-random.
         let mut state = 7u64;
         let mut below = |most: u64| {
             state = state

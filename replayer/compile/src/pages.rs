@@ -108,7 +108,6 @@ pub struct Memory {
     /// The contents.
     pub pool: Pool,
     pages: BTreeMap<u64, Vec<(Moment, Content)>>,
-    /// Changed pages.
     changed: BTreeMap<Moment, BTreeSet<u64>>,
 }
 

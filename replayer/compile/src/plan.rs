@@ -64,7 +64,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         let of_role = tensors.iter().filter(|t| t.role == role);
         of_role.map(|t| t.job).min()
     };
-    // Without inputs, the app begins with its states.
+    // Then it begins with its states.
     let first_run = first_of(Role::Input).or_else(|| first_of(Role::State));
     let first_run = first_run.unwrap_or(0);
     let planner = Planner {
@@ -80,8 +80,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
     let mut plan = planner.plan()?;
     states_are_left_alone(&plan, tensors)?;
     plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
-    // Set-up jobs depend on weights. Restoring their results would restore the recorded weights' results: then
-    // these jobs belong to the run.
+    // Restoring their results would restore the recorded weights' results: then set-up jobs belong to the run.
     let weights = tensors.iter().any(|t| t.role == Role::Weight);
     if weights && first_run > 0 && planner.restores_results(&plan) {
         plan = Planner {
@@ -95,7 +94,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
     Ok(plan)
 }
 
-/// Pages in which a job wrote more than status in its headers.
+/// Beyond status in its headers.
 fn computed(capture: &Capture) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     for job in 0..capture.jobs.len() {
@@ -110,7 +109,7 @@ fn computed(capture: &Capture) -> BTreeSet<u64> {
     out
 }
 
-/// Joins neighbours with a small gap.
+/// Over small gaps.
 fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     const GAP: usize = 32;
     let mut out: Vec<(usize, usize)> = Vec::new();
@@ -123,7 +122,7 @@ fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     out
 }
 
-/// Leaves out the bytes of this job's headers that the GPU writes.
+/// This job's, as the GPU writes them.
 fn without_headers(
     capture: &Capture,
     job: usize,
@@ -140,10 +139,10 @@ fn without_headers(
         .collect()
 }
 
-/// Weights in restored memory: a run must bind them again.
+/// A run must bind them again.
 ///
 /// An app frees a weight when the GPU has its own form of it, and the driver reuses the memory. A weight still
-/// whole at a run's start may be read; any other cannot.
+/// whole at a run's start may be read.
 ///
 /// # Errors
 /// The app itself loads a weight in the repeated part.
@@ -158,7 +157,6 @@ fn weights_to_rebind(
         .map(|(index, weight)| (index, weight, weight_chunks(weight)))
         .collect();
     let pages = by_page(weights.iter().map(|(_, _, chunks)| chunks.as_slice()));
-    // The first weight, and its first job.
     let mut loaded = None;
     for job in plan.first_run + 1..capture.jobs.len() {
         let moment = Moment::before(job);
@@ -209,7 +207,6 @@ fn by_page<'a>(
     out
 }
 
-/// The app writes no state between the jobs of a run.
 fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
     let states = tensors.iter().filter(|t| t.role == Role::State);
     let later = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
@@ -312,7 +309,7 @@ fn memory_of(tensors: &[Found], role: Role) -> Ranges {
     out
 }
 
-/// Covers all pages that the trace maps or dumps.
+/// All mapped or dumped pages.
 fn kinds(
     capture: &Capture,
     tensors: &[Found],
@@ -354,7 +351,7 @@ fn kinds(
         out.insert(va, kind);
     }
     for (start, end) in scratch(capture).iter() {
-        // Known pages alone: a buffer may be announced with any size.
+        // A buffer may be announced with any size.
         for (va, kind) in out.range_mut(start..end) {
             if kind.0 == RegionKind::Data && !headers.contains(va) && !tensor_pages.contains_key(va)
             {
@@ -377,8 +374,6 @@ fn kinds(
     Ok(out)
 }
 
-/// Thread-local and workgroup-local storage.
-///
 /// Only announced buffers: without an end it is unknown what else is there.
 fn scratch(capture: &Capture) -> Ranges {
     let mut bases = BTreeSet::new();
@@ -395,10 +390,9 @@ fn scratch(capture: &Capture) -> Ranges {
     out
 }
 
-/// First address and end.
 type Span = (u64, u64);
 
-/// The smallest buffer at each address: from a first address up to an end.
+/// First address to end and buffer.
 fn smallest(buffers: &[Buffer]) -> BTreeMap<u64, (u64, Span)> {
     let spans = buffers.iter().map(|b| (b.va, b.va.saturating_add(b.size)));
     let mut spans: Vec<Span> = spans.collect();
@@ -417,13 +411,11 @@ struct Planner<'a> {
     capture: &'a Capture,
     kinds: BTreeMap<u64, (RegionKind, Access)>,
     masked: Ranges,
-    /// Never restored: a run goes on from it.
+    /// Never restored.
     states: Ranges,
-    /// By page.
     chunks: BTreeMap<u64, Vec<Chunk<'a>>>,
-    /// First address to the end, and the smallest buffer there.
+    /// First address to end and buffer.
     smallest: BTreeMap<u64, (u64, Span)>,
-    /// Pages with job results.
     computed: BTreeSet<u64>,
     first_run: usize,
 }
@@ -482,7 +474,7 @@ impl Planner<'_> {
             if self.kind(*va) == RegionKind::Scratch {
                 continue;
             }
-            // Restored memory need not be loaded, unless set-up jobs may read it.
+            // Unless set-up jobs may read it.
             let skip = if self.first_run == 0 {
                 restore.clone_within(*va)
             } else {
@@ -510,10 +502,10 @@ impl Planner<'_> {
         })
     }
 
-    /// GPU writes of these jobs, widened to whole buffers.
+    /// Whole buffers.
     fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
         let mut out = Ranges::default();
-        // Completed buffers: skip nested ones.
+        // Skip nested buffers.
         let mut widened = Ranges::default();
         for job in jobs {
             let moment = Moment::after(job);
@@ -537,7 +529,7 @@ impl Planner<'_> {
                 let (start, end) = self.buffer(va);
                 out.add(va, va + PAGE);
                 for (start, end) in widened.outside(start, end) {
-                    // Known pages alone: a buffer may be announced with any size.
+                    // A buffer may be announced with any size.
                     for (page, (kind, _)) in self.kinds.range(start..end) {
                         if *kind == RegionKind::Data {
                             out.add(*page, page + PAGE);
@@ -550,26 +542,26 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// A page's announced buffer; else the page alone.
+    /// As announced; else the page alone.
     fn buffer(&self, va: u64) -> Span {
         let found = self.smallest.range(..=va).next_back();
         let found = found.filter(|(_, (end, _))| va < *end);
         found.map_or((va, va.saturating_add(PAGE)), |(_, (_, buffer))| *buffer)
     }
 
-    /// CPU changes before a job, without what the replay prepares itself.
+    /// Without what the replay prepares itself.
     fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
         let moment = Moment::before(job);
         let mut changed = self.capture.memory.difference(moment, va);
         if !self.computed.contains(&va) {
-            // Bytes between changes are the same in every run, and an action costs as much as a few bytes more.
+            // An action costs as much as a few bytes more.
             changed = joined(&changed);
         }
         let mut all = Ranges::default();
         for (start, end) in self.without_headers(job, va, changed) {
             all.add(start, end);
         }
-        // What replaces a weight may share bytes with the recorded weight, but not with its substitute.
+        // They may share bytes with the recorded weight, but not with its substitute.
         for chunk in self.chunks.get(&va).map_or(&[][..], Vec::as_slice) {
             let before = moment.previous();
             if all.touches(chunk.va, chunk.end())
@@ -592,7 +584,7 @@ impl Planner<'_> {
         without_headers(self.capture, job, va, offsets)
     }
 
-    /// Whether set-up can load a CPU change between repeated jobs once.
+    /// Once, in set-up.
     fn loads_early(
         &self,
         job: usize,
@@ -603,7 +595,7 @@ impl Planner<'_> {
         let memory = &self.capture.memory;
         let moment = Moment::before(job);
         if kind == RegionKind::Code {
-            // New code where none was: no earlier job can have run it.
+            // No earlier job can have run it.
             let old = moment
                 .previous()
                 .and_then(|m| memory.at(m, va))
@@ -625,7 +617,7 @@ impl Planner<'_> {
                 })
             };
         }
-        // A page that appears with this change and never changes again, except for job headers.
+        // Except for job headers.
         let unchanged_later = memory.history(va).iter().all(|(m, _)| {
             *m == moment
                 || m.is_after()
@@ -638,7 +630,6 @@ impl Planner<'_> {
             && !restore.touches(va, va + PAGE))
     }
 
-    /// Drops unmapped pages and scratch.
     fn drop_unseen(&self, restore: &mut Ranges) {
         let mut out = Ranges::default();
         for (start, end) in restore.iter() {

@@ -16,7 +16,7 @@ use crate::pages::{Moment, PageBytes, differing};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// From the first run to the second, for one job.
+/// Of one job.
 #[derive(Debug, Default)]
 pub(crate) struct Renaming {
     to_second: Places,
@@ -26,7 +26,7 @@ pub(crate) struct Renaming {
 #[derive(Debug, Default)]
 struct Places {
     pages: BTreeMap<u64, u64>,
-    /// Whole buffers: first address to end and first address in the other run.
+    /// First address to end and the other run's first address.
     buffers: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -44,17 +44,16 @@ impl Places {
     }
 }
 
-/// Bits of a word with a packed address, without its low eight bits: Valhall's pointer to thread storage.
+/// Without the address's low eight bits: Valhall's pointer to thread storage.
 const PACKED_BITS: u32 = 48;
-/// Position of the mode in such a word; see `LocalStorage` of `mali-facts`.
+/// See `LocalStorage` of `mali-facts`.
 const PACKED_MODE: u32 = 60;
-/// Low bits of a uniform-buffer table entry: its size.
+/// Of a uniform-buffer table entry, in low bits.
 const ENTRY_SIZE: u32 = 12;
-/// Passes over a job's pages: one page may tell where another is.
+/// One page may tell where another is.
 const ROUNDS: usize = 4;
 
-/// What the four bytes at `at` may be if they belong to an address. Pushed uniforms are 32-bit words: a 64-bit
-/// address may begin at each.
+/// What the four bytes at `at` may be if they belong to an address. A 64-bit address may begin at each word.
 ///
 /// In order: a 32-bit address; the low or the high half of a 64-bit one; a uniform-buffer table entry; a packed
 /// address. 0 where that cannot be, and bits outside the address.
@@ -86,7 +85,7 @@ fn addresses(page: &PageBytes, at: usize) -> [(u64, u64); 5] {
 }
 
 impl Renaming {
-    /// Renames by words that the app wrote before a job. `mapped`: each run's buffers at the job.
+    /// By words that the app wrote before a job.
     pub(crate) fn find(
         [first, second]: [&Capture; 2],
         mapped: &[Mapped<'_>; 2],
@@ -104,7 +103,7 @@ impl Renaming {
             let before = out.to_second.len();
             for va in first.memory.changed(moment) {
                 let other = out.second_page(*va);
-                // Two buffers that share an address by chance say nothing of each other.
+                // Different buffers at one address say nothing of each other.
                 if other == *va && differ(mapped, *va) {
                     continue;
                 }
@@ -128,8 +127,7 @@ impl Renaming {
         out
     }
 
-    /// Equates two addresses, unless that contradicts what is known. A buffer with the same size in both runs moves
-    /// whole.
+    /// Unless it contradicts what is known. A buffer with the same size in both runs moves whole.
     fn add(&mut self, mapped: &[Mapped<'_>; 2], a: u64, b: u64) {
         let (page_a, page_b) = (a - a % PAGE, b - b % PAGE);
         if a % PAGE != b % PAGE
@@ -159,7 +157,7 @@ impl Renaming {
         self.to_first.of(va).unwrap_or(va)
     }
 
-    /// Offsets of four-byte words that differ, without renamed addresses, and the number of those.
+    /// Offsets without renamed addresses, and the number of those.
     pub(crate) fn different_words(&self, a: &PageBytes, b: &PageBytes) -> (Vec<usize>, u64) {
         let (mut out, mut renamed) = (Vec::new(), 0);
         let same = |x: u64, y: u64| {
@@ -177,7 +175,7 @@ impl Renaming {
     }
 }
 
-/// The buffers of both runs, if they have one size and the addresses one offset.
+/// Equal sizes and offsets.
 fn same_place(mapped: &[Mapped<'_>; 2], a: u64, b: u64) -> Option<(Buffer, Buffer)> {
     let [first, second] = mapped;
     let (one, other) = (first.holder(a)?.buffer, second.holder(b)?.buffer);
@@ -326,7 +324,6 @@ mod tests {
         assert_eq!(renaming.second_page(a + 3 * PAGE), b + 3 * PAGE);
         assert_eq!(renaming.first_page(b), a);
         assert_eq!(renaming.second_page(a + 4 * PAGE), a + 4 * PAGE);
-        // Another size or place in a buffer is other memory.
         for second in [
             capture(buffer(b, 5 * PAGE), b + PAGE),
             capture(buffer(b, 4 * PAGE), b + 2 * PAGE),

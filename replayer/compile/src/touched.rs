@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use gpureplay_trace::PAGE_SIZE;
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Words with a bit for each byte of a page.
+/// A bit for each byte of a page.
 const WORDS: usize = PAGE_SIZE / 64;
 
 /// A set of bytes by GPU address.
@@ -60,7 +60,7 @@ impl Bytes {
 
     /// Whether any byte of `start..end` is in the set.
     pub fn any_in(&self, start: u64, end: u64) -> bool {
-        // Looks up known pages: a range may be long.
+        // A range may be long.
         let first = start - start % PAGE;
         let known = self.0.range(first..end.max(first));
         known.into_iter().any(|(page, words)| {
@@ -89,7 +89,7 @@ impl Touched {
     }
 }
 
-/// By page, with first and last offset in it.
+/// First and last offset in each.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut at = start;
     std::iter::from_fn(move || {

@@ -24,7 +24,7 @@ use crate::ranges::Ranges;
 use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
-/// Differences listed; more are only counted.
+/// More are only counted.
 const LISTED: usize = 3;
 
 /// What a comparison covered.
@@ -156,15 +156,14 @@ pub fn compare(
     Ok(agreement)
 }
 
-/// Both runs up to a job, with their buffers then.
 struct Runs<'a> {
     captures: [&'a Capture; 2],
     mapped: [Mapped<'a>; 2],
-    /// What each run wrote into buffers that the other run lacks at the job; computed on demand.
+    /// Written into buffers that the other run lacks; made on demand.
     moved: Option<[Moved<'a>; 2]>,
 }
 
-/// Pages by content: the first two addresses of each, enough to find one that is not a given one.
+/// The first two addresses of a page, enough to find one that is not a given one.
 type Moved<'a> = HashMap<&'a PageBytes, (u64, Option<u64>)>;
 
 impl<'a> Runs<'a> {
@@ -181,8 +180,7 @@ impl<'a> Runs<'a> {
         self.moved = None;
     }
 
-    /// Whether the runs have different buffers at an address. An app that chooses a place by its input's values has
-    /// both buffers in both runs.
+    /// An app that chooses a place by its input's values has both buffers in both runs.
     fn reused(&self, va: u64) -> bool {
         let [first, second] = &self.mapped;
         first.holder(va) != second.holder(va)
@@ -202,11 +200,9 @@ impl<'a> Runs<'a> {
         out
     }
 
-    /// Whether what the app wrote into these pages before a job is also whole in the other run, where the runs have
-    /// different buffers.
+    /// Whether these pages are whole in the other run, in a different buffer.
     ///
-    /// An app may fill a buffer long before a job reads it, or for no job, so no address tells where each run has
-    /// it.
+    /// An app may fill a buffer long before a job reads it, so no address tells where each run has it.
     fn elsewhere(&mut self, va: u64, other: u64, moment: Moment) -> bool {
         let [first, second] = self.captures;
         let (in_first, in_second) = (wrote(first, moment, va), wrote(second, moment, other));
@@ -229,9 +225,8 @@ impl<'a> Runs<'a> {
         found
     }
 
-    /// Bytes that differ only because one run got new zeroed memory where the other reused a freed buffer.
-    ///
-    /// This depends on timing alone. Neither run wrote these bytes, so nothing can depend on them.
+    /// One run got new zeroed memory where the other reused a freed buffer: a matter of timing. Neither run wrote
+    /// these bytes, so nothing can depend on them.
     fn left_over(&self, va: u64, other: u64, moment: Moment) -> Vec<(usize, usize)> {
         let [first, second] = self.captures;
         let [in_first, in_second] = &self.mapped;
@@ -326,7 +321,6 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
     Ok(())
 }
 
-/// Whether a tensor lies at the same place in both runs.
 fn same_tensor(
     second: &Capture,
     renaming: &Renaming,
@@ -345,7 +339,6 @@ fn same_tensor(
         name: found.name.clone(),
         element: found.tensor.coordinates(element),
     };
-    // Convert as the app did in the first run.
     let converted = Tensor::from_fn(found.layout.dtype, file.shape(), |i| file.value(i));
     let expected = match converted {
         Ok(converted) if found.converted_from.is_some() => converted,
@@ -362,7 +355,7 @@ fn same_tensor(
     for run in found.layout.runs() {
         let mut bytes = vec![0; run.count as usize * size];
         let mut mapped = true;
-        // By page: pages may have been renamed.
+        // Pages may have been renamed.
         let mut at = 0;
         while at < bytes.len() {
             let va = run.address + at as u64;
@@ -389,7 +382,6 @@ fn same_tensor(
 }
 
 impl Ranges {
-    /// The part of the set in the page at `va`.
     fn clone_page(&self, va: u64) -> Ranges {
         let mut out = Ranges::default();
         for (start, end) in self.within(va, va + PAGE_SIZE as u64) {

@@ -28,7 +28,7 @@ pub enum Unexplained {
         what: &'static str,
         /// Its name.
         name: String,
-        /// Index of the first different element.
+        /// Of the first different element.
         element: Vec<u64>,
     },
 }

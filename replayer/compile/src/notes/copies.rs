@@ -22,12 +22,12 @@ use crate::pages::Moment;
 pub(super) use depends::{Depends, dependencies};
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Work per kept part of a copy or a read: more than looking at it.
+/// Per kept part: more than looking at it.
 const PART_WORK: u64 = 64;
 
 type Run<'a> = (&'a Capture, &'a Events);
 
-/// The write, whole or in part, that a copy's bytes come from.
+/// A write, whole or in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Origin {
     pub(super) step: usize,
@@ -36,27 +36,24 @@ pub(super) struct Origin {
     pub(super) size: u64,
 }
 
-/// A launch reads what a copy took from another launch.
+/// A launch reads what a copy took from a launch.
 #[derive(Clone, Debug)]
 struct Broken {
     copy: usize,
     call: String,
-    /// The step that computed it.
     writer: Option<usize>,
     reader: usize,
     argument: String,
 }
 
-/// What becomes of the steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
-    /// Writes that are copies of other writes, by step.
+    /// Copies of other writes, by step.
     pub(super) origins: BTreeMap<usize, Origin>,
-    /// Writes that are copied or copies.
+    /// Copied or copies.
     pub(super) carried: BTreeSet<usize>,
-    /// What could not be told, for people.
     pub(super) remarks: Vec<String>,
-    /// The host reads a result through a copy, and it was not found.
+    /// A result read through a copy was not found.
     pub(super) lost: bool,
     broken: Vec<Broken>,
 }
@@ -64,7 +61,7 @@ pub(super) struct Followed {
 #[derive(Clone, Debug)]
 enum Is {
     Job,
-    /// Host data: its writes in order; none unless all are known.
+    /// In order; none unless all are known.
     Write(Vec<Origin>),
     /// Read by the host from the source.
     Read(Span, Hash),
@@ -72,20 +69,18 @@ enum Is {
 
 #[derive(Clone, Copy, Debug)]
 enum Hash {
-    /// A transfer has the same bytes, whole.
+    /// Of a transfer with the same bytes.
     Of(usize),
     Memory,
 }
 
-/// Last writer of bytes, launches left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Host(usize),
-    /// Filled, or copied from what was never written.
+    /// Filled, or copied from unwritten memory.
     Constant(usize),
-    /// CPU copy of host data.
     Copied(usize),
-    /// CPU copy of kernel results.
+    /// Kernel results.
     Computed(usize),
 }
 
@@ -104,14 +99,13 @@ impl Source {
 struct Known {
     /// Start to end and source; without overlaps.
     parts: BTreeMap<u64, (u64, Source)>,
-    /// The last step that may have written a range.
     launches: BTreeMap<(u64, u64), usize>,
-    /// A copy of something computed was put here.
+    /// It holds a copy of something computed.
     computed: bool,
 }
 
 impl Known {
-    /// Parts of a range with a source, cut to the range.
+    /// Cut to the range.
     fn within(&self, start: u64, end: u64) -> Vec<(u64, u64, Source)> {
         let before = self.parts.range(..=start).next_back();
         let after = self
@@ -148,7 +142,6 @@ impl Known {
         self.parts.insert(start, (end, source));
     }
 
-    /// The last step after `since` that may have written some of a range.
     fn launched(&self, (start, end): (u64, u64), since: Option<usize>) -> Option<usize> {
         let overlap = self.launches.iter().filter(|((low, high), step)| {
             *low < end && start < *high && since.is_none_or(|since| **step > since)
@@ -157,7 +150,7 @@ impl Known {
     }
 }
 
-/// Follows copies, and turns those that are something else into that; the second run has the same steps.
+/// The second run has the same steps.
 pub(super) fn follow(
     (capture, events): (&Capture, &mut Events),
     second: Option<(&Capture, &mut Events)>,
@@ -314,7 +307,7 @@ fn job(moved: &Moved) -> Launched {
     }
 }
 
-/// Where an object lies, if the driver mapped a buffer of its size when it was made.
+/// If the driver mapped a buffer of its size when it was made.
 fn mapped(events: &Events, object: u32) -> Option<Buffer> {
     let root = events.roots.get(&object)?;
     let pages = root.size.checked_next_multiple_of(PAGE)?;
@@ -336,10 +329,9 @@ fn bytes(capture: &Capture, events: &Events, span: Span, moment: Moment) -> Opti
     whole.then_some(out)
 }
 
-/// A host read of what copies took from launches.
 struct ReadBack {
     step: usize,
-    /// Copies that took it from its origin, and which bytes.
+    /// The first copies, and which bytes.
     parts: Vec<(usize, Span)>,
     found: bool,
 }
@@ -349,9 +341,8 @@ struct Follower<'a> {
     second: Option<Run<'a>>,
     work: &'a Work,
     objects: HashMap<u32, Known>,
-    /// Per copy of a result: the first copy from its origin, and which bytes; `None` if they are not contiguous.
+    /// Per copy of a result: the first copy, and which bytes; `None` if not contiguous.
     roots: HashMap<usize, Option<(usize, Span)>>,
-    /// Per copy of a result: the computing step.
     writers: HashMap<usize, usize>,
     reads: Vec<ReadBack>,
     /// Copies that a launch reads.

@@ -4,7 +4,7 @@
 use gpureplay_core::Limits;
 use gpureplay_tensors::StatedError;
 
-/// Limit of all tensors' bytes, as a multiple of the trace's GPU memory.
+/// Times the bytes of the trace's GPU memory.
 pub(super) const MOST_COPIES: u64 = Limits::OUTPUT_COPIES;
 
 /// Why notes give no tensors.
@@ -95,9 +95,9 @@ pub enum ProposeError {
     Carried {
         /// Its would-be name.
         name: String,
-        /// The job before which it is written.
+        /// Its writing precedes this job.
         job: usize,
-        /// The job that computed it.
+        /// The computing job.
         from: usize,
     },
     /// The notes need too much work.

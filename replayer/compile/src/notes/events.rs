@@ -12,9 +12,9 @@ use gpureplay_trace::note::{
 use super::launches::{Launches, launches, refused};
 use crate::capture::{Buffer, Capture};
 
-/// Most nested parts followed; OpenCL has none.
+/// OpenCL has none.
 const MAX_DEPTH: usize = 4;
-/// Objects given to a launch that are as much work as a step; most kernels have fewer.
+/// As much work as a step; most kernels have fewer.
 const GIVEN_A_STEP: usize = 4;
 
 /// A memory object with memory of its own.
@@ -22,7 +22,6 @@ const GIVEN_A_STEP: usize = 4;
 pub(super) struct Root {
     pub(super) size: u64,
     pub(super) image: bool,
-    /// The buffer mapped when the object was made.
     pub(super) mapped: Option<Buffer>,
 }
 
@@ -40,7 +39,6 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Whether both are of one object and share bytes.
     pub(super) fn overlaps(&self, other: &Host) -> bool {
         let end = |host: &Host| host.at.offset.saturating_add(host.size);
         self.at.object == other.at.object
@@ -48,7 +46,7 @@ impl Host {
             && other.at.offset < end(self)
     }
 
-    /// Whether some bytes are in a span; an image's bytes are unknown.
+    /// An image's bytes are unknown.
     pub(super) fn touches(&self, span: &Span) -> bool {
         let end = self.at.offset.saturating_add(self.size);
         self.at.object == span.object
@@ -66,9 +64,9 @@ impl Host {
 
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// The object that owns the memory.
+    /// The owning object.
     pub(super) object: u32,
-    /// The argument's bytes in that object: all, or a sub-buffer's.
+    /// In that object: all, or a sub-buffer's.
     pub(super) bytes: Range<u64>,
     pub(super) index: usize,
     /// Empty if unknown.
@@ -77,14 +75,13 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Whether it has bytes of a transfer; an image's bytes are unknown.
+    /// An image's bytes are unknown.
     pub(super) fn has(&self, host: &Host) -> bool {
         let overlaps = self.bytes.start < host.at.offset.saturating_add(host.size)
             && host.at.offset < self.bytes.end;
         self.object == host.at.object && (overlaps || host.size == 0)
     }
 
-    /// The kernel cannot write to it.
     pub(super) fn is_constant(&self) -> bool {
         self.type_name.starts_with("const ")
     }
@@ -97,14 +94,13 @@ pub(super) struct Launched {
     pub(super) global: [u64; 3],
     /// Submissions before it.
     pub(super) jobs: usize,
-    /// Object arguments.
     pub(super) given: Vec<Given>,
-    /// Other known arguments: index, name, bytes.
+    /// Index, name, bytes.
     pub(super) scalars: Vec<(usize, String, Vec<u8>)>,
 }
 
 impl Launched {
-    /// The first number argument that differs in a launch of the same kernel: name or index.
+    /// The first different one: name or index.
     pub(super) fn other_number(&self, other: &Self) -> Option<String> {
         let mut both = self.scalars.iter().zip(&other.scalars);
         let ((index, name, _), _) = both.find(|(one, other)| one != other)?;
@@ -119,7 +115,7 @@ impl Launched {
     }
 }
 
-/// Bytes of an object that owns its memory.
+/// Of an owning object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Span {
     pub(super) object: u32,
@@ -147,19 +143,19 @@ impl Span {
     }
 }
 
-/// A copy or a fill by the runtime.
+/// By the runtime.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
-    /// The function that the app called.
+    /// The app's call.
     pub(super) call: String,
     /// `None` for a fill.
     pub(super) from: Option<Span>,
     pub(super) to: Span,
     /// Both sides are contiguous.
     pub(super) dense: bool,
-    /// Submissions before it, if the CPU does it.
+    /// If the CPU does it.
     pub(super) jobs: usize,
-    /// Submissions that may be its own, if the GPU does it: the runtime's between the launches around it.
+    /// If the GPU does it: the runtime's submissions between the launches around it.
     pub(super) own: Range<usize>,
 }
 
@@ -180,7 +176,7 @@ impl Event {
         }
     }
 
-    /// Steps it counts as where work is bounded: given objects are looked at one by one.
+    /// In steps: given objects are looked at one by one.
     pub(super) fn work(&self) -> usize {
         match self {
             Event::Host(_) | Event::Moved(_) => 1,
@@ -188,7 +184,6 @@ impl Event {
         }
     }
 
-    /// Whether another run has the same step, whatever the values.
     pub(super) fn is_like(&self, other: &Event) -> bool {
         match (self, other) {
             (Event::Host(a), Event::Host(b)) => {
@@ -207,19 +202,19 @@ impl Event {
     }
 }
 
-/// What steps have in common that do the same to other objects.
+/// Common to steps that do the same to other objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape<'a> {
     /// Direction; start in the object and bytes, if sizes count.
     Host(Direction, Option<(u64, u64)>),
-    /// Kernel and indices of object arguments; work-items, if sizes count.
+    /// Kernel, indices of object arguments; work-items, if sizes count.
     Launch(&'a str, Vec<usize>, Option<[u64; 3]>),
     /// Function; start and end of each side, if sizes count.
     Moved(&'a str, Option<[Option<(u64, u64)>; 2]>),
 }
 
 impl Event {
-    /// Without sizes, steps on more or fewer elements are alike.
+    /// Without sizes, any number of elements is alike.
     pub(super) fn shape(&self, sizes: bool) -> Shape<'_> {
         match self {
             Event::Host(host) => {
@@ -287,9 +282,9 @@ impl std::fmt::Display for Event {
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
-    /// Index of each event's note in the capture.
+    /// Index in the capture.
     pub(super) notes: Vec<usize>,
-    /// Called functions that notes do not describe.
+    /// Functions that notes do not describe.
     pub(super) unseen: Vec<String>,
     /// Submissions of no launch, ascending.
     pub(super) unnamed: Vec<usize>,
@@ -346,7 +341,7 @@ impl Events {
                             return None;
                         };
                         let start = owner(&parts, Place { object, offset: 0 })?;
-                        // Unknown size: may be all that follows.
+                        // It may be all that follows.
                         let size = sizes.get(&object).copied().filter(|size| *size > 0);
                         let end = start.offset.saturating_add(size.unwrap_or(u64::MAX));
                         Some(Given {
@@ -426,9 +421,8 @@ impl Events {
         out
     }
 
-    /// Decides what an unchanged read-write mapping was: a read if a kernel may have written it since the host did,
-    /// else a write of the same values. No kernel wrote what still holds the host's data, whatever its arguments'
-    /// types say.
+    /// An unchanged read-write mapping is a read if a kernel may have written it since the host did, else a write
+    /// of the same values. No kernel wrote what still holds the host's data, whatever its arguments' types say.
     fn decide_unchanged(&mut self) {
         let mut computed: BTreeSet<u32> = BTreeSet::new();
         let mut written: BTreeMap<u32, BTreeMap<(u64, u64), Option<u64>>> = BTreeMap::new();
@@ -439,7 +433,7 @@ impl Events {
                     computed.extend(given.map(|given| given.object));
                     continue;
                 }
-                // Earlier contents are gone; a copy of kernel results counts as kernel results.
+                // Copied kernel results count as such.
                 Event::Moved(moved) => {
                     let object = moved.to.object;
                     if moved
@@ -473,7 +467,7 @@ impl Events {
     }
 }
 
-/// Content seen when its transfer was complete.
+/// Seen when its transfer was complete.
 fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
     let content = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Content { id, hash } => Some((id, hash)),
@@ -483,9 +477,9 @@ fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
 }
 
 struct Queued {
-    /// Launches of each queue by note index, with their chains if known.
+    /// By queue and note; chains if known.
     launches: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>,
-    /// Notes at which each queue was idle, ascending, and submissions before them.
+    /// Notes at which a queue was idle, and submissions before them.
     idle: BTreeMap<u32, Vec<(usize, usize)>>,
 }
 
@@ -510,13 +504,12 @@ impl Queued {
         Queued { launches, idle }
     }
 
-    /// Submissions before a launch's own, if known.
     fn start(&self, index: usize, queue: u32) -> Option<usize> {
         let chains = self.launches.get(&queue)?.get(&index)?.as_ref()?;
         Some(chains.start)
     }
 
-    /// Submissions before a transfer: after earlier launches of its queue, and before later ones.
+    /// After earlier launches of its queue, before later ones.
     fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
         let launches = transfer.queue.and_then(|queue| self.launches.get(&queue));
         let Some(launches) = launches.filter(|_| !transfer.complete) else {
@@ -529,7 +522,7 @@ impl Queued {
         after.or(before).map_or(noted, |jobs| jobs.max(noted))
     }
 
-    /// Submissions before a runtime operation, and those that may be its own.
+    /// Submissions before it, and those that may be its own.
     fn of_runtime(
         &self,
         index: usize,
@@ -552,7 +545,7 @@ impl Queued {
     }
 }
 
-/// The byte in the owning object; `None` for invalid parts.
+/// `None` for invalid parts.
 fn owner(parts: &BTreeMap<u32, Place>, mut at: Place) -> Option<Place> {
     for _ in 0..MAX_DEPTH {
         let Some(of) = parts.get(&at.object) else {

@@ -40,7 +40,6 @@ impl Launches {
         self.chains.iter().flatten().count()
     }
 
-    /// The chains of each launch.
     pub(super) fn places(&self) -> BTreeMap<u32, Range<usize>> {
         let mut out: BTreeMap<u32, Range<usize>> = BTreeMap::new();
         for (chain, dispatch) in self.chains.iter().enumerate() {
@@ -53,10 +52,9 @@ impl Launches {
     }
 }
 
-/// A launch whose chains are looked for.
 struct Open<'a> {
     launch: &'a Launch,
-    /// Submissions before its note, and before its queue's idle note.
+    /// From its note to its queue's idle note.
     within: Range<usize>,
 }
 
@@ -68,7 +66,7 @@ pub fn launches(capture: &Capture) -> Launches {
     };
     let refused = refused(capture);
     let mut open: Vec<Open<'_>> = Vec::new();
-    // Launches whose queue was not idle since, by queue.
+    // Launches since the queue was idle.
     let mut running: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut places = ALL_PLACES;
     for noted in &capture.opencl {
@@ -98,7 +96,6 @@ pub fn launches(capture: &Capture) -> Launches {
     out
 }
 
-/// Launches that the runtime refused.
 pub(super) fn refused(capture: &Capture) -> BTreeSet<u32> {
     let refused = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Refused { launch, .. } => Some(launch),
@@ -107,7 +104,7 @@ pub(super) fn refused(capture: &Capture) -> BTreeSet<u32> {
     refused.collect()
 }
 
-/// Assigns chains between two moments at which all queues are idle.
+/// All queues are idle before and after.
 fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut usize) {
     let (Some(from), Some(to)) = (
         open.iter().map(|open| open.within.start).min(),

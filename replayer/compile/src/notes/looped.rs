@@ -7,46 +7,43 @@ use gpureplay_trace::note::Direction;
 
 use super::events::{Event, Shape};
 
-/// The same steps again and again, up to the end of the trace.
+/// Repeated up to the end of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
-    /// First step of the last turn.
     pub(super) last: usize,
-    /// First step of the first turn.
     pub(super) first: usize,
     /// At least two.
     pub(super) turns: usize,
 }
 
-/// Longest turn looked for, in steps.
+/// In steps.
 const MAX_PERIOD: usize = 1 << 14;
 
-/// Most steps compared by their objects, each counted by [`Event::work`]; beyond that, no turn is found. A turn of
-/// 10,000 steps may be repeated 1,000 times.
+/// Steps, counted by [`Event::work`]; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000
+/// times.
 const MAX_COMPARED: usize = 1 << 24;
-/// Ends of turns tried at the cost of one comparison.
+/// Tried at the cost of one comparison.
 const CHEAP: usize = 64;
 
-/// The shortest turn repeated at the end that both launches a kernel and moves memory for the host.
+/// A turn launches a kernel and moves memory for the host.
 pub(super) fn find(events: &[Event]) -> Option<Loop> {
     Turns::new(events, true).find(events.len())
 }
 
-/// Looks for turns that end at some step.
 pub(super) struct Turns<'a> {
     events: &'a [Event],
-    /// By step: the first step that is alike.
+    /// By step: the first one alike.
     alike: Vec<usize>,
-    /// By step: the last launch and the last transfer up to it; a turn has both.
+    /// By step: the last launch and transfer up to it.
     both: Vec<Option<(usize, usize)>>,
-    /// By step, plus the end: the work of comparing all steps before it.
+    /// Prefix sums.
     work: Vec<usize>,
-    /// Steps that may still be compared.
+    /// In steps.
     left: usize,
 }
 
 impl<'a> Turns<'a> {
-    /// `sizes`: steps of two turns must have the same size.
+    /// `sizes`: turns must have the same sizes.
     pub(super) fn new(events: &'a [Event], sizes: bool) -> Self {
         let mut known: HashMap<Shape<'_>, usize> = HashMap::new();
         let shapes = events.iter().enumerate();
@@ -74,7 +71,6 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The shortest turn repeated before step `count`.
     pub(super) fn find(&mut self, count: usize) -> Option<Loop> {
         let end = count.checked_sub(1)?;
         let (launch, moved) = *self.both.get(end)?.as_ref()?;
@@ -83,7 +79,7 @@ impl<'a> Turns<'a> {
         self.spend(most / CHEAP)?;
         (least.max(2)..=most).find_map(|period| {
             let last = count - period;
-            // Cheap first: most periods end here.
+            // Most periods end here.
             if self.alike[end] != self.alike[last.checked_sub(1)?] {
                 return None;
             }
@@ -103,7 +99,6 @@ impl<'a> Turns<'a> {
         })
     }
 
-    /// Whether the turn after the one at `start` does the same.
     fn repeats(&mut self, start: usize, period: usize) -> bool {
         let (middle, end) = (start + period, start + 2 * period);
         if self.spend(period / CHEAP).is_none()
@@ -123,9 +118,8 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Whether two alike turns do the same, with the same objects or with new ones: an app may make its buffers anew in
-/// each turn. Layers of a network look like that too, but one layer's result is the next one's input, and the app
-/// does not read it.
+/// With the same objects or new ones: an app may make its buffers anew in each turn. Layers look like that too, but
+/// one layer's result is the next one's input, and the app does not read it.
 fn are_alike(earlier: &[Event], later: &[Event]) -> bool {
     let mut pairs: BTreeMap<u32, u32> = BTreeMap::new();
     for (a, b) in earlier.iter().zip(later) {

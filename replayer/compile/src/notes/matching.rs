@@ -8,27 +8,24 @@ use std::ops::Range;
 pub(super) struct Wanted {
     /// Launches of one queue run in order.
     pub(super) queue: u32,
-    /// Work-items of all its chains; `None` beyond 64 bits.
+    /// `None` beyond 64 bits.
     pub(super) items: Option<u64>,
-    /// Where its chains may be.
     pub(super) within: Range<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Matched {
     Chains(Range<usize>),
-    /// None of its size.
     Nothing,
-    /// More than one way.
     Several,
-    /// Too many launches and chains to try.
+    /// Possibilities to try.
     TooMany,
 }
 
-/// Most pairs of a launch and a chain that are tried.
+/// Pairs of a launch and a chain.
 const MAX_TRIED: usize = 1 << 24;
 
-/// `items`: work-items of each chain, 0 for chains that compute nothing. `places`: what is left of [`ALL_PLACES`].
+/// `items`: per chain, 0 for chains that compute nothing. `places`: what is left of [`ALL_PLACES`].
 pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<Matched> {
     if wanted.len().saturating_mul(items.len()) > MAX_TRIED {
         return vec![Matched::TooMany; wanted.len()];
@@ -50,9 +47,9 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<
     }
 }
 
-/// Prefix sums of the chains' work-items.
+/// Prefix sums.
 struct Items {
-    /// By chain, plus the end: the sum of all chains before it.
+    /// One more than chains.
     sums: Vec<u128>,
 }
 
@@ -71,7 +68,7 @@ impl Items {
         self.sums.len() - 1
     }
 
-    /// The sum before the end of a launch's chains if they start at `first`.
+    /// If they start at `first`.
     fn wanted_sum(&self, wanted: &Wanted, first: usize) -> Option<u128> {
         let needed = u128::from(wanted.items.filter(|needed| *needed > 0)?);
         let before = self.sums.get(first)?;
@@ -79,7 +76,6 @@ impl Items {
         (computes && wanted.within.contains(&first)).then_some(before + needed)
     }
 
-    /// A launch's chains if they start at `first`.
     fn run(&self, wanted: &Wanted, first: usize) -> Option<Range<usize>> {
         let sum = self.wanted_sum(wanted, first)?;
         self.up_to(
@@ -90,7 +86,7 @@ impl Items {
         )
     }
 
-    /// The same for all first chains, last one first. Ends only go back, so one pass finds all.
+    /// From the last first chain: ends only go back, so one pass finds all.
     fn runs(&self, wanted: &Wanted) -> impl Iterator<Item = Option<Range<usize>>> {
         let mut end = self.sums.len();
         (0..self.chains()).rev().map(move |first| {
@@ -102,19 +98,18 @@ impl Items {
         })
     }
 
-    /// The chains up to the first `end` with at least `sum` before it, if it is exactly that.
+    /// The sum must be exact.
     fn up_to(&self, wanted: &Wanted, first: usize, end: usize, sum: u128) -> Option<Range<usize>> {
         let fits = end <= wanted.within.end && self.sums.get(end) == Some(&sum);
         fits.then_some(first..end)
     }
 }
 
-/// One queue: as many launches as possible get their chains. Two ways from opposite ends agree where there is no
-/// choice.
+/// As many launches as possible get chains. Two ways from opposite ends agree where there is no choice.
 fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
     let (rows, chains) = (wanted.len(), items.chains());
     let columns = chains + 1;
-    // Launches from the row's on that find chains from the column's on.
+    // Launches matched from the row and column on.
     let mut best = vec![0u32; (rows + 1) * columns];
     let at = |launch: usize, chain: usize| launch * columns + chain;
     for launch in (0..rows).rev() {
@@ -164,30 +159,28 @@ fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
     matched.collect()
 }
 
-/// Ways to a state: how many, at most two, and the last step of one.
+/// At most two, and the last step of one.
 #[derive(Clone, Debug)]
 struct Ways {
     count: u8,
-    /// First chain of the step, and its queue; `None` for a runtime chain.
+    /// First chain, and its queue; `None` for a runtime chain.
     step: (usize, Option<usize>),
 }
 
-/// Most states of several queues followed.
+/// Of several queues.
 const MAX_STATES: usize = 1 << 16;
-/// Most queue places in all of these states: each state has one per queue.
+/// Queue places in all states: each state has one per queue.
 const MAX_PLACES: usize = 1 << 20;
-/// The same for a whole trace, in which queues may be idle again and again. With one way, a chain has few states.
+/// For a whole trace, in which queues may be idle again and again. With one way, a chain has few states.
 pub(super) const ALL_PLACES: usize = 1 << 24;
 
-/// Several queues at once: every launch must have its chains, in one way only. Also returns the states followed, at
-/// most `most` + 1.
+/// Every launch must have its chains, in one way only. Also returns the states followed, at most `most` + 1.
 fn interleaved(
     wanted: &[Wanted],
     items: &Items,
     lists: &[Vec<usize>],
     most: usize,
 ) -> (Vec<Matched>, usize) {
-    // By chain: how far each queue is.
     let mut states: Vec<BTreeMap<Vec<usize>, Ways>> = vec![BTreeMap::new(); items.chains() + 1];
     let start = Ways {
         count: 1,
@@ -299,7 +292,7 @@ mod tests {
         assert_eq!(found, [chain(1), chain(2)]);
     }
 
-    /// Brute force: the chains of a launch that start at `first`.
+    /// Brute force.
     fn one_by_one(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         let needed = wanted.items?;
         if !wanted.within.contains(&first) || *items.get(first)? == 0 {
@@ -364,7 +357,7 @@ mod tests {
         );
         let many: Vec<(u32, u64)> = (0..32).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 32])[31], Matched::TooMany);
-        // States of so many queues take much memory each.
+        // Each state takes much memory.
         let many: Vec<(u32, u64)> = (0..4000).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 4000])[0], Matched::TooMany);
     }

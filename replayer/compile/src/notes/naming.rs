@@ -7,10 +7,10 @@ use gpureplay_trace::note::content_hash;
 
 use super::events::{Given, Launched};
 
-/// Most bytes of a kernel's and of an argument's name in a tensor name. That may have 255, and gets a number if it
-/// is not unique.
+/// Bytes of a kernel's and of an argument's name. A tensor name has at most 255, and gets a number if it is not
+/// unique.
 const LONGEST: usize = 110;
-/// Digits of a hash, and what stands before it.
+/// And what stands before it.
 const HASH: usize = 17;
 
 /// Keeps letters, digits, `_` and `-`; a long name ends in a hash of all.
@@ -38,8 +38,8 @@ pub(super) fn name(launch: &Launched, given: &Given) -> String {
     format!("{kernel}.{argument}")
 }
 
-/// The argument's element type; for a pointer to bytes, guessed from the bytes. `computed` values may be much
-/// smaller than measured ones: a softmax has any magnitude.
+/// For a pointer to bytes, guessed from them. Computed values may be much smaller than measured ones: a softmax has
+/// any magnitude.
 pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementType {
     let word = type_name
         .split([' ', '*'])
@@ -70,19 +70,18 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
     }
 }
 
-/// Whether bytes are 16-bit floats of everyday size. In contrast, the halves of a 32-bit number differ in size, and
-/// the two bytes of a pair of pixels do not.
+/// In contrast, the halves of a 32-bit number differ in size, and the two bytes of a pair of pixels do not.
 fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
     const FEWEST: u32 = 8;
     const BIAS: u32 = 15;
-    /// Exponents of everyday values; computed values may be subnormal.
+    /// Exponents; computed values may be subnormal.
     const EVERYDAY: std::ops::RangeInclusive<u32> = 1..=BIAS + 6;
     let everyday = |high: u8| {
         let exponent = u32::from(high >> 2) & 0x1f;
         EVERYDAY.contains(&exponent) || computed && exponent < *EVERYDAY.start()
     };
     let (pairs, rest) = bytes.as_chunks::<2>();
-    // For both halves of each word: count, usual ones, sum of exponents.
+    // Per half of a word: count, usual ones, sum of exponents.
     let mut sides = [(0u32, 0u32, 0u32); 2];
     let mut alike = 0u32;
     for (index, &[low, high]) in pairs.iter().enumerate() {
@@ -107,7 +106,7 @@ fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
         && u64::from(alike) * 20 < u64::from(count) * 17
 }
 
-/// Whether bytes are 32-bit integers: all small, some not zero.
+/// All small, some not zero.
 fn looks_like_integers(bytes: &[u8]) -> bool {
     const FEWEST: usize = 4;
     const SMALL: u32 = 1 << 24;
@@ -118,7 +117,7 @@ fn looks_like_integers(bytes: &[u8]) -> bool {
         && values.filter(|value| *value != 0).count() >= FEWEST
 }
 
-/// Whether bytes are 32-bit floats of everyday size: libraries for several types declare pointers to bytes.
+/// Libraries for several types declare pointers to bytes.
 fn looks_like_floats(bytes: &[u8], computed: bool) -> bool {
     let smallest = if computed { f32::MIN_POSITIVE } else { 1e-12 };
     let (words, rest) = bytes.as_chunks::<4>();
@@ -173,7 +172,6 @@ mod tests {
 
     #[test]
     fn pointers_to_bytes_are_told_apart_by_values() {
-        // Pseudo-random values of any spread.
         let noise = |i: u32| {
             let x = (i + 1).wrapping_mul(0x9e37_79b9);
             (x ^ (x >> 15)).wrapping_mul(0x85eb_ca6b) >> 8

@@ -13,13 +13,12 @@ use crate::pages::Moment;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Most work of looking for tensors: steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of
-/// 1 GiB may each be looked for in 16 buffers.
+/// Steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of 1 GiB may each be looked for in 16
+/// buffers.
 const MOST_WORK: u64 = 1 << 28;
-/// Bytes of GPU memory that are as much work as a step.
+/// As much work as a step.
 const BYTES_A_STEP: u64 = 64;
 
-/// Remaining work of looking for tensors.
 #[derive(Debug)]
 pub(super) struct Work(Cell<u64>);
 
@@ -30,17 +29,15 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Takes so many steps of work; false if too little is left.
+    /// False if too little is left.
     pub(super) fn spend(&self, steps: u64) -> bool {
         let left = self.0.get().checked_sub(steps);
         self.0.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// Checks that the work was enough.
-    ///
     /// # Errors
-    /// Some was left undone.
+    /// Some work was left undone.
     pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
         match self.0.get() {
             0 => Err(ProposeError::TooMuchWork),
@@ -49,7 +46,6 @@ impl Work {
     }
 }
 
-/// Bytes of all tensors found.
 #[derive(Debug)]
 pub(super) struct Moved {
     bytes: u64,
@@ -57,22 +53,19 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// Nothing yet, for a capture's memory.
     pub(super) fn of(capture: &Capture) -> Self {
         let most = capture.memory_bytes().saturating_mul(MOST_COPIES);
         Self { bytes: 0, most }
     }
 
-    /// Adds a tensor. False: too much, and it must not be kept.
+    /// False: too much, and it must not be kept.
     pub(super) fn add(&mut self, bytes: u64) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         self.bytes <= self.most
     }
 
-    /// Whether all tensors could be kept.
-    ///
     /// # Errors
-    /// They are too much.
+    /// Tensors were too much.
     pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
         match self.bytes > self.most {
             true => Err(ProposeError::TooMuchMoved { most: self.most }),
@@ -81,15 +74,13 @@ impl Moved {
     }
 }
 
-/// A transfer's bytes in GPU memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Located {
-    /// Address of the first byte.
     pub(super) va: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Finds a transfer's content at a moment; `None` if it is nowhere, or in several indistinguishable places.
+/// `None` if it is nowhere, or in several indistinguishable places.
 pub(super) fn locate(
     capture: &Capture,
     root: &Root,
@@ -99,7 +90,7 @@ pub(super) fn locate(
 ) -> Option<Located> {
     let wanted = host.hash?;
     let end = host.at.offset.checked_add(host.size)?;
-    // A note's size cannot exceed the memory that the trace holds.
+    // At most what the trace holds.
     let known = (capture.memory.known() as u64).saturating_mul(PAGE);
     if host.size == 0 || end > root.size || host.size > known {
         return None;
@@ -113,13 +104,13 @@ pub(super) fn locate(
         let whole = capture.memory.read(moment, va, &mut bytes);
         (whole && content_hash(&bytes) == wanted).then_some(Located { va, bytes })
     };
-    // The driver usually maps an object's buffer when the object is made.
+    // Usually mapped when the object is made.
     if let Some(buffer) = root.mapped.filter(|buffer| buffer.size >= root.size)
         && let Some(found) = at(buffer.va)
     {
         return Some(found);
     }
-    // Else it is in a free buffer of the object's size in pages or, rarely, larger.
+    // Else a free buffer of the object's size in pages or, rarely, larger.
     if !work.spend(capture.buffers.len() as u64) {
         return None;
     }
@@ -141,14 +132,13 @@ pub(super) fn locate(
     found.is_empty().then_some(last)
 }
 
-/// The buffers, each address once, in which something is found.
+/// Each address once.
 fn unique<'a>(
     buffers: impl Iterator<Item = &'a Buffer>,
     at: impl Fn(u64) -> Option<Located>,
 ) -> Vec<Located> {
     let mut out: Vec<Located> = Vec::new();
     let mut last = None;
-    // Sorted by address.
     for buffer in buffers {
         if last.replace(buffer.va) != Some(buffer.va) {
             out.extend(at(buffer.va));
@@ -157,7 +147,7 @@ fn unique<'a>(
     out
 }
 
-/// Whether the app's driver wrote this address into memory before the job: kernel arguments are addresses.
+/// Kernel arguments are addresses.
 fn is_named(capture: &Capture, job: usize, va: u64) -> bool {
     let moment = Moment::before(job);
     capture.memory.changed(moment).iter().any(|page| {
@@ -216,7 +206,7 @@ mod tests {
             let found = locate(&capture, &root, &host(hash), Moment::before(0), work);
             (found.is_some(), work.was_enough().is_ok())
         };
-        // The search takes the work of the bytes and the buffer list; nothing is left.
+        // Just enough for the bytes and the buffer list.
         let enough = Work(Cell::new(size / BYTES_A_STEP + 3));
         assert_eq!(find(zeros, &enough), (true, true));
         assert_eq!(find(zeros, &enough), (false, false));

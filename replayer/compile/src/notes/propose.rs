@@ -201,10 +201,10 @@ struct Builder<'a> {
     capture: &'a Capture,
     second: Option<(&'a Capture, &'a Events)>,
     events: &'a Events,
-    /// The first step whose results and inputs count: of a loop's last turn.
+    /// Of a loop's last turn.
     first: usize,
     fixed_weights: bool,
-    /// The first event of a repeated step: later writes happen in every step.
+    /// Later writes happen in every step.
     step: Option<usize>,
     taken: Names,
     steps: Steps,
@@ -212,18 +212,18 @@ struct Builder<'a> {
     moved: Moved,
     said: BTreeSet<String>,
     origins: BTreeMap<usize, Origin>,
-    /// Writes that are copied or copies.
+    /// Copied or copies.
     carried: BTreeSet<usize>,
     made: BTreeMap<Origin, usize>,
     outputs: Vec<(String, usize)>,
     proposal: Proposal,
 }
 
-/// Step indices, ascending.
+/// Ascending.
 #[derive(Debug, Default)]
 struct Steps {
     of_object: BTreeMap<u32, Vec<usize>>,
-    /// Reads of what the host had not written there, by number and hash of the bytes.
+    /// Not the host's own bytes; by number and hash.
     reads: BTreeMap<(u64, u64), Vec<usize>>,
 }
 
@@ -281,8 +281,7 @@ impl<'a> Builder<'a> {
         events.take_while(|event| self.work.spend(event.work() as u64))
     }
 
-    /// Without a second run, writes after this step are inputs: the last launch before the last write that a launch
-    /// uses.
+    /// Without a second run: the last launch before the last write that a launch uses.
     fn last_writes(&self) -> usize {
         let list = &self.events.list;
         let used = |(step, event): &(usize, &Event)| match event {
@@ -299,7 +298,7 @@ impl<'a> Builder<'a> {
         launch.map_or(0, |launch| launch + 1)
     }
 
-    /// The first launch that reads a write; `None` if it is overwritten before, or never read.
+    /// `None` if overwritten before, or never read.
     fn reader(&self, step: usize, host: &Host) -> Option<(&'a Launched, &'a Given)> {
         for event in self.after(step, host.at.object) {
             match event {
@@ -322,7 +321,7 @@ impl<'a> Builder<'a> {
         None
     }
 
-    /// The launch that last wrote what a step reads; `None` if the host did.
+    /// `None` if the host wrote it last.
     fn writer(&self, step: usize, host: &Host) -> Option<(&'a Launched, &'a Given)> {
         let mut given_only = None;
         for event in self.before(step, host.at.object) {
@@ -399,7 +398,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a write differs between the runs, or counts as an input without a second run.
+    /// Without a second run, an input.
     fn differs(&self, step: usize, host: &Host, inputs_from: usize) -> bool {
         let other = self.second.and_then(|(_, events)| events.list.get(step));
         match (other, self.step) {
@@ -410,7 +409,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a place to a tensor that the app copies before the same job.
+    /// The app copies it before the same job.
     fn also_at(&mut self, at: usize, host: &Host) -> bool {
         let moment = Moment::before(host.jobs);
         let found = self.events.roots.get(&host.at.object).and_then(|root| {
@@ -440,7 +439,6 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// Remembers where an input without a tensor lies.
     fn elsewhere(&mut self, host: &Host) {
         let moment = Moment::before(host.jobs);
         let root = self.events.roots.get(&host.at.object);
@@ -530,7 +528,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes a tensor, or says why there is none.
     fn place(
         &mut self,
         step: usize,
@@ -558,7 +555,7 @@ impl<'a> Builder<'a> {
             ));
             return;
         };
-        // Beyond the limit: refused at the end.
+        // Refused at the end.
         if !self.moved.add(bytes.len() as u64) {
             return;
         }

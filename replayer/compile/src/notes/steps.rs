@@ -60,7 +60,7 @@ fn turn_of(events: &Events) -> Option<Turn> {
         let mut turns = looped::Turns::new(list, sizes);
         ends().find_map(|end| Some((end, turns.find(end)?)))
     };
-    // Steps of different sizes cannot be recorded: `kept` refuses them if they go on from each other.
+    // `kept` refuses different sizes if steps go on from each other.
     let (end, found) = by(true).or_else(|| by(false))?;
     let second = found.first + (end - found.last);
     Some(Turn {
@@ -117,7 +117,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
             }
         }
     }
-    // Only given objects count: another object may now lie in an old one's place.
+    // Another object may now lie in an old one's place.
     let given_again = second.iter().filter_map(|event| match event {
         Event::Launch(launch) => Some(launch.given.iter().map(|given| given.object)),
         _ => None,
@@ -146,7 +146,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
         }
     }
     work.was_enough()?;
-    // Steps that leave nothing may differ: each is an inference of its own.
+    // Each is an inference of its own.
     if !out.is_empty() {
         same_numbers(first, second)?;
         same_sizes(first, second)?;
@@ -181,7 +181,7 @@ fn same_sizes(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     }
 }
 
-/// Where a transfer's content is found, or else the buffer mapped when the object was made.
+/// By content, or else the buffer mapped when the object was made.
 fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Option<u64> {
     let moment = |host: &Host| match host.direction {
         Direction::Read => host.jobs.checked_sub(1).map(Moment::after),
@@ -198,7 +198,7 @@ fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Op
     found.or(mapped.map(|buffer| buffer.va))
 }
 
-/// Bytes that the second step reads and the first wrote last.
+/// Read by the second step, last written by the first.
 fn taken(touched: &[Touched], first: Range<usize>, second: Range<usize>) -> Bytes {
     let of = |step: Range<usize>| touched.get(step).unwrap_or_default().iter();
     let (mut left, mut taken) = (Bytes::default(), Bytes::default());

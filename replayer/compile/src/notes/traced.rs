@@ -26,12 +26,11 @@ use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Written bytes with smaller gaps belong together.
+/// In bytes.
 const GAP: u64 = 64;
-/// Fewer different bytes are numbers of app or driver, named by the comparison.
+/// In bytes. Less is a number of app or driver, which the comparison names.
 const LEAST: u64 = 32;
 
-/// A difference, widened to what was written around it.
 struct Difference {
     at: Range<u64>,
     end: u64,
@@ -101,7 +100,7 @@ pub fn propose_unnoted(
     Ok(proposal)
 }
 
-/// Refuses inputs that are CPU copies of results: a replay does not repeat them.
+/// A replay repeats no CPU copies of results.
 fn not_computed(
     (first, second): (&Capture, &Capture),
     proposal: &Proposal,
@@ -135,7 +134,7 @@ fn not_computed(
     }
 }
 
-/// An earlier job that wrote the same bytes, if any.
+/// An earlier writing job.
 fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Option<usize>> {
     // Equal contents share a sample.
     let mut samples: HashMap<Sample, Vec<(usize, usize)>> = HashMap::new();
@@ -158,7 +157,7 @@ fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Opti
             let page = capture.memory.page(moment, *va);
             let mut from = 0;
             for (start, end) in capture.memory.difference(moment, *va) {
-                // Each place once: ranges of changes may be near each other.
+                // Each place once.
                 let first = (start - start % WORD)
                     .saturating_sub(SAMPLE - WORD)
                     .max(from);
@@ -186,16 +185,16 @@ fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Opti
         .collect()
 }
 
-/// Bytes of a sample, and alignment of its start.
+/// Bytes, and alignment.
 const SAMPLE: usize = 16;
 const WORD: usize = 4;
-/// Samples taken of a tensor.
+/// Per tensor.
 const SAMPLES: usize = 64;
 const FEWEST: usize = 2;
 
 type Sample = [u8; SAMPLE];
 
-/// Samples from all over the bytes, without common ones such as zeros.
+/// From all over, without common ones such as zeros.
 fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
     let telling = |sample: &&Sample| {
         let (words, _) = sample.as_chunks::<WORD>();
@@ -210,7 +209,6 @@ fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
         .copied()
 }
 
-/// By buffers.
 fn differences(
     (first, second, renaming): (&Capture, &Capture, &Renaming),
     mapped: &Mapped<'_>,
@@ -220,7 +218,7 @@ fn differences(
     for header in first.jobs[moment.job()].headers.iter() {
         ignored.add(header.address, header.address.saturating_add(WRITTEN_BACK));
     }
-    // Buffer start and end, to written and different ranges.
+    // By buffer: start to end, written and different.
     let mut buffers: BTreeMap<(u64, u64), (Ranges, Ranges)> = BTreeMap::new();
     for va in first.memory.changed(moment) {
         let other = renaming.second_page(*va);
@@ -269,7 +267,7 @@ fn differences(
     out
 }
 
-/// Widens to what was written beside it, in whole words; from the buffer's start if near.
+/// To whole words; from the buffer's start if near.
 fn widened(written: &Ranges, mut at: Range<u64>, start: u64) -> Range<u64> {
     for (low, high) in written.iter() {
         if high >= at.end && low <= at.end.saturating_add(GAP) {
@@ -300,7 +298,7 @@ fn add(
     let found = at.end - at.start;
     let room = end.saturating_sub(at.start);
     let size = stated.map_or(found, |stated| found.max(stated.min(room)));
-    // Beyond the limit: refused at the end.
+    // Refused at the end.
     let (Ok(length), true) = (usize::try_from(size), moved.add(size)) else {
         return;
     };
@@ -324,7 +322,6 @@ fn add(
     let (Some(tensor), Some(other)) = (flat(bytes), flat(others)) else {
         return;
     };
-    // The app may give one input to two buffers.
     let values = proposal.second.iter();
     let mut inputs = proposal.tensors.iter_mut().zip(values);
     let twin = inputs.find(|(known, (_, values))| {

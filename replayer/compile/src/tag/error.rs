@@ -39,7 +39,7 @@ pub enum TagError {
         last: u64,
         /// Its address.
         va: u64,
-        /// The job that may read it.
+        /// A possible reader.
         job: usize,
     },
     /// The app writes the input again elsewhere.
@@ -49,7 +49,7 @@ pub enum TagError {
     WrittenAgain {
         /// Tensor name.
         name: String,
-        /// The job before which it reappears.
+        /// It reappears before this job.
         job: usize,
         /// Where.
         va: u64,

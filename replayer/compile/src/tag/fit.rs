@@ -9,13 +9,11 @@ use super::scan::Hits;
 use super::{AXES, Role, element_bits};
 use crate::pages::{Memory, Moment};
 
-/// Elements from which strides are tried.
 const ANCHORS: usize = 48;
-/// Strides tried for a dimension.
+/// Per dimension.
 const STRIDES: usize = 6;
-/// Neighbours along a dimension that are asked for a stride.
+/// Along a dimension.
 const NEIGHBOURS: u64 = 64;
-/// Combinations of strides tried for a place.
 const COMBINATIONS: usize = 256;
 
 pub(crate) struct Search<'a> {
@@ -26,7 +24,7 @@ pub(crate) struct Search<'a> {
     pub(crate) role: Role,
 }
 
-/// More than one step long.
+/// Longer than one.
 #[derive(Clone, Copy, Debug)]
 struct Dimension {
     extent: u64,
@@ -34,7 +32,6 @@ struct Dimension {
 }
 
 impl Search<'_> {
-    /// Places of the whole tensor, by address.
     pub(crate) fn layouts(&self) -> Vec<Piece> {
         let mut out = self.strided();
         if out.is_empty() {
@@ -73,7 +70,7 @@ impl Search<'_> {
     fn strided(&self) -> Vec<Piece> {
         let dimensions = self.dimensions();
         let mut out: Vec<Piece> = Vec::new();
-        // Rare elements first: they are the best tags.
+        // Rare elements are the best tags.
         let mut anchors: Vec<(u64, &[u64])> = self.hits.iter().collect();
         anchors.sort_by_key(|(element, places)| (places.len(), *element));
         for (element, places) in anchors.into_iter().take(ANCHORS) {
@@ -84,7 +81,7 @@ impl Search<'_> {
                 out.extend(self.strided_at(&dimensions, element, *place));
             }
             if !out.is_empty() {
-                // One anchor sees every whole copy.
+                // It sees every whole copy.
                 break;
             }
         }
@@ -102,7 +99,7 @@ impl Search<'_> {
             {
                 return Some(piece);
             }
-            // The next combination; index 0 of an empty list means "as dense as the inner dimensions allow".
+            // Index 0 of an empty list means "as dense as the inner dimensions allow".
             let mut at = choice.len();
             loop {
                 at = at.checked_sub(1)?;
@@ -153,7 +150,7 @@ impl Search<'_> {
         self.holds(&piece).then_some(piece)
     }
 
-    /// As other elements of the line suggest, the most frequent first.
+    /// The most frequent first.
     fn strides(&self, d: Dimension, element: u64, place: u64) -> Vec<u64> {
         let position = element / d.stride % d.extent;
         let mut votes: Vec<(u64, u32)> = Vec::new();
@@ -197,10 +194,9 @@ impl Search<'_> {
         votes.into_iter().map(|(stride, _)| stride).collect()
     }
 
-    /// Layouts with dimensions in equal tiles.
+    /// Dimensions in equal tiles.
     ///
-    /// Follows the row-major sequence by blocks of known layout: the place of the next element gives the next
-    /// stride, and the block repeats while memory agrees.
+    /// The element after a block of known layout gives the next stride; the block repeats while memory agrees.
     fn tiled(&self) -> Vec<Piece> {
         let mut out = Vec::new();
         for place in self.hits.of(0) {
@@ -217,7 +213,7 @@ impl Search<'_> {
         out
     }
 
-    /// Extends axes (innermost first) from the first `block` elements to all.
+    /// From the first `block` elements to all; innermost axis first.
     fn grow(&self, base: u64, block: u64, axes: &mut Vec<Axis>) -> bool {
         if block == self.elements() {
             return true;
@@ -246,7 +242,7 @@ impl Search<'_> {
             {
                 repeats += 1;
             }
-            // The sequence may go on by coincidence: also try shorter repetitions that divide the rest.
+            // It may go on by coincidence: also try shorter repetitions that divide the rest.
             for extent in (2..=repeats)
                 .rev()
                 .filter(|e| self.elements().is_multiple_of(block * e))
@@ -266,7 +262,7 @@ impl Search<'_> {
         false
     }
 
-    /// `axes`: innermost first.
+    /// Innermost axis first.
     fn block_holds(&self, va: u64, element: u64, axes: &[Axis]) -> bool {
         let axes: Vec<Axis> = axes.iter().rev().copied().collect();
         let Ok(element) = u32::try_from(element) else {
@@ -275,7 +271,7 @@ impl Search<'_> {
         self.holds(&Piece { va, element, axes })
     }
 
-    /// Whether every element is there, written by the right side.
+    /// Also checks who wrote it.
     fn holds(&self, piece: &Piece) -> bool {
         let dtype = self.tensor.dtype();
         let size = dtype.bytes();
@@ -302,7 +298,7 @@ impl Search<'_> {
             if element_bits(at, dtype) != self.tensor.bits(element as usize) {
                 return false;
             }
-            // Steps the innermost axis that has a step left.
+            // The innermost axis that has a step left.
             let mut axis = piece.axes.len();
             loop {
                 let Some(i) = axis.checked_sub(1) else {
@@ -327,17 +323,17 @@ impl Search<'_> {
         }
     }
 
-    /// Inputs and weights: last written by the app; outputs: ever by the GPU.
+    /// Inputs and weights: last by the app; outputs: ever by the GPU.
     fn written_by_role(&self, page: u64) -> bool {
         let last = self.memory.last_change(self.moment, page);
         match self.role {
             Role::Input | Role::Weight | Role::State => last.is_some_and(|m| !m.is_after()),
-            // No dump has an output page that keeps its old values.
+            // Unchanged pages are in no dump.
             Role::Output | Role::Intermediate => last.is_some(),
         }
     }
 
-    /// A part of the tensor outside all layouts: first and last element, and the first one's address.
+    /// First and last element, and the first one's address.
     ///
     /// Single patterns may occur by chance; sixteen bytes of neighbours in a row do not.
     pub(crate) fn leftover(&self, copies: &[Piece]) -> Option<(u64, u64, u64)> {
@@ -378,9 +374,9 @@ impl Search<'_> {
     }
 }
 
-/// For a piece that starts with element 0.
+/// The piece starts with element 0.
 fn address_of(piece: &Piece, element: u64) -> Option<u64> {
-    // From the largest element stride to the smallest, each axis takes its share.
+    // Each axis takes its share, from the largest stride down.
     let mut axes: Vec<&Axis> = piece.axes.iter().collect();
     axes.sort_by_key(|a| std::cmp::Reverse(a.element_stride));
     let (mut rest, mut va) = (element, piece.va);
@@ -496,7 +492,7 @@ mod tests {
                 ("channels", channels),
                 ("columns", columns),
             ] {
-                // Three bytes side by side tell nothing: small types need longer lines.
+                // Small types need longer lines.
                 if name == "channels" && s < 4 {
                     continue;
                 }

@@ -9,11 +9,11 @@ use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};
 
-/// Bytes looked for first.
+/// In bytes.
 const WINDOW: usize = 32;
-/// Different elements that a window needs.
+/// In a window.
 const DISTINCT: usize = 4;
-/// Windows tried: one may lie across two pages.
+/// One may lie across two pages.
 const WINDOWS: usize = 4;
 const MAX_COPIES: usize = 64;
 
@@ -53,7 +53,7 @@ pub(super) fn find(
     starts.into_iter().map(piece).collect()
 }
 
-/// Offsets of varied parts, at most [`WINDOWS`], far apart if there are many.
+/// At most [`WINDOWS`], far apart if there are many.
 fn windows(bytes: &[u8], size: usize) -> Vec<usize> {
     let varied = |window: &[u8]| {
         let distinct: BTreeSet<&[u8]> = window.chunks(size).collect();

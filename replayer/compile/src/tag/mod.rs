@@ -139,7 +139,7 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
     }))
 }
 
-/// As it is, then in types that apps convert to.
+/// Also in types that apps convert to.
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {
@@ -155,7 +155,6 @@ fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     out
 }
 
-/// The error that found more.
 fn closer(a: TagError, b: TagError) -> TagError {
     let found = |e: &TagError| match e {
         TagError::NoLayout { found, .. } => *found,
@@ -203,7 +202,7 @@ fn find_as(
                 .to_string(),
         });
     }
-    // There are many weights, each searched in all memory: a sample of patterns usually does.
+    // Many weights, each searched in all memory: a sample usually does.
     if role == Role::Weight
         && let Some(sample) = scan::Keys::sampled(tensor)
         && let Ok(found) = find_with(capture, role, name, tensor, &sample)
@@ -253,7 +252,7 @@ fn find_with(
             continue;
         }
         if role == Role::State {
-            // Jobs go on with only one of several copies.
+            // Jobs go on with only one copy.
             unchanged += copies.len();
             copies.retain(|piece| changes(capture, tensor, piece, moment));
             unchanged -= copies.len();
@@ -279,7 +278,7 @@ fn find_with(
             continue;
         };
         if role == Role::Output {
-            // Any place will do; the first is the lowest address.
+            // Any place will do.
             let job = last_holding(capture, tensor, first, moment.job());
             return Ok((job, vec![first.clone()]));
         }
@@ -362,14 +361,12 @@ fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> b
     })
 }
 
-/// Whether too many elements are equal to tell apart.
+/// Too many to tell apart.
 fn repeats(tensor: &Tensor) -> bool {
     let d = distinctiveness(tensor);
     d.distinct * 10 < d.elements * 9
 }
 
-/// The last job after which an output of job `job` is still there.
-///
 /// Later jobs may compute the same values again, which no dump shows; other inputs would give other values. Reading
 /// as late as the recording allows gives what the app read.
 fn last_holding(capture: &Capture, tensor: &Tensor, piece: &Piece, job: usize) -> usize {
@@ -432,7 +429,6 @@ fn hint(role: Role, tensor: &Tensor) -> String {
         .to_string()
 }
 
-/// Most axes that can be stored.
 pub(crate) const AXES: usize = MAX_AXES;
 
 pub(crate) fn element_bits(bytes: &[u8], dtype: ElementType) -> u64 {

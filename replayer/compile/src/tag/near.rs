@@ -12,15 +12,14 @@ use super::TagError;
 use crate::capture::Capture;
 use crate::pages::Moment;
 
-/// Relative to the larger of the element's magnitude and the tensor's mean magnitude.
+/// Relative to the larger of the element's and the tensor's mean magnitude.
 fn tolerance(dtype: ElementType) -> f64 {
     if dtype.bytes() < 4 { 5e-2 } else { 1e-3 }
 }
 
-/// Copies of a tensor that are kept.
 const MAX_COPIES: usize = 4;
 
-/// The first job after which every element is in memory that it wrote.
+/// The first job that wrote all elements.
 pub(super) fn find(
     capture: &Capture,
     name: &str,
@@ -59,15 +58,14 @@ struct Search<'a> {
     mean: f64,
     /// As if the tensor began at address 0.
     layouts: Vec<Piece>,
-    /// The element with the largest magnitude.
     anchor: usize,
 }
 
-/// Dense, in any order of dimensions: frameworks move channels to the front and to the back.
+/// Frameworks move channels to the front and to the back.
 fn layouts(tensor: &Tensor) -> Vec<Piece> {
     let shape: Vec<u32> = tensor.shape().iter().map(|e| *e as u32).collect();
     let long: Vec<usize> = (0..shape.len()).filter(|d| shape[*d] > 1).collect();
-    // More than four long dimensions stay in order.
+    // More stay in order.
     let orders = if long.len() <= 4 {
         permutations(&long)
     } else {

@@ -9,10 +9,10 @@ use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};
 
-/// Places of one element that are noted; with more, the pattern is no tag.
+/// Of one element; with more, the pattern is no tag.
 const MAX_PLACES: usize = 64;
 
-/// One multiplication: no adversary chooses the keys.
+/// No adversary chooses the keys.
 #[derive(Default)]
 pub(crate) struct Multiply(u64);
 
@@ -33,15 +33,15 @@ impl Hasher for Multiply {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<Multiply>>;
 
-/// Patterns of `length` bytes of memory, each of one element.
+/// Of one element each.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Bytes of a key: one element of four or eight bytes, or several smaller ones side by side.
+    /// Bytes: one element of four or eight, or several smaller ones side by side.
     length: usize,
-    /// Alignment of keys in memory: the size of an element.
+    /// Alignment: an element's size.
     step: usize,
     elements: Map<Option<u32>>,
-    /// One bit per hash: rejects most patterns quickly.
+    /// One bit per hash.
     filter: Vec<u64>,
 }
 
@@ -59,9 +59,8 @@ fn filter_slot(key: u64) -> (usize, u64) {
 }
 
 impl Keys {
-    /// Patterns that occur twice or are zero are left out.
-    ///
-    /// Elements of one or two bytes are looked for in groups of eight bytes, along any one dimension.
+    /// Patterns that occur twice or are zero are left out. Elements of one or two bytes form groups of eight bytes,
+    /// along any one dimension.
     pub(crate) fn new(tensor: &Tensor) -> Keys {
         let size = tensor.dtype().bytes();
         let mut keys = Keys {
@@ -81,7 +80,7 @@ impl Keys {
         keys
     }
 
-    /// One group along each dimension.
+    /// One per dimension.
     fn insert_groups(&mut self, tensor: &Tensor, element: usize) {
         let size = tensor.dtype().bytes();
         let group = 8 / size;
@@ -101,9 +100,7 @@ impl Keys {
         }
     }
 
-    /// Patterns of a few elements and their neighbours, enough to find strides.
-    ///
-    /// `None` for small tensors.
+    /// A few elements and their neighbours, enough to find strides. `None` for small tensors.
     pub(crate) fn sampled(tensor: &Tensor) -> Option<Keys> {
         const ENOUGH: usize = 1 << 14;
         const ANCHORS: usize = 16;
@@ -150,7 +147,7 @@ impl Keys {
         let (slot, bit) = filter_slot(key);
         self.filter[slot] |= bit;
         let new = Some(element as u32);
-        // Two dimensions of extent 1 may reach the same group.
+        // By two dimensions of extent 1.
         self.elements
             .entry(key)
             .and_modify(|old| {
@@ -172,7 +169,7 @@ impl Keys {
 
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
-    /// Element to addresses, ascending.
+    /// Addresses ascend.
     places: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -181,7 +178,7 @@ impl Hits {
         self.places.is_empty()
     }
 
-    /// Elements seen at least once.
+    /// Seen at least once.
     pub(crate) fn elements(&self) -> usize {
         self.places.len()
     }

@@ -40,7 +40,7 @@ pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
     })
 }
 
-/// Buffers of a page each, and more.
+/// A page each.
 pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
     let objects = objects.iter().map(|va| (*va, 1, false));
     let start = [(CODE, 1, true), (POOL, 4, false)].into_iter();
@@ -48,13 +48,12 @@ pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
     Driver::probe(&all)
 }
 
-/// Where intermediate results lie, and the work-items of the second job.
+/// Places of intermediate results, and the second job's work-items.
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) sum: u64,
     pub(crate) total: u64,
     pub(crate) items: usize,
-    /// `None`: 100 everywhere.
     pub(crate) start: Option<Tensor>,
 }
 
@@ -74,7 +73,7 @@ impl App {
         self.record_with(a, b, |_| {})
     }
 
-    /// With more between the second job and the last.
+    /// `between` runs before the last job.
     pub(crate) fn record_with(
         &self,
         a: &Tensor,
@@ -100,7 +99,6 @@ impl App {
         }
         let code = CODE + 0x80;
         app.run(POOL, &vector_add(POOL, code, A, B, sum));
-        // The same descriptor memory is used again.
         let mut second = vector_add(POOL, code, total, sum, total);
         let invocation = (items as u32 - 1).to_le_bytes();
         second[0x20..0x24].copy_from_slice(&invocation);
@@ -145,7 +143,7 @@ impl Run {
     }
 }
 
-/// Compares with only `names` bound, by the files that both runs have.
+/// By the files that both runs have.
 pub(crate) fn compare(first: &Run, second: &Run, names: &[&str]) -> Result<Agreement, Unexplained> {
     let named = |run: &Run| -> Vec<TensorFile> {
         let bound = |file: &&TensorFile| names.contains(&file.name.as_str());

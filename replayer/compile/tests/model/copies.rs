@@ -144,7 +144,6 @@ fn memory_that_a_kernel_may_write_and_does_not_is_the_hosts() {
         let mut app = Noted::start();
         app.write(SUM, &tags(seed));
         app.write(B, &tags(2));
-        // The last argument is not constant.
         app.queue("look", [B, B, SUM], (COUNT as u64, 7));
         app.work([B, B, A]);
         app.driver.note(&Note::Idle { queue: 0 });
@@ -172,7 +171,7 @@ fn memory_that_a_kernel_may_write_and_does_not_is_the_hosts() {
 
 #[test]
 fn a_copy_of_the_input_is_the_input() {
-    // The app uses the first object for something else before any job runs.
+    // It has another use before any job runs.
     let record = |seed: u64| {
         let mut app = Noted::start();
         app.mapped(SUM);
@@ -383,7 +382,7 @@ fn what_weights_alone_make_may_be_copied_if_they_are_fixed() {
     let (first, second) = (record(1).1, record(3).1);
     let text = refused(&first, Some(&second));
     assert!(text.contains("--fixed-weights"), "{text}");
-    // One run does not tell whether it is a weight that was copied.
+    // It may be a copied weight.
     let weights_stay = Choices {
         fixed_weights: true,
         ..Choices::default()
@@ -456,7 +455,7 @@ fn a_fill_after_the_last_kernel_is_said() {
     );
 }
 
-/// Without notes: `sum = a + b`, the CPU's part, `out = total + b`.
+/// `sum = a + b`, the CPU's part, `out = total + b`.
 fn silent(seed: u64, two: bool, between: impl Fn(&mut Driver)) -> (Tensor, Capture) {
     let mut driver = driver(&crate::notes::OBJECTS, &[]);
     driver.store(CODE + 0x80, &vector_add_code());

@@ -61,15 +61,14 @@ pub(crate) fn vector_add(base: u64, code: u64, a: u64, b: u64, c: u64) -> Vec<u8
 pub(crate) struct Driver {
     device: OnModel,
     trace: Writer<Vec<u8>>,
-    /// Pages that the log holds.
     logged: BTreeMap<u64, [u8; PAGE_SIZE]>,
     mapped: BTreeMap<u64, RegionFlags>,
-    /// Those mapped when the GPU touches them.
+    /// Mapped when the GPU touches them.
     growing: BTreeSet<u64>,
 }
 
 impl Driver {
-    /// Buffers are address, pages, executable.
+    /// Address, pages, executable.
     pub(crate) fn probe(buffers: &[(u64, u32, bool)]) -> Driver {
         let mut device =
             OnModel::new(Profile::by_name("g52").unwrap(), Options::default()).unwrap();
@@ -163,7 +162,7 @@ impl Driver {
         self.device.write_memory(va, bytes).unwrap();
     }
 
-    /// A new buffer gets an old one's address.
+    /// At an old one's address.
     #[allow(dead_code, reason = "not every test gives an address again")]
     pub(crate) fn renew(&mut self, va: u64, pages: u32) {
         let bytes = u64::from(pages) * PAGE;
@@ -183,14 +182,14 @@ impl Driver {
         bytes
     }
 
-    /// The next job's page fault brings a page, as kbase grows memory.
+    /// On the next job's page fault, as kbase grows memory.
     #[allow(dead_code, reason = "not every test has memory that grows")]
     pub(crate) fn grows(&mut self, va: u64) {
         assert!(self.mapped.contains_key(&va));
         self.growing.insert(va);
     }
 
-    /// Serves page faults: the next list of regions shows the page table.
+    /// The next list of regions shows the page table.
     fn grow(&mut self) {
         for va in std::mem::take(&mut self.growing) {
             self.trace
@@ -205,7 +204,6 @@ impl Driver {
         }
     }
 
-    /// Logs what the page table maps.
     fn list(&mut self) {
         let mut first = RegionFlags::FIRST;
         for (va, flags) in &self.mapped {
@@ -216,7 +214,6 @@ impl Driver {
         }
     }
 
-    /// Logs pages changed since the last log.
     fn dump(&mut self, phase: Phase) {
         for va in self.mapped.keys() {
             if self.growing.contains(va) {

@@ -87,7 +87,7 @@ impl Noted {
         self.add_with(kernel, [a, b, sum], (COUNT as u64, 7));
     }
 
-    /// `sum = a + b` with `items` work-items and the number `scalar` as an argument.
+    /// `scalar` is a number argument.
     pub(crate) fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
         self.queue(kernel, operands, sizes);
         self.work(operands);
@@ -142,7 +142,7 @@ pub(crate) fn flat(tensor: &Tensor) -> Tensor {
     Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
-/// `out = (a + b) + b`: what the app read and the trace.
+/// Also returns what the app read.
 fn two_layers(a: &Tensor, b: &Tensor) -> (Tensor, Capture) {
     let mut app = Noted::start();
     app.write(B, b);
@@ -219,7 +219,7 @@ fn tensors_are_those_that_tagging_finds() {
         (other("picture"), other("out")),
         (Some(a2.clone()), Some(out2.clone()))
     );
-    // A third input, which no trace has seen.
+    // No trace has seen it.
     let a3 = tags(4);
     let recording = compiled(&first, found.tensors);
     let mut workspace = gpureplay_core::Workspace::new();
@@ -277,7 +277,6 @@ fn each_chain_has_the_name_of_its_launch() {
     let mut app = Noted::start();
     app.write(A, &tags(1));
     app.add_with("wrong", [A, A, SUM], (1000, 0));
-    // The runtime's own job, between launches.
     app.work([SUM, SUM, TOTAL]);
     app.add("right", SUM, TOTAL, OUT);
     let named = launches(&app.finish());
@@ -374,7 +373,6 @@ fn a_weight_that_is_written_between_jobs_can_be_fixed() {
 fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let record = |a: &Tensor, b: &Tensor| {
         let mut app = Noted::start();
-        // Never seen by a kernel.
         app.write(A, &tags(9));
         app.write(A, a);
         app.add("one", A, A, SUM);
@@ -617,7 +615,7 @@ fn wishes_that_do_not_fit_name_what_there_is() {
     assert_eq!(error, ProposeError::NoNotes);
 }
 
-/// `total += input`, `out = total + b`, repeated; if `numbered`, each launch gets its step's number.
+/// `total += input`, `out = total + b`; if `numbered`, each launch gets its step's number.
 fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture) {
     let mut app = Noted::start();
     app.write(B, b);
@@ -630,7 +628,6 @@ fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture
         app.add_with("answer", [TOTAL, B, OUT], size);
         out.push(app.read(OUT));
     }
-    // What an app reads at its end is no part of a step.
     app.read(TOTAL);
     (out, app.finish())
 }
@@ -693,7 +690,6 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
     let replayed = replay(&recording, &runs);
     assert_eq!(flat(&replayed[0]), out[0]);
     assert_eq!(flat(&replayed[1]), out[1]);
-    // A step that was never recorded.
     let (live, _) = steps(&inputs, &b, false);
     assert_eq!(flat(&replayed[2]), live[2]);
 }
@@ -709,7 +705,7 @@ fn an_object_that_the_next_step_is_not_given_is_no_state() {
     }
     let capture = app.finish();
     assert_eq!(notes::first_turn(&capture).unwrap().turns, 2);
-    // The second input has come to lie where the first result was.
+    // It lies where the first result was.
     let memory = [sum_of([A, TOTAL], SUM), sum_of([SUM, TOTAL], OUT)];
     assert_eq!(notes::kept(&capture, &memory).unwrap(), []);
 }
@@ -749,7 +745,7 @@ fn a_launch_whose_size_depends_on_the_step_is_named() {
         COUNT - 1
     );
     assert!(text.contains(&expected), "{text}");
-    // Two inferences of two sizes leave nothing for each other.
+    // They leave nothing for each other.
     assert_eq!(record(false), Ok(vec![]));
 }
 
@@ -762,7 +758,7 @@ fn what_is_written_before_it_is_read_is_no_state() {
     assert_eq!(notes::kept(&capture, &memory), Ok(vec![]));
 }
 
-/// A cache of keys and values: a step writes its own part before it reads all.
+/// A cache of keys and values.
 #[test]
 fn what_is_written_in_part_before_it_is_read_is_a_state() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);
@@ -773,7 +769,7 @@ fn what_is_written_in_part_before_it_is_read_is_a_state() {
     }
     let kept = notes::kept(&capture, &memory).unwrap();
     assert_eq!(kept.iter().map(|kept| kept.va).collect::<Vec<_>>(), [TOTAL]);
-    // Each step takes only its own part: nothing of it lasts.
+    // Nothing of it lasts.
     for (step, job) in [(0, 1), (1, 3)] {
         memory[job].read = elements(TOTAL, step, 1);
     }

@@ -8,7 +8,7 @@ use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 
-/// The app's total, of distinct values that can be found.
+/// Distinct values, so that they can be found.
 fn totals() -> Tensor {
     tags(9)
 }
@@ -23,7 +23,7 @@ fn with_state(a: &Tensor, b: &Tensor) -> Run {
     run
 }
 
-/// `total += a + b`, in the order of the GPU.
+/// In the order of the GPU.
 fn after(total: &Tensor, inputs: &[&Tensor], b: &Tensor) -> Tensor {
     let mut value = total.clone();
     for a in inputs {

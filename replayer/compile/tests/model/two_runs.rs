@@ -64,12 +64,11 @@ fn without_notes_differences_are_tensors() {
             (Role::Output, "output", Some(OUT), vec![COUNT as u64]),
         ]
     );
-    // Tagging with the files finds the same, and they explain all differences.
+    // As tagging with the files finds.
     assert_eq!(found.tensors[0].tensor.bytes(), a.bytes());
     assert_eq!(found.tensors[1].tensor.bytes(), one.out.bytes());
     differential::compare(&first, &found.tensors, &second, &found.second, &[]).unwrap();
 
-    // The same input twice, and another number of jobs.
     let same = propose_unnoted(&first, &first, &Choices::default()).unwrap();
     assert!(same.tensors.is_empty());
     assert!(same.remarks.iter().any(|text| text.starts_with("no input")));
@@ -96,7 +95,7 @@ fn buffers_may_lie_elsewhere_in_the_second_run() {
     let agreement = compare(&first, &second, BOUND).unwrap();
     assert_eq!(agreement.renamed_addresses, 2);
 
-    // The app fills this one before the first job; only the second job names it.
+    // The app fills it before the first job; only the second job names it.
     const ELSEWHERE: u64 = 0x338_0000;
     let total_elsewhere = App {
         total: ELSEWHERE,
@@ -128,7 +127,7 @@ fn new_memory_and_memory_that_is_used_again_are_alike() {
         let second = App::default().record_with(&a2, &b, between);
         compare(&first, &second, BOUND).map_err(|error| error.to_string())
     };
-    // The second run's buffer was mapped anew; the first one's still holds earlier GPU results.
+    // A new mapping; the first run's buffer still holds earlier GPU results.
     compare(&|app| app.renew(SUM, 1)).unwrap();
     // App writes count, into new memory or not.
     let error = compare(&|app| app.store(SUM, &[0; 4096])).unwrap_err();
@@ -148,9 +147,8 @@ fn new_memory_and_memory_that_is_used_again_are_alike() {
 fn work_that_depends_on_the_input_is_refused() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
     let first = App::default().record(&a, &b);
-    // Another number of jobs.
     let longer = App::default().record_with(&a2, &b, |app| app.submit(POOL));
-    // The same jobs, but one has less to do: the app computed its shape from the input.
+    // One job has less to do: the app computed its shape from the input.
     let smaller = App {
         items: COUNT / 2,
         ..App::default()

@@ -18,8 +18,7 @@ impl Depends {
     }
 }
 
-/// By step: what a host read's object, or a copy's source, depends on. A launch passes on all that it is given.
-/// `of` says what a write brings.
+/// By step. A launch passes on all that it is given. `of` says what a write brings.
 pub(in crate::notes) fn dependencies(
     events: &Events,
     of: impl Fn(usize, &Host) -> Depends,
@@ -58,8 +57,7 @@ pub(in crate::notes) fn dependencies(
 }
 
 impl Followed {
-    /// Why the trace cannot be replayed: a launch reads a copy that depends on a tensor. Results computed before
-    /// any tensor are constants.
+    /// A launch reads a copy that depends on a tensor. Results computed before any tensor are constants.
     pub(in crate::notes) fn refusal(
         &self,
         events: &Events,
@@ -68,7 +66,7 @@ impl Followed {
         let depends = |broken: &&Broken| dependencies.get(&broken.copy).copied();
         let of_inputs = |broken: &&Broken| depends(broken).is_some_and(|on| on.inputs);
         let of_weights = |broken: &&Broken| depends(broken).is_some_and(|on| on.weights);
-        // For an input's copy only the app has a remedy.
+        // Only the app has a remedy.
         let inputs = self.broken.iter().find(of_inputs);
         let Some(broken) = inputs.or_else(|| self.broken.iter().find(of_weights)) else {
             return Ok(());

@@ -52,7 +52,6 @@ impl Follower<'_> {
                 self.may_write(step, given);
                 continue;
             };
-            // Most objects are no copies.
             let parts = match known.computed && self.work.spend(known.parts.len() as u64) {
                 true => known.within(given.bytes.start, given.bytes.end),
                 false => Vec::new(),
@@ -74,7 +73,7 @@ impl Follower<'_> {
         }
     }
 
-    /// One launch is named for each copy.
+    /// Names one launch per copy.
     fn refuse(&mut self, copy: usize, reader: usize, given: &Given) {
         if !self.refused.insert(copy) {
             return;
@@ -94,7 +93,7 @@ impl Follower<'_> {
         });
     }
 
-    /// Whether the GPU does a copy: a runtime submission changes its destination.
+    /// A runtime submission changes its destination.
     fn is_job(&mut self, moved: &Moved) -> bool {
         let (capture, events) = self.first;
         let first = events.unnamed.partition_point(|at| *at < moved.own.start);
@@ -132,7 +131,7 @@ impl Follower<'_> {
         })
     }
 
-    /// Whether the GPU changed an object's bytes between two steps; `None` if their place is unknown.
+    /// `None` if their place is unknown.
     fn changed(
         &self,
         (capture, events): Run<'_>,
@@ -151,7 +150,7 @@ impl Follower<'_> {
         Some(jobs.any(|job| self.work.spend(1) && self.gpu_wrote(capture, range, job)))
     }
 
-    /// The step that computed some of a range. A kernel may be given memory to write and only read it.
+    /// A kernel may be given memory to write and only read it.
     fn computed(&self, object: u32, (start, end): (u64, u64), at: usize) -> Option<usize> {
         let known = self.objects.get(&object)?;
         if !self
@@ -252,7 +251,6 @@ impl Follower<'_> {
         self.set(to.object, (to.start, to.end), source);
     }
 
-    /// Maps a part of a copy's destination to its source.
     fn shifted(&self, copy: usize, source: Span, part: Span) -> Option<Span> {
         let Some(Event::Moved(moved)) = self.first.1.list.get(copy) else {
             return None;
@@ -287,7 +285,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Where a read's bytes came by copies from launches, their source is what it reads.
+    /// Reads of copies are reads of their source.
     fn read(&mut self, step: usize, object: u32, (start, end): (u64, u64)) {
         let Some(known) = self.objects.get(&object).filter(|known| known.computed) else {
             return;
@@ -331,7 +329,7 @@ impl Follower<'_> {
         });
     }
 
-    /// Turns copies through which the host reads results into reads.
+    /// Makes these copies reads.
     pub(super) fn read_back(&mut self) {
         let (capture, events) = self.first;
         let mut wanted: BTreeMap<usize, (Span, Hash)> = BTreeMap::new();

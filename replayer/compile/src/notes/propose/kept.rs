@@ -4,9 +4,7 @@
 use super::*;
 
 impl Builder<'_> {
-    /// Makes states of tensors that the app wrote, or of memory that it never wrote.
     pub(super) fn keep_all(&mut self, all: &[Kept]) {
-        // The first tensor given at each address range.
         let mut given: HashMap<(u64, u64), usize> = HashMap::new();
         for (at, tensor) in self.proposal.tensors.iter().enumerate() {
             if let Some(range) = tensor
@@ -62,7 +60,7 @@ impl Builder<'_> {
     }
 }
 
-/// Makes states of these tensors. Drops reads of any state's memory: a session reads that itself.
+/// Drops reads of any state's memory: a session reads that itself.
 pub(super) fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeError> {
     for name in names {
         let mut tensors = proposal.tensors.iter_mut();
