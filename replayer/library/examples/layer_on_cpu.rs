@@ -17,12 +17,12 @@ pub fn main() -> Result<()> {
     session.run()?;
     let all_on_gpu = session.read("probabilities")?;
 
-    // The layers before it; the last computes conv2.
+    // conv2 is the last one's result.
     session.keep("conv2")?;
     session.run_layers(0..pool)?;
     let conv2 = session.read("conv2")?;
     session.bind("pool1", maximum(&conv2))?;
-    // The layer between does not run.
+    // The layer between is skipped.
     session.run_layers(pool + 1..layers)?;
     let one_on_cpu = session.read("probabilities")?;
 
@@ -32,7 +32,6 @@ pub fn main() -> Result<()> {
     Ok(())
 }
 
-/// The largest of each 2 x 2 pixels, for each channel.
 fn maximum(image: &Tensor) -> Tensor {
     let extent = |dimension: usize| image.shape().get(dimension).copied().unwrap_or(1) as usize;
     let (height, width, channels) = (extent(0), extent(1), extent(2));

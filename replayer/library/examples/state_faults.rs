@@ -15,15 +15,13 @@ use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{Device, ModelOptions, Recording, Session, Tensor};
 use mali_drive::middleware::FaultKind;
 
-/// A job fails, memory is out of reach, a register write is lost, power fails.
 const KINDS: [FaultKind; 4] = [
     FaultKind::FailedJob,
     FaultKind::Memory,
     FaultKind::LostWrite,
     FaultKind::PowerLoss,
 ];
-/// Runs of a trial. The fault comes in the last or near it: devices are not asked equally often whether a job is
-/// done.
+/// Of a trial. The fault comes in the last or near it: devices are not asked equally often whether a job is done.
 const RUNS: usize = 2;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -36,9 +34,8 @@ struct Trials<'a> {
 
 struct Ended {
     states: Vec<(String, Tensor)>,
-    /// Calls of the last run.
     calls: Range<u64>,
-    /// Repeated failed runs.
+    /// Repeated runs.
     failed: u32,
 }
 
@@ -106,7 +103,7 @@ fn test(arguments: &[String]) -> Result<String> {
             tried += 1;
             failed += ended.failed;
         }
-        // Time-outs take long: show progress.
+        // Time-outs take long.
         let (tried, failed) = (tried - before.0, failed - before.1);
         eprintln!("{}: {tried} faults, {failed} runs failed", kind.name());
     }

@@ -25,7 +25,7 @@ struct Room {
     filled: bool,
 }
 
-/// Index and bytes of tensors to another engine, and back.
+/// Index and bytes.
 pub(crate) type In<'a> = (u32, &'a [u8]);
 pub(crate) type Out = (u32, Vec<u8>);
 
@@ -34,11 +34,11 @@ pub(crate) type Out = (u32, Vec<u8>);
 pub struct Bindings {
     path: PathBuf,
     tensors: Vec<TensorInfo>,
-    /// Index of the first tensor of a name.
+    /// The first tensor of a name.
     names: HashMap<String, usize>,
     /// By tensor index.
     values: Vec<Option<Tensor>>,
-    /// By tensor index: whether the recording puts a value there.
+    /// By tensor index: the recording puts a value there.
     taken: Vec<bool>,
     /// By tensor index.
     rooms: Vec<Option<Room>>,
@@ -132,7 +132,6 @@ impl Bindings {
         files: &'a Files,
         inputs: &BTreeMap<String, PathBuf>,
     ) -> Option<&'a Case> {
-        // Cases may share files.
         let mut read: HashMap<(&str, &Path), bool> = HashMap::new();
         let mut same = |(name, file): (&'a String, &'a PathBuf)| {
             let held = || self.holds(files, name, file);
@@ -217,7 +216,7 @@ impl Bindings {
         self.values.get(index).is_some_and(Option::is_some)
     }
 
-    /// Whether a result is kept although no value was given.
+    /// Kept although no value was given.
     pub(crate) fn is_wanted(&self, index: usize) -> bool {
         self.rooms.get(index).is_some_and(Option::is_some)
     }
@@ -229,7 +228,7 @@ impl Bindings {
     pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
         let external = files.manifest.as_ref().map(|manifest| &manifest.external);
         let mut external: Vec<_> = external.into_iter().flatten().collect();
-        // Read a file with several weights once.
+        // Reads each file once.
         external.sort_by_key(|(_, weight)| values::split(Path::new(&weight.file)).0);
         let mut reader = Reader::default();
         for (name, weight) in external {
@@ -348,8 +347,7 @@ impl Bindings {
             .collect()
     }
 
-    /// Bytes that another engine needs for a whole run, and room for results (states are in both). Weights are
-    /// needed once.
+    /// Bytes for a whole run, and room for results (states are in both). Weights are needed once.
     ///
     /// # Errors
     /// A state has no value, or a result is neither output nor state.
@@ -409,13 +407,13 @@ impl Tensors for Bindings {
         let info = self.tensors.get(tensor as usize)?;
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
-        // What was taken away left no room.
+        // An unbound tensor left no room.
         room.bytes.resize(info.bytes, 0);
         Some(&mut room.bytes)
     }
 }
 
-/// Reads pictures as the manifest says.
+/// Pictures as the manifest says.
 fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
     let image = files.image(&info.name);
     let (file, part) = files.split(path);
@@ -512,7 +510,7 @@ mod tests {
         assert!(digits.found(output).is_none());
         digits.took_back(vec![(output as u32, vec![7; room])]);
         assert_eq!(digits.found(output).unwrap().bytes(), vec![7; room]);
-        // A kept intermediate would be taken for a given one.
+        // It would be taken for a given one.
         digits.want("conv2").unwrap();
         assert!(matches!(
             digits.handed_over(false),
@@ -530,7 +528,6 @@ mod tests {
             .map(|info| info.name.clone())
             .collect();
         assert!(!states.is_empty());
-        // Only this side's engine knows what set-up leaves.
         assert!(
             matches!(song.handed_over(true), Err(Error::Unbound { kind, .. }) if kind == "state")
         );

@@ -105,7 +105,6 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// What the caller filled in, if the text matches.
     fn argument<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self.text.split_once(':') {
             Some((name, argument)) if argument.chars().all(char::is_uppercase) => {
@@ -138,7 +137,6 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Exact names first.
         let exact = KINDS.iter().filter(|kind| kind.text == text);
         exact
             .chain(KINDS)
@@ -188,7 +186,7 @@ mod tests {
                 "{wrong}: {error}"
             );
         }
-        // All but a board can be chosen as written; a board must exist.
+        // A board must exist.
         for kind in KINDS.iter().filter(|kind| kind.text != "devmem:BOARD") {
             assert!(parsed(kind.text).is_ok(), "{}", kind.text);
         }

@@ -15,7 +15,7 @@ pub struct Counters {
     pub timestamp: u64,
 }
 
-/// Until the high word stays; it changes once in minutes.
+/// The high word changes once in minutes.
 const READS: u32 = 4;
 
 fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {
@@ -45,7 +45,6 @@ impl Counters {
         }
     }
 
-    /// Stops the cycle counter.
     pub(crate) fn stop(self, gpu: &mut dyn Gpu) -> Self {
         let now = Self::read(gpu);
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStop as u32);

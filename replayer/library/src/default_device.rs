@@ -43,7 +43,7 @@ impl Choice {
     }
 }
 
-/// Whether the nano driver answers. Does not take the GPU.
+/// Does not take the GPU.
 fn opens(path: &Path) -> bool {
     nano::state(path).is_ok()
 }

@@ -29,7 +29,7 @@ pub use crate::names::MAX_THREADS;
 /// An opened device.
 pub struct Device {
     body: Body,
-    /// The caller's statement, see [`Device::writes_to_process`].
+    /// See [`Device::writes_to_process`].
     in_process: bool,
     jobs: Arc<AtomicU64>,
     description: String,
@@ -54,7 +54,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Calls among which a seed chooses: a run of digits, in one chain, makes 198 and must meet the fault.
+    /// A run of digits, in one chain, makes 198 and must meet the fault.
     const SEEDED_CALLS: u64 = 150;
 
     /// A device with this fault.
@@ -238,7 +238,7 @@ impl Device {
         }
     }
 
-    /// Where code must move, because this device places code: old and new starts of 16 MiB windows.
+    /// Old and new starts of 16 MiB windows, if this device places code.
     ///
     /// # Errors
     /// What does not fit.

@@ -48,7 +48,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and in which section.
+        /// Problem and section.
         error: ParseError,
     },
     /// The file is sound, but breaks a rule.
@@ -78,7 +78,7 @@ pub enum Error {
     Unsuitable {
         /// The file.
         path: PathBuf,
-        /// The rule, and what breaks it.
+        /// Rule and breach.
         broken: Broken,
     },
     /// Its chains break a rule: no other form is possible.
@@ -86,7 +86,7 @@ pub enum Error {
     Chains {
         /// The file.
         path: PathBuf,
-        /// The rule, and what breaks it.
+        /// Rule and breach.
         text: String,
     },
     /// The pack is damaged, or not signed as demanded.
@@ -168,11 +168,11 @@ pub enum Error {
     Shape {
         /// The value's origin.
         from: String,
-        /// The tensor, with its kind.
+        /// With its kind.
         tensor: String,
         /// Its type and shape.
         expected: String,
-        /// The value's type and shape.
+        /// As given.
         found: String,
         /// NumPy's conversion, if possible.
         hint: Box<str>,
@@ -262,7 +262,7 @@ pub enum Error {
     Secure {
         /// The client's error.
         error: gpureplay_linux::optee::Error,
-        /// In words, rules and sections by name.
+        /// In words.
         text: String,
     },
     /// The secure world does not do this.
@@ -331,7 +331,6 @@ impl Error {
         }
     }
 
-    /// An unusable file.
     pub(crate) fn file(path: &Path, reason: impl ToString) -> Self {
         Self::File {
             path: path.to_path_buf(),
@@ -340,7 +339,7 @@ impl Error {
     }
 }
 
-/// A recording refused by the secure world is the recording's error.
+/// A refused recording is the recording's error.
 fn secure(error: &gpureplay_linux::optee::Error) -> Class {
     use gpureplay_linux::optee::Error as E;
     match error {

@@ -126,7 +126,7 @@ pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
     }
 }
 
-/// Error codes of the firmware library, from 1 (`conclude` in `replayer/devices/bare/src/c.rs`).
+/// From 1; see `conclude` in `replayer/devices/bare/src/c.rs`.
 const BARE_CODES: [&str; 14] = [
     "the device failed: its memory does not suffice, or the GPU does not reset",
     "it is not the GPU that was recorded",
@@ -229,7 +229,6 @@ fn device(error: DeviceError) -> String {
         DeviceError::Refused(TAKEN_AWAY) => "the driver took the GPU away: the machine slept, or another process waited for the GPU too long; run again".into(),
         DeviceError::Refused(code) => match panfrost::refusal(code).or_else(|| panthor::refusal(code)) {
             Some(text) => text.into(),
-            // The kernel's error.
             None if code > 0 => {
                 format!("the driver refused: {}", std::io::Error::from_raw_os_error(code))
             }
@@ -257,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// Names between the braces of a C array.
+    /// Between braces.
     fn names(header: &str, array: &str) -> Vec<String> {
         let (_, after) = header.split_once(&format!("{array}[] = {{")).unwrap();
         let (inside, _) = after.split_once("};").unwrap();
@@ -281,7 +280,7 @@ mod tests {
         assert_eq!(names(header, "gpureplay_rules"), rules);
         let sections: Vec<&str> = Section::ALL.iter().map(|section| section.name()).collect();
         assert_eq!(names(header, "gpureplay_sections"), sections);
-        // The codes are indices of these lists.
+        // Codes are their indices.
         assert!(
             Section::ALL
                 .iter()
@@ -311,7 +310,6 @@ mod tests {
             code: Section::Data.code().into(),
         });
         assert!(damaged.contains("section data is damaged"), "{damaged}");
-        // An unknown number stays one.
         let unknown = secure(&E::NotAllowed {
             status: 2,
             code: 999,

@@ -36,7 +36,7 @@ pub struct Files {
     /// The manifest, if any.
     pub manifest: Option<Manifest>,
     pub(crate) copy: Option<PrivateCopy>,
-    /// If the files were only looked at; then nothing is in `directory`.
+    /// Then nothing is in `directory`.
     pub(crate) held: Option<Held>,
 }
 
@@ -127,7 +127,7 @@ impl Files {
     pub fn verify<'a>(&self, recording: &'a Recording<'a>) -> Result<Verified<'a>, Error> {
         let verified = Verified::check(recording).map_err(|violation| {
             let path = self.path.clone();
-            // The rule says that a launch is wrong, this one what.
+            // Says what is wrong with the launch.
             let launch = (violation.rule == Rule::JobConfiguration)
                 .then(|| streams::broken(recording))
                 .flatten();
@@ -185,7 +185,7 @@ impl Files {
         self.manifest.as_ref()?.images.get(tensor)
     }
 
-    /// As [`values::split`], but never splits the name of the recording's directory.
+    /// As [`values::split`], but keeps the name of the recording's directory whole.
     pub(crate) fn split<'a>(&self, path: &'a Path) -> (PathBuf, Option<&'a str>) {
         let (before, inside) = match path.strip_prefix(&self.directory) {
             Ok(inside) => (self.directory.as_path(), inside),
@@ -195,8 +195,7 @@ impl Files {
         (before.join(file), part)
     }
 
-    /// Opens a file for reading: the manifest's inside the recording's directory, without following links, or the
-    /// user's anywhere.
+    /// The manifest's file without following links, or any file of the user.
     ///
     /// # Errors
     /// The system's, or a link leads to it.
@@ -257,7 +256,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x10_0000_0000;
 
-    /// Outputs of these names and sizes, all in the same memory.
+    /// All outputs share memory.
     fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         files_of_layer("run", outputs, pages, manifest)
     }
@@ -319,7 +318,7 @@ mod tests {
             let verified = files.verify(&files.view().unwrap()).map(drop);
             verified.map_err(|error| error.to_string())
         };
-        // All in the same three pages; there is a fourth for a job.
+        // There is a fourth page for a job.
         let together = |outputs: &[(&str, u32)]| in_pages(3, outputs);
         let most = 3 << 12;
         let mut outputs = vec![
@@ -330,7 +329,7 @@ mod tests {
             ("e", most),
         ];
         assert_eq!(together(&outputs), Ok(()));
-        // One after the other in the same memory: 16 pages in all.
+        // One after the other: 16 pages in all.
         outputs.push(("f", 1 << 12));
         assert_eq!(together(&outputs), Ok(()));
         outputs.push(("g", 1));
@@ -339,7 +338,7 @@ mod tests {
             error.contains("65537 bytes together, more than 65536"),
             "{error}"
         );
-        // In 2 GiB, twice these is the most.
+        // Twice these is the most.
         let half = 1 << 31;
         assert_eq!(in_pages(1 << 19, &[("a", half), ("b", half)]), Ok(()));
         let error = in_pages(1 << 19, &[("a", half), ("b", half), ("c", 1)]).unwrap_err();

@@ -56,25 +56,23 @@ impl Recording {
         self.0.origin.as_ref().unwrap_or(self)
     }
 
-    /// All layers as one, with as few chains as possible; `None` if it is so already or cannot be.
+    /// With as few chains as possible; `None` if it is so already or cannot be.
     pub(crate) fn joined(&self) -> Option<&Self> {
         let made = self.0.joined.get_or_init(|| {
             if self.0.is_form {
                 return None;
             }
-            // Running single layers needs no joined form: no failure.
+            // Running single layers needs no joined form.
             let bytes = whole(self.verified().chains().ok()?, MOST_JOBS).ok()??;
-            // It is stored in this one: an origin would keep both for ever.
+            // Stored in this one: an origin would keep both for ever.
             let files = self.files_of(bytes, |manifest| manifest.jobs.clear());
             Self::of_form(files, None, true).ok()
         });
         made.as_ref()
     }
 
-    /// Moves code to where a device can place it.
-    ///
     /// # Errors
-    /// The device cannot place it, or its chains break a rule.
+    /// The device cannot place code, or chains break a rule.
     pub(crate) fn placed_for(self, device: &Device) -> Result<Self> {
         let moves = device.code_moves(self.verified().recording());
         let moves = moves.map_err(|misfit| Error::Misfit {
@@ -91,7 +89,7 @@ impl Recording {
             path: self.files().path.clone(),
             text: error.to_string(),
         })?;
-        // Joins layers as the recording does; keeps a private copy of the files alive.
+        // Keeps a private copy of the files alive.
         Self::beside(self.files_of(bytes, |_| {}), &self)
     }
 
@@ -106,7 +104,6 @@ impl Recording {
         if let Some(manifest) = &mut manifest {
             describe(manifest);
             manifest.variants.clear();
-            // That of the original.
             manifest.provenance.remove("sha256");
         }
         Files {
@@ -120,7 +117,7 @@ impl Recording {
     }
 }
 
-/// A manifest's jobs by chains of one job each; `lengths` of the chains in its old numbers.
+/// `lengths` of the chains by old numbers.
 ///
 /// # Errors
 /// Which entry names a missing job.

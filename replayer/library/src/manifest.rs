@@ -209,8 +209,7 @@ impl Manifest {
         };
         let manifest = Self::decode(&bytes, &path)?;
         for file in manifest.files() {
-            // Devices and pipes have no end, or never begin; links lead elsewhere. Missing files are reported when
-            // needed.
+            // Devices and pipes may never end, links lead elsewhere. Missing files are reported when needed.
             if let Err(error) = beneath::open(directory, file)
                 && error.kind() == ErrorKind::InvalidInput
             {
@@ -247,7 +246,6 @@ impl Manifest {
         }
     }
 
-    /// Its tensor names: place, name, and required kind.
     pub(crate) fn tensors(
         &self,
     ) -> impl Iterator<Item = (&'static str, &String, Option<TensorKind>)> {
@@ -263,7 +261,7 @@ impl Manifest {
         outputs.chain(images).chain(external).chain(cases)
     }
 
-    /// Reads manifest bytes that belong at `path`.
+    /// Of a file at `path`.
     ///
     /// # Errors
     /// They are too many, or not a manifest.
@@ -373,7 +371,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Standard input belongs to the command's caller.
+    /// It belongs to the command's caller.
     fn names_no_standard_input(&self) -> std::result::Result<(), String> {
         match self.files().any(is_standard_input) {
             true => Err("it names -, which is standard input: name a file".to_owned()),
@@ -381,7 +379,6 @@ impl Manifest {
         }
     }
 
-    /// No job has two names.
     fn jobs_are_named_once(&self) -> std::result::Result<(), String> {
         let mut named: Vec<(usize, &Job)> = (1..).zip(&self.jobs).collect();
         // Whole chains come before their jobs.
@@ -399,10 +396,8 @@ impl Manifest {
         }
     }
 
-    /// Checks that its jobs are of submitted chains.
-    ///
     /// # Errors
-    /// Which are not, and how many chains there are.
+    /// Jobs of chains that are not submitted, and how many chains there are.
     pub(crate) fn names_chains_of(&self, chains: usize) -> std::result::Result<(), String> {
         match (1..)
             .zip(&self.jobs)

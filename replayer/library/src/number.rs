@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 pub struct Number(pub f64);
 
 impl Number {
-    /// `NaN`, `Infinity` or `-Infinity`; nothing for a finite number.
+    /// Nothing for a finite number.
     pub(crate) const fn name(self) -> &'static str {
         if self.0.is_nan() {
             "NaN"
@@ -32,7 +32,7 @@ impl fmt::Display for Number {
         let single = self.0 as f32;
         match self.0.abs() {
             _ if !self.0.is_finite() => f.write_str(self.name()),
-            // Too large or small for single precision.
+            // Beyond single precision.
             _ if single.is_infinite() || (single == 0.0) != (self.0 == 0.0) => {
                 write!(f, "{:e}", self.0)
             }

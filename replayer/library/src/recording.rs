@@ -30,18 +30,17 @@ self_cell!(
     }
 );
 
-/// What all copies of a [`Recording`] share.
 pub(crate) struct Shared {
     checked: Checked,
     tensors: Vec<TensorInfo>,
     layers: Vec<Layer>,
-    /// Its original, unless that holds it.
+    /// Unless that holds it.
     pub(crate) origin: Option<Recording>,
-    /// Keeps its private copy of all files alive.
+    /// Keeps its private copy alive.
     _beside: Option<Recording>,
     /// A form of another recording has no forms.
     pub(crate) is_form: bool,
-    /// All layers as one, made on demand.
+    /// Made on demand.
     pub(crate) joined: OnceLock<Option<Recording>>,
 }
 
@@ -82,7 +81,6 @@ impl Recording {
         Self::of_form(files, None, false)
     }
 
-    /// The files lie beside another recording.
     pub(crate) fn beside(files: Files, other: &Self) -> Result<Self> {
         Self::with(files, None, false, Some(other.clone()))
     }

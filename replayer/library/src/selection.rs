@@ -74,7 +74,7 @@ impl Selection {
         let end = range.end.min(layers.len());
         let counts = crossings(layers, end, |tensor| given(&tensor));
         let taken = |start: usize| counts.get(start).copied().unwrap_or_default();
-        // The last place where all that is needed later is given.
+        // All that is needed later is given.
         let complete = |start: &usize| matches!(taken(*start), (all @ 1.., bound) if all == bound);
         let start = match (1..=range.start).rev().find(complete) {
             _ if recorded_values => range.start,
@@ -130,15 +130,14 @@ impl Selection {
     }
 }
 
-/// A run segment of an inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) segment: u32,
-    /// Only its CPU part is done.
+    /// Only its CPU part runs.
     pub(crate) skip: bool,
 }
 
-/// Steps of a replay from layer `first` to the end of `runs`.
+/// From layer `first` to the end of `runs`.
 pub(crate) fn steps(layers: &[Layer], first: usize, runs: &Range<usize>) -> Vec<Step> {
     let numbered = layers.iter().enumerate().take(runs.end).skip(first);
     numbered

@@ -23,7 +23,7 @@ const ENDING: [Signal; 4] = [
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,
-    /// Came meanwhile and was taken.
+    /// To raise again on drop.
     taken: Option<Signal>,
 }
 
@@ -40,7 +40,7 @@ impl HeldSignals {
         }
     }
 
-    /// Takes a waiting signal, to raise it on drop.
+    /// Takes it.
     pub(crate) fn is_signal_waiting(&mut self) -> bool {
         if self.before.is_some() && self.taken.is_none() {
             let ending: SigSet = ENDING.into_iter().collect();
@@ -57,11 +57,11 @@ impl HeldSignals {
 impl Drop for HeldSignals {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // The set came from the kernel, so it takes it back.
+            // The set came from the kernel.
             let _ = before.thread_set_mask();
         }
         if let Some(signal) = self.taken {
-            // Raising an existing signal does not fail.
+            // The signal exists.
             let _ = raise(signal);
         }
     }
@@ -83,7 +83,6 @@ mod tests {
         let before = blocked();
         {
             let _held = HeldSignals::if_needed(true);
-            // Each would end this process.
             for signal in ENDING {
                 raise(signal).unwrap();
                 let only: SigSet = [signal].into_iter().collect();

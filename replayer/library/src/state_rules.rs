@@ -15,10 +15,10 @@ type Result = std::result::Result<(), Broken>;
 /// First address and end.
 type Stretch = (u64, u64);
 
-/// Furthest end so far, and its tensor.
+/// End and tensor.
 type Reach = Option<(u64, usize)>;
 
-/// The recording keeps the `gpureplay-core` rules.
+/// Assumes the `gpureplay-core` rules.
 pub(crate) fn check(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let states: Vec<usize> = (0..)
         .zip(tensors)
@@ -43,9 +43,7 @@ fn broken(rule: HostRule, reason: String) -> Result {
     Err(Broken { rule, reason })
 }
 
-/// Memory of each state, ascending; no other tensor lies in it.
-///
-/// A tensor counts from its first to its last element, gaps included.
+/// Ascending. A tensor counts from its first to its last element, gaps included.
 fn apart(
     recording: &Recording<'_>,
     tensors: &[TensorInfo],
@@ -60,7 +58,6 @@ fn apart(
             .get(index)
             .is_some_and(|info| info.kind == TensorKind::State)
     };
-    // Furthest so far, of states and of other tensors.
     let (mut state, mut other): (Reach, Reach) = (None, None);
     for ((start, end), index) in &all {
         let mine = is_state(*index);
@@ -105,7 +102,7 @@ fn stretches<'a>(
     })
 }
 
-/// No upload or fill of a run lies in a state.
+/// By upload or fill.
 fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, usize)]) -> Result {
     let runs = recording.segments().iter();
     let mut runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -116,7 +113,7 @@ fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, u
                 _ => continue,
             };
             let end = start.saturating_add(length.into());
-            // Disjoint and ascending: only the last that begins before the end can reach the start.
+            // Disjoint and ascending.
             let after = memory.partition_point(|((first, _), _)| *first < end);
             let before = after.checked_sub(1).and_then(|at| memory.get(at));
             if let Some((_, index)) = before.filter(|((_, last), _)| *last > start) {
@@ -134,13 +131,12 @@ fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, u
 struct Use {
     binds: u32,
     reads: u32,
-    /// A job was submitted before it was bound.
     bound_late: bool,
     /// Chains before its first read.
     before_read: u32,
 }
 
-/// Bound once before a run's first job, and read once after the last.
+/// Before a run's first job; read after the last.
 fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let runs = recording.segments().iter();
     let runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -200,7 +196,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x400_0000;
 
-    /// One state of 64 bytes and whatever `run` does; the core accepts it.
+    /// 64 bytes; the core accepts it.
     fn rule(also: Option<Tensor>, run: impl Fn(&mut Builder, TensorId)) -> Option<HostRule> {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
@@ -292,7 +288,7 @@ mod tests {
                 );
             }
         }
-        // Begins before another tensor and ends behind it.
+        // Around another tensor.
         let mut around = Tensor::dense("t", TensorKind::Input, ElementType::U8, &[2], DATA);
         around.pieces = vec![Piece::strided(&[2], &[4000], DATA)];
         assert_eq!(rule(Some(around), whole), Some(HostRule::StateApart));

@@ -8,17 +8,16 @@ use gpureplay_format::TensorKind;
 
 use crate::tensors::TensorInfo;
 
-/// Its bytes, if any, are as many as the tensor's.
+/// All bytes are as many as the tensor's.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     bytes: usize,
-    /// Left by set-up; unknown before loading.
+    /// Unknown before loading.
     initial: Option<Vec<u8>>,
     /// Left by the last run, or bound.
     value: Option<Vec<u8>>,
     /// Left by the current run.
     coming: Vec<u8>,
-    /// `coming` was written.
     came: bool,
     /// GPU memory may hold something else.
     stale: bool,
@@ -66,7 +65,7 @@ impl States {
         self.slots.get(tensor).is_some_and(Option::is_some)
     }
 
-    /// What the next run starts from; nothing if only set-up knows it.
+    /// Nothing if only set-up knows it.
     pub(crate) fn value(&self, tensor: usize) -> Option<&[u8]> {
         let slot = self.slots.get(tensor)?.as_ref()?;
         slot.value.as_deref().or(slot.initial.as_deref())
@@ -108,7 +107,7 @@ impl States {
         }
     }
 
-    /// What a whole inference left counts from now on.
+    /// What it left counts from now on.
     pub(crate) fn end(&mut self) {
         self.begun = false;
         for slot in self.all() {
@@ -120,7 +119,7 @@ impl States {
         }
     }
 
-    /// Bytes to load before a run's jobs; nothing if already there.
+    /// Nothing if already in memory.
     pub(crate) fn going(&self, tensor: usize) -> Option<&[u8]> {
         let slot = self.slots.get(tensor)?.as_ref()?;
         self.value(tensor).filter(|_| slot.stale)

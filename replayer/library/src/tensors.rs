@@ -146,14 +146,13 @@ pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     read.into_iter().collect()
 }
 
-/// For each start from 0 to `end` - 1, if only the layers from there to `end` run: the number of [`crossing`]
-/// tensors, and of those that `given` has.
+/// For each start before `end`: [`crossing`] tensors, and those that `given` has.
 pub(crate) fn crossings(
     layers: &[Layer],
     end: usize,
     given: impl Fn(u32) -> bool,
 ) -> Vec<(usize, usize)> {
-    // By tensor: the first layer that computes it, and the last that reads it.
+    // First writer, last reader.
     let mut spans: HashMap<u32, (Option<usize>, usize)> = HashMap::new();
     for (number, layer) in layers.iter().take(end).enumerate() {
         for tensor in &layer.outputs {
@@ -163,7 +162,7 @@ pub(crate) fn crossings(
             spans.entry(*tensor).or_default().1 = number;
         }
     }
-    // Starts and ends of crossings, then their prefix sums.
+    // Then prefix sums.
     let mut changes = vec![(0isize, 0isize); end + 1];
     for (tensor, (computed, read)) in spans {
         let Some(computed) = computed.filter(|computed| *computed < read) else {
@@ -210,7 +209,7 @@ pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
         })
 }
 
-/// How NumPy makes the value fit, unless that is a guess.
+/// NumPy's conversion, unless that is a guess.
 fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
     let mut calls = String::new();
     let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
@@ -238,7 +237,6 @@ pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from:
     }
 }
 
-/// Chains or launches of a segment.
 pub(crate) fn chains_of(recording: &Recording<'_>, segment: &Segment) -> u32 {
     let count = |opcode| recording.count(segment, opcode);
     count(Opcode::Submit) + count(Opcode::Launch)
@@ -270,7 +268,7 @@ mod tests {
         ];
         assert_eq!(crossing(&layers, 3..4, 0), [2, 3]);
         assert_eq!(crossing(&layers, 2..4, 0), [1, 2]);
-        // The stem ran: its value is there.
+        // Its value is there.
         assert_eq!(crossing(&layers, 2..4, 1), [2]);
         assert!(crossing(&layers, 0..4, 0).is_empty());
         assert_eq!(crossing(&layers, 2..3, 0), [1]);

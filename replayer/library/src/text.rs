@@ -15,7 +15,7 @@ pub fn register(offset: u32) -> String {
     )
 }
 
-/// Extents that [`typed_shape`] writes: a file may say a million.
+/// A file may say a million.
 const MAX_EXTENTS: usize = 16;
 
 /// `f32[64,64]`.

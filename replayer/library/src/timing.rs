@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::text;
 use crate::unfinished::{self, Unfinished};
 
-/// Most chains, and most transfers, kept per run.
+/// Each, per run.
 const MAX_SPANS: usize = 1 << 20;
 
 /// Parts of a run, in report order.
@@ -120,7 +120,6 @@ pub struct Events {
     pub transfers: Vec<Transfer>,
 }
 
-/// Counts shared by a session's device and tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     timing: Timing,
@@ -129,7 +128,7 @@ pub(crate) struct Counts {
     /// Of the last loading.
     setup: Events,
     keeps_transfers: bool,
-    /// Bytes to come of the tensor being copied.
+    /// Of the tensor being copied.
     left: u64,
 }
 
@@ -165,7 +164,7 @@ impl Counts {
         }
     }
 
-    /// Counts for the tensor being copied, or else the recording.
+    /// For the tensor being copied, or else the recording.
     fn moved(&mut self, bytes: u64, tensor: Phase, time: Duration) {
         self.timing.bytes += bytes;
         if self.left > 0 {
@@ -185,7 +184,7 @@ impl Clock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Call it after loading too: loading phases are no part of a run.
+    /// Call it after loading too.
     pub(crate) fn restart(&self) {
         let mut counts = self.counts();
         let setup = std::mem::take(&mut counts.setup);
@@ -207,12 +206,12 @@ impl Clock {
         self.counts().keeps_transfers = yes;
     }
 
-    /// Counts a whole run of so many chains where nothing else can be counted.
+    /// Where nothing else can be counted.
     pub(crate) fn ran_elsewhere(&self, chains: u32) {
         self.counts().timing.chains += chains;
     }
 
-    /// Of the last loading, and since.
+    /// Of loading, and since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
         (counts.setup.clone(), counts.events.clone())
@@ -223,18 +222,15 @@ impl Clock {
     }
 }
 
-/// A device whose calls are timed.
 pub(crate) struct Timed {
     pub(crate) device: Device,
     clock: Clock,
-    /// GPU_ID of a GPU that may differ from the recorded one: settings that it lacks are not written.
+    /// Settings that this GPU lacks are not written.
     other_gpu: Option<u32>,
-    /// Start of the last chain.
     started: Instant,
     counts_gpu: bool,
-    /// Counters at the start of the last chain.
     before: Option<Counters>,
-    /// The job that kept the last chain from ending.
+    /// It kept the last chain from ending.
     unfinished: Option<Unfinished>,
 }
 
@@ -251,7 +247,7 @@ impl Timed {
         }
     }
 
-    /// The job that kept the last chain from ending, if the chain failed and its headers say so.
+    /// If the chain failed and its headers say so.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         self.unfinished
     }
@@ -351,11 +347,10 @@ impl Wrapper for Timed {
     }
 }
 
-/// Tensors that announce their copies.
 pub(crate) struct Announced<'a> {
     pub(crate) bindings: &'a mut Bindings,
     pub(crate) clock: &'a Clock,
-    /// By tensor: bytes in GPU memory, copies included.
+    /// In GPU memory, copies included.
     pub(crate) sizes: &'a [u64],
 }
 
@@ -383,7 +378,7 @@ impl Tensors for Announced<'_> {
     }
 }
 
-/// Bytes that each tensor has in GPU memory.
+/// In GPU memory.
 pub(crate) fn sizes(recording: &Recording<'_>) -> Vec<u64> {
     let elements = |axes: &[gpureplay_format::layout::AxisEntry]| {
         axes.iter().fold(1u64, |product, axis| {

@@ -18,7 +18,6 @@ use crate::manifest::Variant;
 use crate::package::open::MAX_BYTES;
 use crate::recording::Recording;
 
-/// Index of the data section.
 const DATA: usize = Section::Data as usize - 1;
 
 /// A variant's file. `None` if the other recording's data do not begin with those of `first`, its original.
@@ -135,7 +134,7 @@ impl Recording {
             return Ok(self.clone());
         }
         for variant in variants {
-            // Only a sound recording says which registers are read.
+            // Only it says which registers are read.
             let variant = self.variant(variant)?;
             let fits = device.check_identity(variant.verified().recording());
             if fits.is_ok() {

@@ -13,7 +13,7 @@ use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values::{self, Archive, Contents, most_bytes};
 
-/// The last file read: its weights need it only once.
+/// Its weights need the file only once.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Checks the hash of the file.
+    /// Checks the hash.
     pub(crate) fn read(
         &mut self,
         files: &Files,
@@ -39,7 +39,7 @@ impl Reader {
                 .and_then(|opened| beneath::contents(opened, most_bytes(file, info)))
                 .map_err(|error| missing(&error, file, name))?;
             self.sha256 = sha256(&bytes);
-            // A file with another hash is not looked into.
+            // Else it is not looked into.
             self.contents = match self.sha256.eq_ignore_ascii_case(expected) {
                 true => Some(Contents::new(file, bytes)?),
                 false => None,
@@ -59,12 +59,12 @@ impl Reader {
     }
 }
 
-/// Tensors of a `.safetensors` file or a directory, each with its origin.
+/// Each with its origin.
 pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
     if path.is_dir() {
         let one = |info: &TensorInfo| {
             let file = PathBuf::from(format!("{}.npy", info.name));
-            // A recording names its tensors; it does not choose directories.
+            // A recording does not choose directories.
             if file.components().count() != 1 || file.is_absolute() {
                 let reason = format!("no file can have the name of {}", info.name);
                 return Err(Error::file(path, reason));

@@ -53,7 +53,7 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     Ok(tensors)
 }
 
-/// A GPU that another process used gets its settings again.
+/// Written again after another process used the GPU.
 fn settings_are_few(recording: &Recording<'_>) -> Result {
     let entries = recording.action_entries().iter();
     let count = entries
@@ -64,7 +64,7 @@ fn settings_are_few(recording: &Recording<'_>) -> Result {
     })
 }
 
-/// Many tensors may share one long name in the file, and each gets a copy.
+/// Tensors may share one long name in the file, and each gets a copy.
 fn names_are_short(recording: &Recording<'_>) -> Result {
     let names = recording.strings().split(|&byte| byte == 0);
     let longest = names.map(<[u8]>::len).max().unwrap_or(0);
@@ -83,7 +83,7 @@ fn names_differ(tensors: &[TensorInfo]) -> Result {
     }
 }
 
-/// Each output takes its own host memory, even if they share GPU memory.
+/// Even if they share GPU memory.
 fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
@@ -99,7 +99,6 @@ fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Resul
     })
 }
 
-/// Inputs are bound and outputs read, within the copying limit.
 fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let per_copy: Vec<u64> = recording
         .tensors()
@@ -112,7 +111,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
                 .fold(0, u64::saturating_add)
         })
         .collect();
-    // By tensor: chains submitted before it is first bound, and before it is last read.
+    // Chains submitted before its first bind and last read.
     let (mut bound, mut read) = (vec![None; tensors.len()], vec![None; tensors.len()]);
     let (mut copied, mut chains) = (0u64, 0u64);
     for segment in recording.segments() {
@@ -165,7 +164,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
     })
 }
 
-/// Stretches of a piece: its elements, or its innermost rows if they are contiguous on both sides.
+/// Elements, or innermost rows if contiguous on both sides.
 fn runs(axes: &[AxisEntry], size: u32) -> u64 {
     let outer = match axes.split_last() {
         Some((inner, outer)) if inner.element_stride == 1 && inner.byte_stride == size => outer,
@@ -174,21 +173,20 @@ fn runs(axes: &[AxisEntry], size: u32) -> u64 {
     visited(outer)
 }
 
-/// Steps of a loop nest.
 fn visited(axes: &[AxisEntry]) -> u64 {
     let extents = axes.iter().map(|axis| u64::from(axis.extent.get()));
     extents.fold(1, u64::saturating_mul)
 }
 
-/// Pieces cover all elements of a tensor. No piece repeats an element or leaves the tensor (rules of
-/// `gpureplay-core`), so one that visits as many elements as it spans has no gaps.
+/// No piece repeats an element or leaves the tensor (rules of `gpureplay-core`), so one that visits as many
+/// elements as it spans has no gaps.
 fn tensors_are_covered(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let mut budget = MAX_SCATTERED;
     for (entry, info) in recording.tensors().iter().zip(tensors) {
         let elements = info.bytes as u64 / u64::from(info.dtype.size());
         let pieces = recording.pieces(entry).unwrap_or(&[]);
         let axes = |piece| recording.axes(piece).unwrap_or(&[]);
-        // An input may be written to several copies; a result has one place.
+        // An input may have several copies.
         let once = matches!(info.kind, TensorKind::Output | TensorKind::State);
         let dense = |piece| visited(axes(piece)) == span(axes(piece));
         let wrong = if pieces.iter().all(dense) {
@@ -227,7 +225,6 @@ fn tensors_are_covered(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Res
     Ok(())
 }
 
-/// From the first element to the end of the last.
 fn span(axes: &[AxisEntry]) -> u64 {
     let reach = axes.iter().map(|axis| {
         let steps = u64::from(axis.extent.get()).saturating_sub(1);
@@ -236,7 +233,7 @@ fn span(axes: &[AxisEntry]) -> u64 {
     reach.fold(1, u64::saturating_add)
 }
 
-/// The first element not covered by stretches (first and end), or covered again where that matters.
+/// Also covered again, where that matters. Stretches have first and end.
 fn uncovered_by_stretches(
     mut stretches: Vec<(u64, u64)>,
     elements: u64,
@@ -253,7 +250,7 @@ fn uncovered_by_stretches(
     (covered < elements).then_some(covered)
 }
 
-/// For loop nests with gaps, element by element.
+/// For gaps, element by element.
 fn uncovered_by_elements<'a>(
     places: impl Iterator<Item = (u64, &'a [AxisEntry])>,
     elements: u64,
@@ -277,7 +274,7 @@ fn uncovered_by_elements<'a>(
     missing.map(|element| element as u64)
 }
 
-/// False after the last element.
+/// False after the last.
 fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
         let stride = u64::from(axis.element_stride.get());
@@ -302,10 +299,10 @@ mod tests {
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x1_0000_0000;
-    /// Drivers write this register on every GPU.
+    /// On every GPU.
     const SHADER_CONFIG: u16 = mali_facts::registers::gpu::SHADER_CONFIG as u16;
 
-    /// Checks one tensor, bound `binds` times; keeps all rules of the core.
+    /// Keeps all rules of the core.
     fn checked(kind: TensorKind, shape: &[u32], pieces: &[Piece], binds: u32) -> Result {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
@@ -334,7 +331,7 @@ mod tests {
         builder.submit(1, CHAIN, 1000);
     }
 
-    /// The recording keeps all rules of the core.
+    /// Keeps all rules of the core.
     fn ruled(builder: Builder) -> Result {
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
@@ -403,7 +400,6 @@ mod tests {
                 );
             }
         }
-        // An input's copies are all written; an output comes from one place.
         for again in [&[whole.clone(), whole][..], &over] {
             assert_eq!(covered(input, again), None);
             assert_eq!(covered(output, again), Some(HostRule::TensorCoverage));
@@ -412,7 +408,7 @@ mod tests {
 
     #[test]
     fn scattered_elements_are_looked_at_within_a_bound() {
-        // Each costs its elements and its pieces' visits: twice 2^25 here.
+        // Elements and visits: twice 2^25 here.
         let combs = |elements: u32| {
             let half = elements / 2;
             let pieces = [piece(0, &[(half, 2, 2)]), piece(1, &[(half, 2, 2)])];

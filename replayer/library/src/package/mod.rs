@@ -23,10 +23,9 @@ use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
 use open::{Held, MAX_BYTES, PrivateCopy, open_named, read_recording, read_within};
 
-/// Most folders of a pack's or a signature's files.
+/// Of a pack or a signature.
 const MAX_FOLDERS: usize = 256;
 
-/// By name.
 type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,7 @@ fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Resu
     Ok(())
 }
 
-/// Refuses a name that differs only in case from the recording's own files.
+/// Names that differ only in case from the recording's own.
 fn apart<'a>(path: &Path, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
     let own = [RECORDING, SIGNATURE, manifest::FILE_NAME];
     let same = |name: &str| {
@@ -161,7 +160,7 @@ impl Files {
         Self::from_contents(&contents, path, path)
     }
 
-    /// Keeps only the recording, its manifest and its variants.
+    /// Recording, manifest and variants only.
     fn held(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let at = original.join(manifest::FILE_NAME);
@@ -193,7 +192,7 @@ impl Files {
         })
     }
 
-    /// Writes files into a new directory that only this user can enter. Only these files can be used from then on.
+    /// Only this user can enter the new directory. Only these files can be used from then on.
     fn from_contents(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let failed = |error: std::io::Error| Error::Write {
@@ -208,7 +207,7 @@ impl Files {
         let directory = temporary.path().join("recording");
         fs::create_dir(&directory).map_err(failed)?;
         for (name, contents) in contents {
-            // If case does not count, one of two files would replace the other.
+            // Names may differ only in case: one would replace the other.
             beneath::write_soon(&directory, Path::new(name), &[contents], Existing::Keep)
                 .map_err(failed)?;
         }
@@ -317,7 +316,7 @@ fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
     within_folders(path, contents.keys().map(String::as_str))
 }
 
-/// Takes files as all that the manifest names.
+/// They are all that the manifest names.
 fn covered<'a>(
     contents: &'a Contents<'_>,
     manifest: Option<&Manifest>,
@@ -377,7 +376,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Does not read a file longer than `most` bytes.
+    /// Refuses files longer than `most` bytes.
     fn file(&self, name: &str, most: u64) -> Result<Cow<'a, [u8]>> {
         let missing = |reason: String| {
             let covered = "a signature is required, and it covers this file";
@@ -404,7 +403,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The files that the signature covers, unchanged since.
+    /// Unchanged since signing.
     fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents<'a>> {
         let wrong = |reason: String| refused(self.path, format!("{SIGNATURE}: {reason}"));
         let signature = self.file(SIGNATURE, MAX_SIGNATURE)?;
@@ -425,7 +424,7 @@ impl<'a> Source<'a> {
             files.insert(file.name.to_owned(), contents);
         }
         files.insert(RECORDING.into(), recording);
-        // A device that checks signatures wants it too.
+        // For devices that check signatures.
         files.insert(SIGNATURE.into(), signature);
         Ok(files)
     }
@@ -478,7 +477,7 @@ mod tests {
         let together = manifest + 12;
         assert_eq!(files.beside_within(together).unwrap().len(), 4);
         assert!(files.beside_within(together - 1).is_err());
-        // The manifest is one of them.
+        // The manifest counts too.
         assert!(named(MAX_FILES - 1).0.beside().is_ok());
         let error = named(MAX_FILES).0.beside().unwrap_err().to_string();
         assert!(error.contains("more than 4096 files"), "{error}");
@@ -505,7 +504,7 @@ mod tests {
     #[test]
     fn files_lie_in_as_many_folders_as_they_may() {
         let checked = |folders: usize| {
-            // Each folder with two files, one of them in a folder of its own inside.
+            // Two files each, one of them in a subfolder.
             let name = |at: usize| [format!("{at}/x"), format!("{at}/y/x")];
             let names: Vec<String> = (0..folders / 2).flat_map(name).collect();
             within_folders(Path::new("x"), names.iter().map(String::as_str))

@@ -14,12 +14,12 @@ use tempfile::TempDir;
 
 use crate::seal::Seal;
 
-/// Most bytes of a recording, and of a file beside it, in memory.
+/// Of a recording, and of a file beside it.
 pub(crate) const MAX_BYTES: u64 = 1 << 32;
 
-/// Bytes at the start of a recording or pack: kind and, at [`LENGTH`], length.
+/// Kind and, at [`LENGTH`], length.
 const HEAD: usize = 64;
-/// Place of the whole file's length.
+/// Of the whole file.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
 /// Reads a user's file of at most `most` bytes; no device. A pipe is read to its end, or until too long.
@@ -40,12 +40,12 @@ pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     fs::File::open(path)
 }
 
-/// Reads no more than the start of a file with another length or kind: that is enough to say what is wrong.
+/// Of a file with another length or kind only the start: enough to say what is wrong.
 pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }
 
-/// At most `limit` bytes.
+/// In bytes.
 pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || {
         let reason = format!("longer than {limit} bytes");
@@ -63,7 +63,7 @@ pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     if found.is_file() && found.len() > limit {
         return Err(long());
     }
-    // One byte more shows that it is longer.
+    // To see that it is longer.
     let rest = limit.saturating_add(1).saturating_sub(head.len() as u64);
     file.take(rest).read_to_end(&mut head)?;
     match head.len() as u64 > limit {
@@ -72,7 +72,6 @@ pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What is kept of uncopied files in memory.
 #[derive(Debug)]
 pub(crate) struct Held {
     /// By file name.
@@ -80,7 +79,7 @@ pub(crate) struct Held {
     pub(crate) seal: Option<Seal>,
 }
 
-/// In a directory that only this user can enter, removed on drop.
+/// Only this user can enter it. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
     pub(crate) _directory: TempDir,
@@ -94,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// How much of a file is read by its stated and real lengths.
+    /// Stated and real lengths.
     fn read(magic: &[u8], stated: u64, length: u64) -> usize {
         read_up_to(MAX_BYTES, magic, stated, length).unwrap_or(0)
     }
@@ -126,7 +125,7 @@ mod tests {
             assert_eq!(read(magic, 4096, 5 << 30), HEAD);
         }
         assert_eq!(read(b"anything", 4096, 4096), HEAD);
-        // Too long: not a byte more is read.
+        // Not a byte more is read.
         assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
     }
 
@@ -139,7 +138,7 @@ mod tests {
             let error = read(4097).unwrap_err().to_string();
             assert!(error.contains("longer than 4096 bytes"), "{error}");
         }
-        // A pipe's length is known only at its end.
+        // Its length is known only at its end.
         let piped = |length: usize| {
             let (reader, mut writer) = io::pipe().unwrap();
             let bytes = [&MAGIC[..], &vec![0; length - MAGIC.len()]].concat();

@@ -12,7 +12,7 @@ use crate::files::Files;
 use crate::seal::Seal;
 use crate::trust::signature_error;
 
-/// Most bytes compared of files beside the recording; others are left out.
+/// Files beside the recording; others are left out.
 const MAX_COMPARED: u64 = 64 << 20;
 
 impl Files {
@@ -35,7 +35,7 @@ impl Files {
     }
 }
 
-/// `file` finds the contents of a file of so many bytes beside the recording.
+/// `file` finds contents by name and length.
 pub(crate) fn of<'a>(
     signature: &[u8],
     recording: &[u8],

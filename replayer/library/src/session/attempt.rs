@@ -16,12 +16,10 @@ use crate::selection::Step;
 use crate::timing::{Announced, Timed, Timing};
 use crate::unfinished::Unfinished;
 
-/// Facts of an error beyond the engine's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Around {
-    /// The job that used up a run's work limit, if any.
+    /// It used up a run's work limit.
     used_up: Option<UsedUp>,
-    /// The job that did not end.
     unfinished: Option<Unfinished>,
 }
 
@@ -47,7 +45,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) 
 }
 
 impl Session {
-    /// After a failure, tries again from the last boundary reached. Continuing an inference needs one.
+    /// A retry begins at the last boundary reached. Continuing an inference needs one.
     pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
         let recording = self.loaded_form();
         let begins = recording.layers().first().map(|layer| layer.segment);
@@ -112,7 +110,7 @@ impl Session {
         }
         let mut from = 0;
         if again {
-            // After an error the engine starts from set-up.
+            // The engine starts from set-up.
             self.engine(|engine, tensors| engine.prepare(tensors))?;
             if let Some(checkpoint) = self.checkpoint.take() {
                 from = checkpoint.next;
@@ -124,7 +122,7 @@ impl Session {
             }
         }
         let recording = self.loaded_form();
-        // Attempts share one run's work limit.
+        // They share one run's work limit.
         let begins = recording.layers().first().map(|layer| layer.segment);
         if !again && steps.first().map(|step| step.segment) == begins {
             self.engine(|engine, _| {
@@ -140,14 +138,13 @@ impl Session {
                 true => engine.skip_segment(step.segment, tensors),
                 false => engine.run_segment(step.segment, tensors),
             })?;
-            // Layers are in segment order.
             let number = layers.binary_search_by_key(&step.segment, |layer| layer.segment);
             let chains = number
                 .ok()
                 .and_then(|number| layers.get(number))
                 .map_or(0, |layer| layer.chains);
             let due = match steps.last() == Some(step) {
-                // A whole inference needs none at its end; a later part begins with this one.
+                // A whole inference needs none at its end.
                 true => Some(step.segment) != ends,
                 false => spacing.is_due(chains),
             };

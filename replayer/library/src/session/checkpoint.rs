@@ -9,19 +9,18 @@ use gpureplay_format::{Access, Recording, RegionKind};
 use crate::tensors::Layer;
 
 const PAGE: usize = 4096;
-/// Bytes read at once.
 const STEP: usize = 64 * PAGE;
-/// Most bytes of GPU memory that the checkpoints of one run read together, unless a single one needs more.
+/// By all checkpoints, unless a single one needs more.
 pub(super) const READ_PER_RUN: u64 = 2 << 30;
 
 pub(super) struct Checkpoint {
-    /// Next segment's index.
+    /// A segment.
     pub(super) next: u32,
-    /// By address: pages that are not all zeroes.
+    /// Pages that are not all zeroes.
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }
 
-/// Memory that jobs may change, without thread storage: address and bytes of each region.
+/// Without thread storage; address and bytes.
 fn writable(recording: &Recording<'_>) -> impl Iterator<Item = (u64, u64)> {
     recording.regions().iter().filter_map(|region| {
         let writable = Access(region.access).contains(Access::WRITE);
@@ -52,7 +51,7 @@ fn walk(
 }
 
 impl Checkpoint {
-    /// Shares unchanged pages with `before`; `None` if the device does not give its memory.
+    /// Shares unchanged pages with `before`; `None` if the device gives no memory.
     pub(super) fn save(
         before: Option<Self>,
         gpu: &mut dyn Gpu,
@@ -76,7 +75,6 @@ impl Checkpoint {
         taken.ok().map(|()| Self { next, pages })
     }
 
-    /// Writes changed pages back.
     pub(super) fn restore(
         &self,
         gpu: &mut dyn Gpu,
@@ -102,7 +100,7 @@ impl Checkpoint {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spacing {
-    /// One in so many layers that start jobs.
+    /// Layers that start jobs.
     every: u64,
     passed: u64,
 }
@@ -123,7 +121,7 @@ impl Spacing {
         }
     }
 
-    /// Layers without chains need none: what the CPU does is done again.
+    /// What the CPU does is done again.
     pub(super) fn is_due(&mut self, chains: u32) -> bool {
         self.passed += u64::from(chains > 0);
         let due = self.passed >= self.every;

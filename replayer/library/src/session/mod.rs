@@ -72,7 +72,6 @@ enum State {
     /// Not loaded.
     Idle(Box<Timed>),
     Loaded(Loaded),
-    /// Engine and device are the secure world's.
     Secure(Box<Secure>),
     /// Between the two; stays only after a panic.
     Lost,
@@ -105,14 +104,14 @@ pub struct Session {
     recorded_values: bool,
     holds_signals: bool,
     clock: Clock,
-    /// By tensor: bytes in GPU memory.
+    /// In GPU memory.
     sizes: Vec<u64>,
     timing: Timing,
-    /// Whether complete runs join layers. False once some ran alone: each change of form loads the recording anew.
+    /// False once some layers ran alone: each change of form loads the recording anew.
     joins: bool,
     /// [`Recording::joined`] is or will be loaded.
     is_joined: bool,
-    /// The inference's last layer boundary, if attempts may follow.
+    /// Of this inference, if attempts may follow.
     checkpoint: Option<Checkpoint>,
 }
 
@@ -255,7 +254,7 @@ impl Session {
         Selection::new(layers, range, &self.bindings, self.recorded_values)
     }
 
-    /// A signal that ends the process waits until the GPU is reset.
+    /// Signals wait until the GPU is reset.
     fn uninterrupted<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut held = HeldSignals::if_needed(self.holds_signals);
         let result = work(self);
@@ -447,7 +446,7 @@ impl Session {
         Ok(())
     }
 
-    /// No value is wanted or given between layers, and no attempt starts there.
+    /// No value goes in or out between layers, and no attempt starts there.
     fn may_join(&self) -> bool {
         let wanted = || {
             let tensors = self.bindings.tensors().iter().enumerate();
@@ -465,8 +464,7 @@ impl Session {
         }
     }
 
-    /// Takes a form with shorter chains for all later runs: single layers, then single jobs. False if there is
-    /// none.
+    /// To single layers, then single jobs, for all later runs. False if it has no such form.
     fn cut(&mut self) -> Result<bool> {
         let shorter = match self.is_joined {
             true => self.recording.clone(),
@@ -503,7 +501,7 @@ impl Session {
         self.uninterrupted(|session| {
             let result = match &session.state {
                 State::Loaded(_) => session.engine(|engine, _| engine.close()),
-                // The secure world resets and clears, whatever the app did.
+                // It resets and clears, whatever the app did.
                 _ => Ok(()),
             };
             session.unload();
@@ -536,7 +534,6 @@ impl Session {
             return Ok(tensor);
         }
         if info.kind == TensorKind::State {
-            // Only set-up knows it.
             self.prepare()?;
         }
         if let Some(tensor) = self.bindings.found(index) {
@@ -616,7 +613,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         let _held = HeldSignals::if_needed(self.holds_signals);
         self.unload();
-        // A device that stays open could still write to pages of this process.
+        // It could still write to pages of this process.
         self.state = State::Lost;
     }
 }

@@ -34,7 +34,7 @@ impl Secure {
         })
     }
 
-    /// Resets and clears. A secure world that does not answer has nothing to forget.
+    /// A secure world that does not answer has nothing to forget.
     pub(super) fn unload(&mut self) {
         if std::mem::replace(&mut self.loaded, false) {
             let _ = self.client.unload();
@@ -60,7 +60,7 @@ impl Session {
         }
     }
 
-    /// The secure world takes whole runs only.
+    /// It takes whole runs only.
     pub(super) fn is_secure(&self) -> bool {
         matches!(self.state, State::Secure(_))
     }
@@ -117,7 +117,6 @@ impl Session {
         Ok(())
     }
 
-    /// Chains of a whole run.
     fn chains(&self) -> u32 {
         let recording = self.recording.verified().recording();
         let segments = recording.segments().iter();

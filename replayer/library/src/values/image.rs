@@ -97,7 +97,6 @@ pub fn picture_remark(
     Ok((!done.is_empty()).then(|| done.join(" and ")))
 }
 
-/// Dimensions of a picture in the tensor.
 struct Places {
     height: usize,
     width: usize,
@@ -138,7 +137,7 @@ pub(super) fn read(
     let deep = places.channel.map_or(0, stride);
     let mut tensor =
         Tensor::zeros(info.dtype, &info.shape).map_err(|error| wrong(error.to_string()))?;
-    // Row by row: avoids a second copy in the new size.
+    // Avoids a second copy in the new size.
     let row = |y: usize, values: &[f32]| {
         for (x, pixel) in values.chunks_exact(channels).enumerate() {
             for channel in 0..channels {
@@ -177,7 +176,7 @@ fn strides(shape: &[u64]) -> Vec<usize> {
     strides
 }
 
-/// Where height, width and channel are, and how many channels; or what is wrong.
+/// Places of height, width and channel, and channels; or what is wrong.
 fn check(format: &ImageFormat, info: &TensorInfo) -> std::result::Result<(Places, usize), String> {
     let letters = format.layout.as_str();
     let place = |letter: char| {

@@ -31,7 +31,7 @@ pub use write::{
     OutputFormat, STANDARD_OUTPUT, element_text, encode, encode_all, is_standard_output,
 };
 
-/// Most width and height of a picture, in pixels.
+/// Pixels.
 const MAX_EXTENT: u32 = 1 << 14;
 
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
@@ -49,7 +49,7 @@ enum Kind {
     Raw,
     Safetensors,
     Picture,
-    /// Its first bytes say it: an `.npy` file, or else raw.
+    /// `.npy` by its first bytes, or else raw.
     Unnamed,
 }
 
@@ -66,7 +66,6 @@ impl Kind {
     }
 }
 
-/// By its name.
 pub(crate) fn is_safetensors(path: &Path) -> bool {
     Kind::of(path) == Kind::Safetensors
 }
@@ -96,7 +95,7 @@ pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Resu
     read_with(|path| File::open(path), split(path), info, image)
 }
 
-/// As [`read`], but from `open`. Reads nothing of a file too large for the tensor.
+/// Reads nothing of a file too large for the tensor.
 pub(crate) fn read_with(
     open: impl FnOnce(&Path) -> std::io::Result<File>,
     (file, name): (&Path, Option<&str>),
@@ -122,7 +121,7 @@ pub(crate) fn read_with(
     }
 }
 
-/// If type or shape differ, only the header is read.
+/// Only the header if type or shape differ.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
     let fits = |dtype: ElementType, shape: &[u64]| info.takes(dtype, shape);
     let read = read_npy_if(file, fits).map_err(|error| match error {
@@ -139,7 +138,7 @@ fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor
     let wanted = NPY_MAGIC.len() as u64;
     let begun = file.by_ref().take(wanted).read_to_end(&mut start);
     begun.map_err(|error| Error::file(path, error))?;
-    // For an archive of several arrays, the reader says what to do.
+    // The reader has advice for archives of several arrays.
     let is_npy = start == NPY_MAGIC || start.starts_with(b"PK");
     let whole = Cursor::new(start).chain(file);
     match is_npy {
@@ -148,7 +147,7 @@ fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor
     }
 }
 
-/// A whole file with one or several values, but no picture.
+/// No pictures.
 #[derive(Debug)]
 pub(crate) enum Contents {
     One(Vec<u8>),
@@ -219,7 +218,7 @@ pub fn read_any(path: &Path) -> Result<Tensor> {
     })
 }
 
-/// At most `limit` bytes; one byte more shows that it is longer.
+/// One byte more shows that it is longer.
 pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
@@ -227,7 +226,7 @@ pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Most bytes of a value's file: the value's, or for a file with several, those of any recording's file.
+/// The value's, or for several, those of any file.
 pub(crate) fn most_bytes(file: &Path, info: &TensorInfo) -> u64 {
     match Kind::of(file) {
         Kind::Raw => info.bytes as u64,

@@ -15,30 +15,29 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use crate::error::{Error, Result};
 use crate::values::MAX_EXTENT;
 
-/// Most pixels of a picture, 8192 x 4096: each takes up to 20 bytes on its way to a value.
+/// 8192 x 4096: each takes up to 20 bytes on its way to a value.
 const MAX_PIXELS: u64 = 1 << 25;
-/// Most bytes of a PNG file: the largest picture takes eight per pixel, and does not compress.
+/// The largest picture takes eight bytes per pixel, and does not compress.
 const MAX_PNG: u64 = 9 * MAX_PIXELS;
-/// Most bytes of a JPEG file, which is read whole.
+/// It is read whole.
 const MAX_JPEG: u64 = 4 * MAX_PIXELS;
-/// Most memory of the PNG decoder beside the picture: palettes and lines.
+/// Palettes and lines of the PNG decoder.
 const MAX_BESIDE: usize = 1 << 24;
-/// Most pixels that all scans of a JPEG may visit: each progressive scan may visit every pixel, and takes a dozen
-/// bytes of file. Encoders write about ten scans.
+/// Pixels over all scans of a JPEG: each progressive scan may visit every pixel, and takes a dozen bytes of file.
+/// Encoders write about ten scans.
 const MAX_VISITED: u64 = 1 << 31;
-/// Weights of red, green and blue in the luminance (ITU-R BT.709).
+/// Of red, green and blue (ITU-R BT.709).
 const LUMINANCE: [f32; 3] = [0.2126, 0.7152, 0.0722];
 
 const PNG_SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG_SIGNATURE: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// Row by row.
 pub(super) struct Picture {
     width: usize,
     height: usize,
-    /// Per pixel in `samples`: grey, grey and alpha, RGB, or RGB and alpha.
+    /// Grey, grey and alpha, RGB, or RGB and alpha.
     channels: usize,
-    /// Bytes of a sample, the larger first: 1 or 2.
+    /// 1 or 2 bytes of a sample, the larger first.
     depth: usize,
     samples: Vec<u8>,
 }
@@ -51,10 +50,10 @@ pub(super) struct Part {
 }
 
 impl Picture {
-    /// Decodes a PNG or JPEG file; `path` names it in errors.
+    /// `path` names it in errors.
     ///
     /// # Errors
-    /// The file is neither, damaged, truncated, or beyond the limits.
+    /// Neither PNG nor JPEG, damaged, truncated, or beyond the limits.
     pub(super) fn decode(path: &Path, file: File) -> Result<Self> {
         let mut file = BufReader::new(file);
         let mut signature = Vec::new();
@@ -77,7 +76,6 @@ impl Picture {
         decoded.map_err(|reason| Error::file(path, reason))
     }
 
-    /// Width and height.
     pub(super) fn extent(&self) -> (u64, u64) {
         (self.width as u64, self.height as u64)
     }
@@ -89,7 +87,7 @@ impl Picture {
         }
     }
 
-    /// The largest middle part with the proportions `width` to `height`.
+    /// Largest, with the proportions `width` to `height`.
     pub(super) fn middle(&self, width: u32, height: u32) -> Part {
         let (w, h) = (self.width as u64, self.height as u64);
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
@@ -105,7 +103,7 @@ impl Picture {
         }
     }
 
-    /// Luminance of a resized part, from 0 to 1; `each` gets number and pixels of each row.
+    /// From 0 to 1; `each` gets number and pixels of each row.
     pub(super) fn grey(
         &self,
         part: &Part,
@@ -126,8 +124,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// Red, green and blue of a resized part, from 0 to 1; `each` gets number and values of each row, pixel by
-    /// pixel.
+    /// From 0 to 1, pixel by pixel; `each` gets number and values of each row.
     pub(super) fn rgb(
         &self,
         part: &Part,
@@ -150,7 +147,7 @@ impl Picture {
         }
     }
 
-    /// Row by row: each pixel is the mean of what it covers, or interpolated linearly. Holds one row.
+    /// The mean of what a pixel covers, or interpolated linearly. Holds one row.
     fn resized<const CHANNELS: usize>(
         &self,
         part: &Part,
@@ -190,13 +187,12 @@ impl Picture {
     }
 }
 
-/// What an element of a resized line is made of.
 struct Taps {
-    /// Source elements, and their weights, which add up to 1.
+    /// Source elements, and weights that add up to 1.
     weights: Vec<(usize, f32)>,
 }
 
-/// Resizes a line: a triangle around each new element's centre, as wide as it covers.
+/// A triangle around each new element's centre, as wide as it covers.
 fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     let ratio = from as f32 / to as f32;
     let reach = ratio.max(1.0);
@@ -224,7 +220,7 @@ fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Before the file is read; rewinds it.
+/// Before reading; rewinds it.
 fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let length = file.seek(SeekFrom::End(0)).map_err(io)?;
@@ -237,19 +233,19 @@ fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), Stri
     }
 }
 
-/// A PNG without the chunks that change no sample: their contents are not read, however long.
+/// Skips chunks that change no sample, however long.
 struct Needed<R> {
     file: R,
-    /// Handed out before more of the file: the signature, or a chunk's head.
+    /// The signature, or a chunk's head.
     head: Vec<u8>,
-    /// How much of the head was handed out.
+    /// Of the head.
     taken: usize,
-    /// The rest of the chunk, with its checksum.
+    /// Of the chunk, with its checksum.
     left: u64,
 }
 
 impl<R: BufRead + Seek> Needed<R> {
-    /// Bytes of a chunk's length and kind.
+    /// Length and kind.
     const HEAD: u64 = 8;
 
     fn new(mut file: R) -> std::io::Result<Self> {
@@ -263,7 +259,7 @@ impl<R: BufRead + Seek> Needed<R> {
         })
     }
 
-    /// Goes to the next needed chunk, or to the end.
+    /// Needed chunks only.
     fn next_chunk(&mut self) -> std::io::Result<()> {
         loop {
             self.head.clear();
@@ -274,7 +270,7 @@ impl<R: BufRead + Seek> Needed<R> {
                 return Ok(());
             };
             let rest = u64::from(u32::from_be_bytes(*length)) + 4;
-            // Critical ones have a capital; of the others only transparency is part of the samples.
+            // A capital is critical; else only transparency matters.
             if kind.first().is_some_and(u8::is_ascii_uppercase) || kind == b"tRNS" {
                 self.left = rest;
                 return Ok(());
@@ -316,7 +312,7 @@ impl<R: BufRead + Seek> Read for Needed<R> {
 }
 
 impl<R> Seek for Needed<R> {
-    /// The decoder demands seekable files, but reads from start to end.
+    /// The decoder demands it, but reads from start to end.
     fn seek(&mut self, _: SeekFrom) -> std::io::Result<u64> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
@@ -384,14 +380,14 @@ fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     })
 }
 
-/// Scans of a JPEG up to its end marker after a scan's data; `None` without that: decoders make up what is missing.
-/// Markers of thumbnails in other segments do not count.
+/// `None` without an end marker after a scan's data: decoders make up what is missing. Markers of thumbnails in
+/// other segments do not count.
 fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     const START_OF_SCAN: u8 = 0xda;
     const END_OF_IMAGE: u8 = 0xd9;
     let mut scans = 0;
     loop {
-        // To the next marker: past what is between segments, or a scan's data.
+        // Past segments, or a scan's data.
         file.skip_until(0xff)?;
         let mut marker = [0xff];
         while marker == [0xff] {
@@ -401,7 +397,7 @@ fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
         }
         match marker {
             [END_OF_IMAGE] => return Ok((scans > 0).then_some(scans)),
-            // Scan data, restart markers, start of image, and standalone markers.
+            // Scan data, and markers without a length.
             [0x00 | 0x01 | 0xd0..=0xd8] => {}
             [kind] => {
                 let mut length = [0; 2];
@@ -445,10 +441,10 @@ mod tests {
         assert!(error.contains("at most 16384 wide"), "{error}");
     }
 
-    /// A grey progressive picture with empty scans, each of which visits all of it.
+    /// Grey and progressive; each empty scan visits all of it.
     fn scanned(width: u16, height: u16, scans: usize) -> Vec<u8> {
         let mut file = vec![0xff, 0xd8];
-        // One table of quantization, one of codes: a single code of one bit, for nothing up to the end.
+        // One table of quantization, one of codes: a single one-bit code.
         file.extend([0xff, 0xdb, 0, 67, 0]);
         file.extend([1; 64]);
         file.extend([0xff, 0xc2, 0, 11, 8]);
@@ -476,7 +472,7 @@ mod tests {
                 Err(error) => error,
             }
         };
-        // The decoder's opinion of empty scans does not matter.
+        // The decoder's opinion does not matter.
         let (within, beyond) = (decoded(64), decoded(65));
         assert!(!within.contains("scans;"), "{within}");
         assert!(
@@ -521,14 +517,14 @@ mod tests {
             let scans = jpeg_scans(Cursor::new(&file[..length])).unwrap();
             assert_eq!(scans, None, "{length}");
         }
-        // A thumbnail's end marker in a segment before the scan is not the picture's.
+        // Before the scan, so not the picture's.
         let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
         let mut with = thumbnail.to_vec();
         with.extend(&file[2..]);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_some());
         with.truncate(with.len() - 2);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_none());
-        // What follows the end is not looked at.
+        // Ignored after the end.
         file.extend(b"more");
         assert!(jpeg_scans(Cursor::new(&file)).unwrap().is_some());
     }

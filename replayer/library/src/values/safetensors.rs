@@ -12,30 +12,28 @@ use safetensors::tensor::{Metadata, TensorView};
 use crate::error::{Error, Result};
 use crate::tensors::{TensorInfo, misfit};
 
-/// Most names listed in an error; more are counted.
+/// Names in an error; more are counted.
 const LISTED: usize = 8;
-/// Characters of a name in an error.
+/// Of a name, in characters.
 const SHOWN: usize = 80;
-/// Bytes of the header's length, before it.
+/// Of the length's bytes.
 const LENGTH: u64 = 8;
-/// Most bytes of a header: some ten thousand tensors.
+/// Some ten thousand tensors.
 pub(crate) const MAX_HEADER: u64 = 4 << 20;
 
-/// A file whose header has been read.
+/// The header has been read.
 #[derive(Debug)]
 pub(crate) struct Archive<R> {
     file: R,
     path: PathBuf,
     header: Metadata,
-    /// Start of the first tensor, in bytes.
+    /// Offset of the first tensor.
     data: u64,
 }
 
 impl<R: Read + Seek> Archive<R> {
-    /// Reads the header.
-    ///
     /// # Errors
-    /// The file cannot be read, its header is longer than [`MAX_HEADER`], or does not fit the file's length.
+    /// Unreadable, or the header is longer than [`MAX_HEADER`] or does not fit the file.
     pub(crate) fn open(path: &Path, mut file: R) -> Result<Self> {
         let io = |error| Error::file(path, error);
         let wrong = |reason: &dyn std::fmt::Display| {
@@ -72,8 +70,8 @@ impl<R: Read + Seek> Archive<R> {
         })
     }
 
-    /// Reads the tensor `name`; without one, that of `info`'s name, or the only one. Type and shape must be those
-    /// of `info`: else nothing is read. `from` is the origin for errors.
+    /// Without `name`, that of `info`'s name, or the only one. Reads nothing of another type or shape. `from` is
+    /// for errors.
     ///
     /// # Errors
     /// No such tensor, it does not fit, or the file cannot be read.
@@ -145,7 +143,6 @@ pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8
     safetensors::serialize(views, None).map_err(|error| error.to_string())
 }
 
-/// The types that both sides have.
 const TYPES: [(Dtype, ElementType); 12] = [
     (Dtype::F32, ElementType::F32),
     (Dtype::F16, ElementType::F16),

@@ -47,7 +47,7 @@ impl OutputFormat {
             Some("json") => Ok(Self::Json),
             _ if is_standard_output(path) => Ok(Self::Npy),
             _ => match std::fs::metadata(path) {
-                // Devices and pipes have no telling name.
+                // Their names say nothing.
                 Ok(found) if !found.is_file() && !found.is_dir() => Ok(Self::Npy),
                 _ => Err(Error::Format {
                     path: path.to_path_buf(),
@@ -97,7 +97,7 @@ pub fn element_text(tensor: &Tensor, index: usize) -> String {
     }
 }
 
-/// JSON has no NaN and no infinity: they become strings.
+/// NaN and infinity become strings.
 fn json(tensor: &Tensor) -> String {
     let number =
         |(index, value): (usize, f64)| match tensor.dtype().is_float() && !value.is_finite() {

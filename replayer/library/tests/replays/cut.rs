@@ -18,7 +18,7 @@ fn recordings() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings")
 }
 
-/// The model, but with short chains only.
+/// Takes short chains only.
 struct Impatient {
     model: OnModel,
     most_jobs: u32,
@@ -45,7 +45,7 @@ impl Wrapper for Impatient {
     }
 }
 
-/// Of two runs: refused chains, run chains, the output's bytes, all states' bytes.
+/// Refused chains, run chains, the output's bytes, all states' bytes.
 type Found = (u32, u32, Vec<u8>, Vec<Vec<u8>>);
 
 fn run_twice(name: &str, inputs: &[(&str, &str)], most_jobs: u32) -> Result<Found, String> {
@@ -82,7 +82,7 @@ fn a_chain_that_takes_too_long_is_cut_once() {
         assert_eq!(output, expected.bytes(), "{most_jobs}");
         Ok::<_, String>((refused, ran))
     };
-    // Set-up has a chain of 8 jobs; 7 layers have 12 jobs, which are one chain at first. Each form is loaded once.
+    // Set-up has 8 jobs; 7 layers have 12 jobs in one chain at first. Each form is loaded once.
     assert_eq!(run(12), Ok((0, 1 + 2)));
     assert_eq!(run(8), Ok((1, 1 + 1 + 2 * 7)));
     assert_eq!(run(1), Ok((2, 8 + 2 * 12)));

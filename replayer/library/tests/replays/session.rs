@@ -32,7 +32,7 @@ fn image(digit: usize) -> PathBuf {
     digits().join(format!("inputs/{digit}.npy"))
 }
 
-/// One host thread for the model: tests run in parallel already.
+/// One host thread: tests run in parallel already.
 fn options() -> Options {
     let mut options = Options::default();
     options.model.threads = Some(1);
@@ -103,7 +103,7 @@ fn layers_run_one_by_one_and_are_skipped_where_their_value_is_given() {
     session.keep("conv3").unwrap();
     session.run_layers(0..4).unwrap();
     let conv3 = session.read("conv3").unwrap();
-    // Another session, another image: from pool2 on only conv3 counts.
+    // From pool2 on only conv3 counts.
     let mut other = self::session();
     other.bind("conv3", conv3).unwrap();
     other.run_layers(4..7).unwrap();
@@ -130,7 +130,6 @@ fn layers_do_not_compute_with_values_that_nobody_gave() {
         ),
         "{error}"
     );
-    // The layer before is skipped, those before it have run.
     session.run_layers(0..3).unwrap();
     let error = session.run_layers(4..7).unwrap_err();
     assert!(error.to_string().contains("read conv3"), "{error}");
@@ -224,7 +223,7 @@ fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
     assert_eq!(first.maps, view.regions().len() as u64);
     assert_eq!((first.activations, first.resets), (1, 1));
 
-    // By the file: uploads of run segments, rearmed headers (16 bytes, and a status of 4 that is read), tensors.
+    // Uploads, rearmed headers (16 bytes, and a status of 4 that is read), tensors.
     let mut by_the_file = Counts::default();
     let runs = recording
         .layers()
@@ -277,7 +276,7 @@ fn a_run_is_tried_again_from_the_last_boundary() {
     session.run().unwrap();
     assert_eq!(session.read("probabilities").unwrap(), expected(3));
 
-    // Retries need layers: one of the last fails.
+    // One of the last layers fails.
     let mut session = Session::on(recording.clone(), fails_at(250));
     session.set_retries(1);
     session.bind_file("input", image(3)).unwrap();
@@ -289,7 +288,7 @@ fn a_run_is_tried_again_from_the_last_boundary() {
         session.device().unwrap().fault().map(|(_, fired)| fired),
         Some(true)
     );
-    // Fewer chains than two whole runs: the second attempt began at a boundary.
+    // The second attempt began at a boundary.
     session.run().unwrap();
     let whole = session.timing().chains;
     assert_eq!(session.timing().retries, 0);
@@ -399,7 +398,7 @@ fn layers_are_chosen_by_what_is_given() {
     for wrong in ["", "5..3", "conv9", "0", "8"] {
         assert_eq!(range(wrong).unwrap_err().class(), Class::Usage, "{wrong}");
     }
-    // Nothing is given: all layers before run first.
+    // All layers before run first.
     assert_eq!(session.select(3..7).unwrap().running(), 0..7);
     let pool1 = session.tensor("pool1").unwrap().clone();
     let zeros = Tensor::zeros(pool1.dtype, &pool1.shape).unwrap();

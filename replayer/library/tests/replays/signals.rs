@@ -11,11 +11,11 @@ use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 use nix::sys::signal::{Signal, raise};
 
-/// Tells the child its kind of device, and where to leave its mark.
+/// The child's kind of device, and its mark.
 const KIND: &str = "GPUREPLAY_TEST_KIND";
 const MARK: &str = "GPUREPLAY_TEST_MARK";
 
-/// Raises a signal before a chain runs, and leaves a mark at the next reset.
+/// Raises a signal before a chain, and marks the next reset.
 struct Raising {
     gpu: OnModel,
     mark: PathBuf,
@@ -46,7 +46,7 @@ impl Wrapper for Raising {
     }
 }
 
-/// Its only chain raises SIGTERM; the session itself holds signals back.
+/// Its only chain raises SIGTERM.
 #[test]
 fn child() {
     let Some(kind) = std::env::var_os(KIND) else {
@@ -87,6 +87,6 @@ fn a_signal_waits_until_the_gpu_is_reset() {
         mark.exists()
     };
     assert!(ends("in process"));
-    // Other devices need no such care: the signal acts at once.
+    // The signal acts at once.
     assert!(!ends("driver"));
 }

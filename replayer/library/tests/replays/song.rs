@@ -52,7 +52,6 @@ fn each_run_goes_on_from_the_last_one() {
     let rest = write(&mut session, 26);
     assert_eq!(rest, "ne hopped off, nine left.\n");
 
-    // It goes on from kept states, also on another device.
     for (name, value) in &states {
         session.bind(name, value.clone()).unwrap();
     }
@@ -63,7 +62,7 @@ fn each_run_goes_on_from_the_last_one() {
     }
     assert_eq!(write(&mut other, 26), rest);
 
-    // Giving the device back keeps states; a reset begins again.
+    // A reset begins again.
     assert_eq!(write(&mut session, 6), "nine l");
     session.close().unwrap();
     assert_eq!(write(&mut session, 6), "ittle ");
@@ -74,8 +73,7 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(write(&mut session, 10), "ten little");
 }
 
-/// Calls depend on how often the device is asked whether a job is done, so the fault's place varies. Wherever it
-/// comes, the failed run changes no state.
+/// The fault's place varies with how often the device is asked whether a job is done.
 #[test]
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let mut counting = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
@@ -85,7 +83,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let first = calls(&mut counting);
     write(&mut counting, 1);
     let second = calls(&mut counting);
-    // Every place and kind only in the full run: a lost write costs a time-out of a minute.
+    // A lost write costs a time-out of a minute.
     let (places, kinds): (_, &[FaultKind]) = if std::env::var_os("GPUREPLAY_EVERY_FAULT").is_some()
     {
         let every = &[

@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")
 }
 
-/// The same batch again and again.
+/// Always the same batch.
 fn session(fault: Option<Fault>) -> Session {
     let recording = Recording::open(folder()).unwrap();
     let id = recording.verified().recording().gpu_id();
@@ -45,7 +45,7 @@ fn each_run_goes_on_from_the_last_one() {
     let velocity = session.read("fc.bias.velocity").unwrap();
     assert!(velocity.values().all(|value| value == 0.0));
     let losses: Vec<f64> = (0..4).map(|_| step(&mut session)).collect();
-    // The same pictures again: the network knows them better each time.
+    // The network knows them better each time.
     assert!(
         losses.windows(2).all(|pair| pair[1] < pair[0]),
         "{losses:?}"
@@ -54,7 +54,7 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(states.len(), 16);
     let next = step(&mut session);
 
-    // It goes on from kept states, also after giving the device back.
+    // Kept states survive giving the device back.
     session.close().unwrap();
     for (name, value) in &states {
         session.bind(name, value.clone()).unwrap();
@@ -70,7 +70,6 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(step(&mut session), losses[0]);
 }
 
-/// The states after two steps, and the calls of the second one.
 fn two_steps() -> (Vec<(String, Tensor)>, std::ops::Range<u64>) {
     let mut session = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
     step(&mut session);
@@ -85,7 +84,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let (expected, calls) = two_steps();
     let (mut failed, mut tried) = (0, 0);
     let middle = (calls.start + calls.end) / 2;
-    // The last calls read the states out, when jobs have changed them already.
+    // They read states that jobs have changed already.
     for (kind, places) in [
         (FaultKind::FailedJob, [calls.start, middle]),
         (FaultKind::Memory, [middle, calls.end - 2]),
@@ -93,7 +92,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
         for call in places {
             let mut session = session(Some(Fault::At(kind, call)));
             tried += 1;
-            // The fault's place depends on how often the device is asked whether a job is done.
+            // Its place varies with how often the device is asked whether a job is done.
             for _ in 0..2 {
                 let before = session.states().unwrap();
                 if session.run().is_err() {

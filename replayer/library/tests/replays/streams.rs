@@ -16,7 +16,6 @@ fn path() -> PathBuf {
     ))
 }
 
-/// Not the recorded app's.
 fn values(seed: u32) -> Vec<f32> {
     let value = |at: u32| (at.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 8) as f32 / 4096.0;
     (0..1024).map(value).collect()
@@ -33,7 +32,6 @@ fn a_stream_replays_with_inputs_that_were_not_recorded() {
     let recording = Recording::open(path()).unwrap();
     let layer = &recording.layers()[0];
     assert_eq!((layer.chains, layer.jobs), (1, 1));
-    // The shader lies in code, and its resources in regions.
     let report = recording.verified().deep().unwrap();
     let jobs: Vec<_> = report.jobs().collect();
     assert_eq!(jobs.len(), 1);
@@ -51,7 +49,7 @@ fn a_stream_replays_with_inputs_that_were_not_recorded() {
         let expected = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y));
         assert_eq!(found, expected.collect::<Vec<_>>());
     }
-    // It has no chains, and is its own form with each job alone.
+    // It is its own form with each job alone.
     assert!(recording.verified().chains().is_err());
     assert_eq!(recording.apart().unwrap().layers(), recording.layers());
 }

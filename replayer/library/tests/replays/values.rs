@@ -59,7 +59,7 @@ fn raw_files_hold_the_elements_and_nothing_else() {
     assert!(text(&[2]).contains("more bytes, but x f32[2] has 8"));
 }
 
-/// By the specification: length, JSON, data.
+/// Length, JSON, data.
 fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(header.as_bytes());
