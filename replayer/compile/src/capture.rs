@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A raw trace in memory: jobs, memory, mappings and settings.
 //!
-//! What only the driver needed is dropped: polls, interrupts, power-up, address-space commands. The order of the
-//! rest is checked against the registers, so that a misunderstood trace does not become a recording.
+//! Drops what only the driver needed: polls, interrupts, power-up, address-space commands. The rest's order is
+//! checked against the registers, so that no misunderstood trace becomes a recording.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -31,7 +31,7 @@ pub struct Origin {
     pub kernel: String,
     /// GPU and CPU caches are coherent.
     pub coherent: bool,
-    /// Recorded by a library in the app, not by the kernel.
+    /// By a library in the app, not by the kernel.
     pub in_app: bool,
 }
 
@@ -44,9 +44,9 @@ pub struct Job {
     pub config: u32,
     /// GPU address of the first header.
     pub chain: u64,
-    /// The chain's headers; empty for a command stream.
+    /// Empty for a command stream.
     pub headers: Headers,
-    /// The command stream, if it is not a chain.
+    /// If the work is no chain.
     pub stream: Option<Flat>,
     /// SUBMIT record number.
     pub sequence: u64,
@@ -55,7 +55,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Jobs of a chain, or dispatches of a stream.
+    /// Jobs, or dispatches of a stream.
     pub fn count(&self) -> usize {
         match &self.stream {
             Some(stream) => stream.dispatches.len(),
@@ -64,7 +64,7 @@ impl Job {
     }
 }
 
-/// A chain's headers in order, indexed by page.
+/// In order, and indexed by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     list: Vec<mali_facts::Job>,
@@ -80,7 +80,7 @@ impl Headers {
         Self { list, addresses }
     }
 
-    /// Header addresses in the page at `va`, ascending.
+    /// Addresses in the page at `va`, ascending.
     pub fn in_page(&self, va: u64) -> impl Iterator<Item = u64> + '_ {
         let first = self.addresses.partition_point(|address| *address < va);
         let rest = self.addresses.get(first..).unwrap_or_default();
@@ -106,14 +106,14 @@ pub struct Buffer {
     pub size: u64,
 }
 
-/// A note of an OpenCL layer, and its place in the trace.
+/// An OpenCL note and its place in the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     /// The note.
     pub note: Note,
     /// Submissions before it.
     pub jobs: usize,
-    /// The last buffer that the driver mapped since the previous note.
+    /// The last one since the previous note.
     pub mapped: Option<Buffer>,
 }
 
@@ -122,19 +122,19 @@ pub struct Noted {
 pub struct Capture {
     /// Recorded stack.
     pub origin: Origin,
-    /// First value read of each GPU constant, by register offset.
+    /// First value of each GPU constant, by register offset.
     pub identity: BTreeMap<u32, u32>,
-    /// Driver settings between the last reset and the first job: register and value in order.
+    /// Between the last reset and the first job: register and value in order.
     pub settings: Vec<(u32, u32)>,
     /// Submissions in order.
     pub jobs: Vec<Job>,
     /// Page contents over time.
     pub memory: Memory,
-    /// GPU access to each page, over the whole trace.
+    /// Over the whole trace.
     pub access: BTreeMap<u64, RegionFlags>,
-    /// Buffers by address and size, replaced ones included.
+    /// Replaced ones included.
     pub buffers: Vec<Buffer>,
-    /// Buffers mapped before each job: new memory, zero until written.
+    /// Before each job: new memory, zero until written.
     pub mapped: BTreeMap<Moment, Vec<Buffer>>,
     /// OpenCL layer notes in order.
     pub opencl: Vec<Noted>,
@@ -184,8 +184,6 @@ impl Reading {
 }
 
 impl Capture {
-    /// Reads a whole trace.
-    ///
     /// # Errors
     /// The trace is incomplete, a job did not end with DONE, or no driver produces the order of events.
     pub fn read(stream: impl Read) -> Result<Capture, CompileError> {
@@ -216,7 +214,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// The recording up to a submission and a note, both excluded; later memory is unknown.
+    /// Up to a submission and a note, both excluded; later memory is unknown.
     #[must_use]
     pub fn until(mut self, jobs: usize, notes: usize) -> Capture {
         self.jobs.truncate(jobs);

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Raw trace to recording.
 //!
-//! A raw trace ([`gpureplay_trace`]) holds all that a driver did to the GPU and all that the CPU put into its
-//! memory. The replay engine does most of that itself: probing, power, page tables, interrupts, polls. What remains
-//! is the smallest program with the same effect: what to load, what to restore before every run, where inputs and
-//! outputs are, which chains to start.
+//! A raw trace ([`gpureplay_trace`]) holds all that a driver did to the GPU and that the CPU put into its memory.
+//! The engine itself does probing, power, page tables, interrupts and polls. What remains: what to load, what to
+//! restore before every run, where inputs and outputs are, which chains to start.
 //!
 //! 1. [`Capture::read`] checks a trace and keeps jobs, memory and mappings.
-//! 2. [`tag::find`] finds the elements of the app's files in GPU memory; [`notes::propose`] makes tensors from what
-//!    an OpenCL layer saw.
+//! 2. [`tag::find`] finds the app's files in GPU memory; [`notes::propose`] makes tensors from an OpenCL layer's
+//!    notes.
 //! 3. [`plan::plan`] decides what to load and restore.
 //! 4. [`emit::emit`] writes and verifies the recording.
 //!
 //! [`compile`] does all four; [`compile_observed`] also replays once, to learn what each part reads.
-//! [`differential::compare`] checks against a second run with other inputs. The same trace gives the same bytes.
+//! [`differential::compare`] checks against a second run. The same trace gives the same bytes.
 
 #![forbid(unsafe_code)]
 
@@ -47,7 +46,7 @@ pub use mali_jobs::link::{MOST_JOBS, Place};
 pub use tag::{Found, Role};
 pub use touched::Touched;
 
-/// A file that the app reads or writes.
+/// Read or written by the app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorFile {
     /// Its role.
@@ -63,11 +62,11 @@ pub struct TensorFile {
 pub struct Compiled {
     /// Bytes of `recording.gpr`.
     pub recording: Vec<u8>,
-    /// Where each tensor is, in file order.
+    /// In file order.
     pub tensors: Vec<Found>,
     /// Sizes, for people.
     pub summary: Summary,
-    /// Where each submission's jobs are in the recording.
+    /// Each submission's jobs in the recording.
     pub places: Vec<Place>,
     /// Why chains are not linked although asked for.
     pub unlinked: Option<String>,
@@ -88,16 +87,14 @@ pub struct Summary {
     pub scratch_pages: u64,
     /// Bytes that set-up loads, zeros included.
     pub loaded_bytes: u64,
-    /// Bytes that every run restores, zeros included.
+    /// By every run, zeros included.
     pub restored_bytes: u64,
-    /// Bytes that every run loads between its jobs.
+    /// Loaded by every run between its jobs.
     pub between_bytes: u64,
     /// Chains before the first input that every run repeats, because they depend on replaceable weights.
     pub lost_setup: usize,
 }
 
-/// Compiles a trace.
-///
 /// # Errors
 /// A tensor was not found, or memory cannot be replayed; see [`CompileError`].
 pub fn compile(
@@ -108,9 +105,8 @@ pub fn compile(
     compile_observed(capture, files, options, |_, _| None)
 }
 
-/// Compiles a trace. If there are several parts, `observe` may find what each submission reads, from the recording
-/// and its tensors. Each part then takes what it reads, and unnamed memory that crosses between parts becomes a
-/// tensor of bytes.
+/// As [`compile`]; `observe` may find what each submission reads, from the recording and its tensors. Each part
+/// then takes what it reads, and unnamed memory between parts becomes a tensor of bytes.
 ///
 /// # Errors
 /// As for [`compile`].
@@ -123,7 +119,7 @@ pub fn compile_observed(
     compile_found(capture, tag_all(capture, files)?, options, observe)
 }
 
-/// Finds the tensors of these files by their bit patterns.
+/// By bit patterns.
 ///
 /// # Errors
 /// The first one not found.
@@ -133,7 +129,7 @@ pub fn tag_all(capture: &Capture, files: &[TensorFile]) -> Result<Vec<Found>, Co
     Ok(found)
 }
 
-/// Compiles a trace with known tensors; `observe` as for [`compile_observed`].
+/// For known tensors; `observe` as for [`compile_observed`].
 ///
 /// # Errors
 /// As for [`compile`].

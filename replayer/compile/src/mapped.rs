@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which driver buffer holds a page, as more buffers are mapped.
+//! Which driver buffer holds a page.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

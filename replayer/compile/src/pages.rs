@@ -11,7 +11,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// Bytes of a page.
 pub type PageBytes = [u8; PAGE_SIZE];
 
-/// A page content in a [`Pool`]; equal contents have equal names.
+/// Equal contents have equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Content(u32);
 
@@ -76,7 +76,7 @@ impl Pool {
 pub struct Moment(u32);
 
 impl Moment {
-    /// Just before a job: CPU writes are done.
+    /// CPU writes are done.
     pub const fn before(job: usize) -> Moment {
         Moment(2 * job as u32)
     }
@@ -91,7 +91,7 @@ impl Moment {
         self.0 as usize / 2
     }
 
-    /// If true, the GPU made the changes since the moment before.
+    /// Then the GPU made the changes since the previous moment.
     pub const fn is_after(self) -> bool {
         self.0 % 2 == 1
     }
@@ -112,7 +112,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Sets a page's bytes from this moment on. Moments must not decrease.
+    /// From this moment on. Moments must not decrease.
     pub fn set(&mut self, moment: Moment, va: u64, bytes: Option<&PageBytes>) {
         let content = bytes.map_or(Content::ZERO, |b| self.pool.intern(b));
         let history = self.pages.entry(va).or_default();
@@ -133,7 +133,7 @@ impl Memory {
         self.pages.retain(|_, history| !history.is_empty());
     }
 
-    /// A page's content; `None` if not known yet.
+    /// `None` if not known yet.
     pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -142,7 +142,7 @@ impl Memory {
             .map(|(_, content)| *content)
     }
 
-    /// Last change of a page up to this moment.
+    /// Up to this moment.
     pub fn last_change(&self, moment: Moment, va: u64) -> Option<Moment> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -181,7 +181,7 @@ impl Memory {
             .bytes(self.at(moment, va).unwrap_or(Content::ZERO))
     }
 
-    /// Copies memory; `false` if a page is unknown.
+    /// `false` if a page is unknown.
     pub fn read(&self, moment: Moment, va: u64, buffer: &mut [u8]) -> bool {
         let mut at = va;
         let mut rest = buffer;
@@ -199,7 +199,7 @@ impl Memory {
         true
     }
 
-    /// Byte ranges of a page that changed at this moment.
+    /// Byte ranges changed at this moment.
     pub fn difference(&self, moment: Moment, va: u64) -> Vec<(usize, usize)> {
         let old = moment
             .previous()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a replay must put into GPU memory, and when.
 //!
-//! A trace shows what changed around each job, not what a job reads. So every run restores all that the repeated
-//! part changed to its value at the start. Memory written by the GPU is restored by whole buffers, because another
-//! input may make it write more; memory rewritten by the CPU, by bytes. A buffer of zeros costs one fill.
+//! A trace shows what changed around each job, not what it reads. So every run restores all that the repeated part
+//! changed. GPU writes are restored by whole buffers, because another input may make it write more; CPU writes by
+//! bytes. A buffer of zeros costs one fill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,23 +36,23 @@ pub struct Region {
 /// The plan of a recording.
 #[derive(Debug)]
 pub struct Plan {
-    /// First repeated job; earlier jobs run once, in set-up.
+    /// The first repeated job; earlier ones run once, in set-up.
     pub first_run: usize,
-    /// First job that can depend on an input.
+    /// The first that can depend on an input.
     pub first_input: usize,
     /// Ascending.
     pub regions: Vec<Region>,
     /// Bytes in input tensors: never stored.
     pub masked: Ranges,
-    /// What set-up loads, as before the first job.
+    /// Loaded by set-up, as before the first job.
     pub load: Ranges,
-    /// CPU changes to load before each job.
+    /// CPU changes, by job.
     pub before_job: Vec<Ranges>,
     /// Later contents that set-up loads, because nothing earlier can see them.
     pub early: Vec<(Moment, Ranges)>,
-    /// What every run restores to its value before job `first_run`.
+    /// To its value before job `first_run`.
     pub restore: Ranges,
-    /// Tensors bound again in every run, because their memory is restored.
+    /// Bound again in every run, because their memory is restored.
     pub rebind: Vec<usize>,
     /// Mapped pages with nothing to load.
     pub scratch_pages: u64,

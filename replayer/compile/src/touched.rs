@@ -14,7 +14,7 @@ const WORDS: usize = PAGE_SIZE / 64;
 pub struct Bytes(BTreeMap<u64, [u64; WORDS]>);
 
 impl Bytes {
-    /// Adds `length` bytes from `at`; ignores those beyond the last address.
+    /// Ignores bytes beyond the last address.
     pub fn insert(&mut self, at: u64, length: u64) {
         for (page, from, to) in pages(at, at.saturating_add(length)) {
             let words = self.0.entry(page).or_insert([0; WORDS]);
@@ -58,7 +58,7 @@ impl Bytes {
         out
     }
 
-    /// Whether any byte of `start..end` is in the set.
+    /// In `start..end`.
     pub fn any_in(&self, start: u64, end: u64) -> bool {
         // A range may be long.
         let first = start - start % PAGE;
@@ -74,7 +74,7 @@ impl Bytes {
 /// A submission's memory accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Bytes read that none of its earlier jobs wrote.
+    /// And not written by its earlier jobs.
     pub read: Bytes,
     /// Bytes written.
     pub written: Bytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One layer on the CPU, the others replayed: `cargo run --example layer_on_cpu -p gpureplay-library`.
 //!
-//! Computes the maximum of 2 x 2 pixels after conv2 in place of the recording's layer.
+//! Replaces the layer after conv2: the maximum of 2 x 2 pixels.
 
 use gpureplay_library::{Options, Recording, Result, Tensor};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a step with states at every device call in turn, and retries: the states must stay those of an
-//! undisturbed step, bit for bit.
+//! Disturbs a step with states at every device call in turn, and retries: states must stay those of an undisturbed
+//! step.
 //!
 //!     state_faults recordings/generate-g52 nano 1 forced=recordings/generate-g52/inputs/forced2.npy
 //!

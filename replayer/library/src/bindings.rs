@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caller's values for the tensors of one recording.
+//! A caller's values for the tensors of one recording.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// Room for all outputs, nothing bound. `path` is for errors.
+    /// Nothing is bound. `path` is for errors.
     pub fn new(recording: &Recording<'_>, path: &Path) -> Self {
         let tensors = TensorInfo::all(recording);
         let room = |tensor: &TensorInfo| {
@@ -86,8 +86,6 @@ impl Bindings {
         &self.tensors
     }
 
-    /// A tensor and its index, by name.
-    ///
     /// # Errors
     /// There is none.
     pub fn named(&self, name: &str) -> Result<(usize, &TensorInfo)> {
@@ -102,7 +100,7 @@ impl Bindings {
     /// Gives a tensor a value; `from` is its origin, for errors.
     ///
     /// # Errors
-    /// The tensor does not exist, is an output, takes no value, or has another type or shape.
+    /// No such tensor, an output, one that takes no value, or another type or shape.
     pub fn bind(&mut self, name: &str, value: Tensor, from: &str) -> Result<()> {
         let (index, info) = self.bindable(name)?;
         require(info, &value, from)?;
@@ -116,7 +114,7 @@ impl Bindings {
         Ok(())
     }
 
-    /// Binds a file, whose kind follows from its name.
+    /// The file's name gives its kind.
     ///
     /// # Errors
     /// As for [`Bindings::bind`], or the file cannot be read.
@@ -126,7 +124,7 @@ impl Bindings {
         self.bind(name, value, &shown(path))
     }
 
-    /// The manifest's case with exactly the bound input values.
+    /// The manifest's case with exactly these inputs.
     pub fn case<'a>(
         &self,
         files: &'a Files,
@@ -161,7 +159,7 @@ impl Bindings {
     /// Binds every weight from a `.safetensors` file, or a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// The recording takes no weights, one is missing, or a value does not fit.
+    /// No weights are taken, one is missing, or does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
         self.bind_all_of(TensorKind::Weight, path)
     }
@@ -198,10 +196,10 @@ impl Bindings {
         Ok((index, info))
     }
 
-    /// Takes a value away, if any. A state gets set-up's value again.
+    /// A state gets set-up's value again.
     ///
     /// # Errors
-    /// The tensor does not exist.
+    /// No such tensor.
     pub fn unbind(&mut self, name: &str) -> Result<()> {
         let (index, _) = self.named(name)?;
         self.states.set(index, None);
@@ -211,7 +209,7 @@ impl Bindings {
         Ok(())
     }
 
-    /// Whether the tensor has a value here.
+    /// Whether the tensor has a value.
     pub fn is_bound(&self, index: usize) -> bool {
         self.values.get(index).is_some_and(Option::is_some)
     }
@@ -221,7 +219,7 @@ impl Bindings {
         self.rooms.get(index).is_some_and(Option::is_some)
     }
 
-    /// Binds the manifest's weight files where no value is bound, and checks hashes.
+    /// Binds the manifest's weight files to unbound weights, and checks hashes.
     ///
     /// # Errors
     /// A file is missing, has another hash, or does not fit.
@@ -251,10 +249,10 @@ impl Bindings {
             .sum()
     }
 
-    /// Requires values for the inputs that `needed` names by index, and all weights.
+    /// Requires all weights, and the inputs that `needed` names by index.
     ///
     /// # Errors
-    /// The first tensor without one.
+    /// The first tensor without a value.
     pub fn require(&self, needed: impl Fn(usize) -> bool) -> Result<()> {
         for (index, (info, value)) in self.tensors.iter().zip(&self.values).enumerate() {
             let needed = info.kind == TensorKind::Input && needed(index) || info.external;
@@ -271,8 +269,7 @@ impl Bindings {
         Ok(())
     }
 
-    /// Requires values for all that `runs` read and earlier layers compute, except those before `ran`, which have
-    /// run; see [`crossing`].
+    /// Requires all that `runs` read and skipped layers compute. Layers before `ran` have run; see [`crossing`].
     ///
     /// # Errors
     /// All that is missing.
@@ -297,7 +294,7 @@ impl Bindings {
     /// Makes runs read a tensor that is not an output.
     ///
     /// # Errors
-    /// The tensor does not exist.
+    /// No such tensor.
     pub fn want(&mut self, name: &str) -> Result<()> {
         let (index, info) = self.named(name)?;
         let bytes = info.bytes;
@@ -317,8 +314,8 @@ impl Bindings {
         }
     }
 
-    /// A tensor's result of the last run, if any. For a state, what the next run starts from; `None` if that is
-    /// set-up's value and the recording was not loaded yet.
+    /// A tensor's result of the last run. For a state, what the next run starts from; `None` if that is set-up's
+    /// value and the recording was not loaded yet.
     pub fn found(&self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
         if self.states.is_one(index) {
@@ -329,7 +326,7 @@ impl Bindings {
         Tensor::new(info.dtype, &info.shape, room.bytes.clone()).ok()
     }
 
-    /// As [`Bindings::found`] for a tensor that is no state; forgets it instead of copying.
+    /// Forgets instead of copying; not for states.
     pub fn take(&mut self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
         let room = self.rooms.get_mut(index)?.as_mut();
@@ -338,7 +335,7 @@ impl Bindings {
         Tensor::new(info.dtype, &info.shape, std::mem::take(&mut room.bytes)).ok()
     }
 
-    /// All results of the last run by name, without states.
+    /// By name, without states.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         let found = self.tensors.iter().enumerate();
         found
@@ -420,10 +417,10 @@ fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
     values::read_with(|file| files.open_file(file), (&file, part), info, image)
 }
 
-/// Requires a value to fit ([`TensorInfo::takes`]).
+/// See [`TensorInfo::takes`].
 ///
 /// # Errors
-/// It does not.
+/// It does not fit.
 pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
     match info.takes(value.dtype(), value.shape()) {
         true => Ok(()),

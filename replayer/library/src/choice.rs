@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kinds of devices: one table for parsing, help, the C header and the documents.
+//! The kinds of devices, for parsing, help, the C header and the documents.
 
 use std::fmt::Write;
 use std::str::FromStr;
 
 use gpureplay_linux::{Board, Mode};
 
-/// A device to open; parsed from texts as in [`KINDS`], such as `model:g52` or `nano`.
+/// A device to open; see [`KINDS`] for its texts, such as `model:g52` or `nano`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// See [`Choice::for_recording`].
     Best,
-    /// The GPU model, by default of the recorded GPU.
+    /// By default of the recorded GPU.
     Model(Option<String>),
     /// The kernel's panfrost driver.
     Panfrost,
-    /// The kernel's panthor driver, for command streams.
+    /// The kernel's panthor driver: command streams.
     Panthor,
     /// Arm's kernel driver.
     Kbase,
@@ -31,7 +31,7 @@ pub enum Choice {
 /// A kind of device.
 #[derive(Debug)]
 pub struct Kind {
-    /// Its text; the caller fills in capitals after the colon.
+    /// The caller fills in capitals after the colon.
     pub text: &'static str,
     /// Description.
     pub what: &'static str,
@@ -39,7 +39,7 @@ pub struct Kind {
     choose: fn(&str) -> Result<Choice, String>,
 }
 
-/// All kinds; the first is the default.
+/// The first is the default.
 pub const KINDS: &[Kind] = &[
     Kind {
         text: "best",
@@ -116,13 +116,13 @@ impl Kind {
 }
 
 impl Choice {
-    /// All kinds on one line, for help and errors.
+    /// One line, for help and errors.
     pub fn names() -> String {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.text).collect();
         names.join(", ")
     }
 
-    /// A line for each kind, for help.
+    /// A line each, for help.
     pub fn explained() -> String {
         let width = KINDS.iter().map(|kind| kind.text.len()).max().unwrap_or(0);
         let mut text = String::new();

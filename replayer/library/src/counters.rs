@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU's clock cycles and system-counter ticks around a chain. Off by default: they cost register accesses.
+//! The GPU's counters around a chain. Off by default: they cost register accesses.
 
 use gpureplay_core::Gpu;
 use mali_facts::registers::gpu::{
     CYCLE_COUNT_HI, CYCLE_COUNT_LO, GPU_CMD, GpuCommand, TIMESTAMP_HI, TIMESTAMP_LO,
 };
 
-/// Counts from before a chain's start command until its end is known.
+/// From before the start command until the end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// GPU clock cycles; stopped while the GPU is off (`CYCLE_COUNT`).
+    /// Clock cycles (`CYCLE_COUNT`); stopped while the GPU is off.
     pub cycles: u64,
     /// System-counter ticks (`TIMESTAMP`); the board decides the rate.
     pub timestamp: u64,

@@ -10,8 +10,8 @@ use crate::model_options::ModelOptions;
 use crate::recording::Recording;
 
 impl Choice {
-    /// The kernel's driver if it drives the recording's GPU and can replay it; else that GPU's model. Without the
-    /// feature `model`, always the driver, whose opening says what is wrong.
+    /// The kernel's driver if it can replay the recording; else the model. Without the feature `model`, always the
+    /// driver, whose opening says what is wrong.
     pub fn for_recording(recording: &Recording) -> Self {
         let root = Path::new("/");
         let fits = |choice: &Self| stock_replays(choice, recording);
@@ -33,8 +33,7 @@ impl Choice {
         }
     }
 
-    /// A device with a GPU of this machine that is used only by name: the nano driver or Arm's, if this process may
-    /// open it.
+    /// A GPU of this machine that is used only by name: with the nano driver or Arm's, if this process may open it.
     pub fn taken_by_name() -> Option<&'static str> {
         match opens(Path::new(nano::PATH)) {
             true => Some("nano"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The devices that a recording can be replayed on.
+//! The devices that replay a recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::error::Error;
 pub use crate::model_options::ModelOptions;
 use crate::on_model::Model;
 pub use crate::on_model::Observer;
-/// What an [`Observer`] gets, and its analysers.
+/// For an [`Observer`] and its analysers.
 #[cfg(feature = "model")]
 pub use mali_model::{Dispatch, JobReport, probe};
 
@@ -47,7 +47,7 @@ enum Body {
 /// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// At the first call from this number on that the kind can disturb.
+    /// The first possible call from this number on.
     At(FaultKind, u64),
     /// Kind and call follow from a number.
     Seed(u64),
@@ -67,18 +67,18 @@ impl Fault {
 }
 
 impl Device {
-    /// Opens a device for a recording of this GPU id.
+    /// `gpu_id` is the recording's.
     ///
     /// # Errors
-    /// There is none, or it cannot be used; [`Choice::Best`] must be [resolved](Choice::resolved) first.
+    /// Unusable or none; [`Choice::Best`] must be [resolved](Choice::resolved) first.
     pub fn open(choice: &Choice, gpu_id: u32, options: ModelOptions) -> Result<Self, Error> {
         Self::open_observed(choice, gpu_id, options, None)
     }
 
-    /// Opens a device that tells an observer of each job; only the model can.
+    /// Tells an observer of each job.
     ///
     /// # Errors
-    /// As for [`Device::open`], or an observer for another device than the model.
+    /// As for [`Device::open`], or the device is not the model.
     pub fn open_observed(
         choice: &Choice,
         gpu_id: u32,
@@ -151,7 +151,7 @@ impl Device {
         device
     }
 
-    /// Begins a run: resets the model's work limit.
+    /// Resets the model's work limit.
     pub fn begin_run(&mut self) {
         match &mut self.body {
             Body::Model(gpu) => gpu.renew_work(),
@@ -196,12 +196,12 @@ impl Device {
         }
     }
 
-    /// The caller's own device; `by` follows the GPU's name in descriptions.
+    /// `by` follows the GPU's name in descriptions.
     pub fn custom(gpu: Box<dyn Gpu + Send>, by: &str) -> Self {
         Self::real(Body::Other(gpu), by)
     }
 
-    /// Checks that this is the recorded GPU, by its identity registers only.
+    /// Checks identity registers only.
     ///
     /// # Errors
     /// Which register differs, and how.
@@ -226,7 +226,7 @@ impl Device {
         Ok(())
     }
 
-    /// Checks that the device's own decisions allow a replay, whichever GPU it is.
+    /// Checks the device's own decisions, for any GPU.
     ///
     /// # Errors
     /// What does not fit.
@@ -255,15 +255,15 @@ impl Device {
         }
     }
 
-    /// States that the GPU of the caller's device writes to this process's pages.
+    /// For a device whose GPU writes to this process's pages.
     #[must_use]
     pub fn that_writes_to_process(mut self) -> Self {
         self.in_process = true;
         self
     }
 
-    /// Whether the GPU writes to this process's pages (/dev/mem), so that it must be reset before the process ends.
-    /// A driver resets the GPU first, and the model needs no such care.
+    /// Whether the GPU writes to this process's pages (/dev/mem), and must be reset before the process ends. A
+    /// driver resets it first, and the model needs no such care.
     pub fn writes_to_process(&self) -> bool {
         match &self.body {
             Body::DevMem(_) => true,
@@ -283,7 +283,7 @@ impl Device {
         }
     }
 
-    /// Calls so far, and whether one went wrong; `None` without a fault.
+    /// Calls, and whether one went wrong; `None` without a fault.
     pub fn fault(&self) -> Option<(u64, bool)> {
         match &self.body {
             Body::Disturbed(faulty) => Some((faulty.calls(), faulty.fired())),
@@ -296,12 +296,12 @@ impl Device {
         &self.description
     }
 
-    /// A live count of ended jobs; only the model counts.
+    /// Live count of ended jobs; only the model counts.
     pub fn job_counter(&self) -> Arc<AtomicU64> {
         self.jobs.clone()
     }
 
-    /// Time spent running jobs; `None` if unknown.
+    /// Time running jobs; `None` if unknown.
     pub fn working(&self) -> Option<Duration> {
         match &self.body {
             Body::Model(gpu) => Some(gpu.working()),

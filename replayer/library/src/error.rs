@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong between a recording's files and an answer.
+//! What can go wrong between files and an answer.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,16 @@ use gpureplay_host::shown;
 use crate::explain;
 use crate::host_rules::rule::Broken;
 
-/// Which side has to act on an [`Error`].
+/// Which side has to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The request makes no sense for this recording.
+    /// A senseless request for this recording.
     Usage,
-    /// The recording is damaged, not allowed, or none.
+    /// Damaged, not allowed, or no recording.
     Recording,
     /// A file is missing or does not fit.
     Input,
-    /// The device cannot be used, or the replay failed on it.
+    /// An unusable device, or a failed replay.
     Device,
     /// A result could not be written.
     Output,
@@ -43,7 +43,7 @@ pub enum Error {
         /// What is there instead.
         reason: String,
     },
-    /// The bytes are not a sound file.
+    /// Not a sound file.
     #[error("{}: {}", shown(path), explain::parse_error(error))]
     Damaged {
         /// The file.
@@ -51,7 +51,7 @@ pub enum Error {
         /// Problem and section.
         error: ParseError,
     },
-    /// The file is sound, but breaks a rule.
+    /// A sound file breaks a rule.
     #[error("{}: {}", shown(path), explain::violation(violation))]
     NotAllowed {
         /// The file.
@@ -59,7 +59,7 @@ pub enum Error {
         /// Rule and entry.
         violation: Violation,
     },
-    /// A launch breaks a rule of its family.
+    /// A launch breaks its family's rule.
     #[error(
         "{}: rule {} broken by the launch of action {action}: {broken}",
         shown(path),
@@ -73,7 +73,7 @@ pub enum Error {
         /// What it breaks.
         broken: mali_jobs::streams::Broken,
     },
-    /// A rule for use on a host is broken.
+    /// A host rule is broken.
     #[error("{}: {broken}", shown(path))]
     Unsuitable {
         /// The file.
@@ -127,7 +127,7 @@ pub enum Error {
         /// Existing names.
         known: String,
     },
-    /// The tensor's kind does not allow this.
+    /// Wrong kind of tensor.
     #[error("tensor {name} cannot be used like this, its kind is {kind}; {known}")]
     WrongKind {
         /// The tensor.
@@ -145,7 +145,7 @@ pub enum Error {
         /// Its kind.
         kind: &'static str,
     },
-    /// No layer of this name or number.
+    /// No such layer.
     #[error("the recording has no layer {name}; {known}")]
     NoLayer {
         /// Name or number.
@@ -163,7 +163,7 @@ pub enum Error {
         /// Existing layers.
         known: String,
     },
-    /// A value's type or shape does not fit its tensor.
+    /// Type or shape do not fit the tensor.
     #[error("{from}: expected {expected} for {tensor}, got {found}{hint}")]
     Shape {
         /// The value's origin.
@@ -229,13 +229,13 @@ pub enum Error {
     /// No such device here.
     #[error("{0}")]
     Unusable(#[from] OpenError),
-    /// No model of a GPU with this name.
+    /// No model of such a GPU.
     #[error("{0}")]
     NoModel(String),
     /// Unusable number of host threads.
     #[error("{0} threads: the model uses 1 to {max}", max = crate::names::MAX_THREADS)]
     Threads(usize),
-    /// The model cannot be used for this recording or on this machine.
+    /// Impossible on the model, or on this machine.
     #[error("{0}")]
     NoDevice(String),
     /// The device's own decisions contradict the recording.
@@ -246,7 +246,7 @@ pub enum Error {
         /// What does not fit.
         misfit: Misfit,
     },
-    /// The replay failed. The GPU was reset.
+    /// The replay failed; the GPU was reset.
     #[error("{}: {text}", shown(path))]
     Replay {
         /// The recording.
@@ -256,8 +256,7 @@ pub enum Error {
         /// In words.
         text: String,
     },
-    /// The secure world refused the recording, or the replay failed there. The GPU was reset and its memory
-    /// cleared.
+    /// The secure world refused, or the replay failed. The GPU was reset and its memory cleared.
     #[error("{text}")]
     Secure {
         /// The client's error.
@@ -265,10 +264,10 @@ pub enum Error {
         /// In words.
         text: String,
     },
-    /// The secure world does not do this.
+    /// Impossible in the secure world.
     #[error("the secure world does not do this: {0}; choose another device for it")]
     SecureWorld(&'static str),
-    /// An output file's name says no known format.
+    /// An output file's name says no format.
     #[error(
         "{}: outputs are written as .npy, .bin, .raw or .json; give a name with one of these endings",
         shown(path)
@@ -277,7 +276,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A recording of a GPU other than Mali, or its device.
+    /// From a GPU other than Mali.
     #[error("{source}")]
     Other {
         /// Which side has to act.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What outputs are compared with, and how they compare.
+//! What outputs are compared with, and how.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Reads the command line's values, or else a manifest case's.
+    /// From the command line, or else a manifest case.
     pub fn new(
         files: &Files,
         bindings: &Bindings,
@@ -146,7 +146,7 @@ impl Expectations {
         Ok(Self { outputs })
     }
 
-    /// Compares an output; `None` if nothing is expected.
+    /// `None` if nothing is expected.
     pub fn compare(
         &self,
         name: &str,

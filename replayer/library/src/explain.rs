@@ -61,7 +61,7 @@ pub fn violation(violation: &Violation) -> String {
     )
 }
 
-/// What went wrong in a replay, where, and what was expected. `unfinished` is named if the error names no job.
+/// What went wrong in a replay, where, and what was expected. `unfinished` is for errors that name no job.
 pub fn replay_error(
     recording: &Recording<'_>,
     error: &ReplayError,
@@ -81,7 +81,7 @@ pub fn replay_error(
     }
 }
 
-/// Which job used up a run's work limit, and what to do.
+/// The job that exceeded a run's work limit, and advice.
 pub fn used_up(recording: &Recording<'_>, error: &ReplayError, used_up: &UsedUp) -> String {
     let UsedUp { job, slot, limit } = used_up;
     format!(
@@ -103,7 +103,7 @@ fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
     }
 }
 
-/// Why the secure world did not replay, with names for numbers.
+/// Names replace numbers.
 pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
     use gpureplay_linux::optee::Error as E;
     let named = match *error {
@@ -237,7 +237,7 @@ fn device(error: DeviceError) -> String {
     }
 }
 
-/// An address, and what the recording says about it.
+/// An address, and the recording's facts of it.
 pub fn address_text(recording: &Recording<'_>, va: u64) -> String {
     let Some(region) = recording.region_of(va, 1) else {
         return format!("{va:#x} (in no region of the recording)");

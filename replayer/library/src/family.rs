@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU families: verified recordings and their engines.
+//! GPU families: rules and engines.
 
 use gpureplay_core::{Gpu, Limits, Options, ReplayError, Tensors, Violation, Workspace};
 use gpureplay_format::Recording;
@@ -8,12 +8,12 @@ use mali_facts::Profile;
 use mali_jobs::streams;
 use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
 
-/// Command streams in place of job chains.
+/// Its work is command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its work is command streams, not job chains")]
 pub struct NoChains;
 
-/// A recording that keeps all rules of its family.
+/// A recording that keeps its family's rules.
 #[derive(Clone, Copy, Debug)]
 pub enum Verified<'a> {
     /// For Mali with a job manager.
@@ -23,7 +23,7 @@ pub enum Verified<'a> {
 }
 
 impl<'a> Verified<'a> {
-    /// Checks the rules of the recording's family; refuses unknown families.
+    /// Unknown families are refused.
     ///
     /// # Errors
     /// The first broken rule.
@@ -54,7 +54,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// As [`Verified::deep`], without a report.
+    /// Without a report.
     ///
     /// # Errors
     /// As for [`Verified::deep`].
@@ -65,8 +65,6 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// The GPU that it is for.
-    ///
     /// # Errors
     /// The GPU is unknown.
     pub fn profile(&self) -> Result<&'static Profile, DeepViolation> {
@@ -76,7 +74,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// Does the CPU's part of a replay, and shows each submission.
+    /// Does the CPU's part of a replay, and shows submissions.
     ///
     /// # Errors
     /// From `visit`, or [`Full`].
@@ -90,7 +88,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// For work on job chains: linking, other GPUs with a job manager.
+    /// For linking, and for other GPUs with a job manager.
     ///
     /// # Errors
     /// It has command streams.
@@ -140,10 +138,10 @@ impl<'a, G: Gpu> Engine<'a, G> {
     both! {
         /// The device.
         gpu() -> &mut G;
-        /// Does everything up to the first run.
+        /// Everything before the first run.
         prepare(tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         run_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
-        /// Does only the CPU's part of a segment.
+        /// Only the CPU's part.
         skip_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         read_tensor(tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError>;
         /// Ends all work on the device.

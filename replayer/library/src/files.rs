@@ -24,12 +24,12 @@ use crate::values::{self, ImageFormat};
 
 pub use crate::names::{RECORDING as FILE_NAME, SIGNATURE as SIGNATURE_NAME};
 
-/// A recording's bytes, and what lies beside them.
+/// A recording and the files beside it.
 #[derive(Debug)]
 pub struct Files {
     /// Path of the recording itself.
     pub path: PathBuf,
-    /// Directory of manifest, inputs and expected outputs.
+    /// Manifest, inputs and expected outputs.
     pub directory: PathBuf,
     /// The recording.
     pub bytes: Vec<u8>,
@@ -44,7 +44,7 @@ impl Files {
     /// Reads a directory with `recording.gpr`, such a file, or a pack. Does not check who made it.
     ///
     /// # Errors
-    /// There is no recording, or its pack or manifest cannot be used.
+    /// No recording, or an unusable pack or manifest.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::open(path, &Trust::default())
     }
@@ -99,7 +99,7 @@ impl Files {
         self.manifest.as_ref()?.cases.first()
     }
 
-    /// Checks the bytes, and that the manifest was made for them.
+    /// Also checks the manifest's hash.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -109,10 +109,8 @@ impl Files {
         Ok(recording)
     }
 
-    /// Checks the bytes only.
-    ///
     /// # Errors
-    /// They are damaged.
+    /// The bytes are damaged.
     pub fn view(&self) -> Result<Recording<'_>, Error> {
         Recording::parse(&self.bytes).map_err(|error| Error::Damaged {
             path: self.path.clone(),
@@ -120,7 +118,7 @@ impl Files {
         })
     }
 
-    /// Checks the rules of [`Files::view`], and that the manifest fits.
+    /// Checks rules, and that the manifest fits.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -168,7 +166,7 @@ impl Files {
         })
     }
 
-    /// Missing files of the manifest, in its order.
+    /// Files of the manifest, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
         // Held files are complete.
         if self.held.is_some() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Equivalent forms of a recording: jobs in their own chains, layers joined, code elsewhere.
+//! Equivalent forms: single jobs, joined layers, code elsewhere.
 
 use mali_jobs::link::{MOST_JOBS, lengths, split, whole};
 use mali_jobs::moved::move_code;
@@ -51,7 +51,7 @@ impl Recording {
         self.in_form(bytes, |manifest| manifest.jobs = jobs)
     }
 
-    /// The recording as read, whatever form this is.
+    /// As read, whatever form this is.
     pub fn recorded(&self) -> &Self {
         self.0.origin.as_ref().unwrap_or(self)
     }

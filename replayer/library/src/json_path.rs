@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Paths in JSON; other than UTF-8 gets replacement characters instead of a refusal.
+//! Paths in JSON: replacement characters for what is not UTF-8.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-/// Writes a path; for `serialize_with`.
+/// For `serialize_with`.
 ///
 /// # Errors
 /// The serializer's.
@@ -14,7 +14,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`one`], for an optional path.
+/// As [`one`], optional.
 ///
 /// # Errors
 /// The serializer's.
@@ -23,7 +23,7 @@ pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
     path.serialize(serializer)
 }
 
-/// As [`one`], for paths by name.
+/// As [`one`], by name.
 ///
 /// # Errors
 /// The serializer's.

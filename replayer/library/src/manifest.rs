@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `manifest.toml`: facts about a recording for people, and its expected outputs.
+//! `manifest.toml`: facts for people, and expected outputs.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,11 +14,11 @@ use crate::values::{ImageFormat, is_standard_input, split};
 
 pub use crate::names::MANIFEST as FILE_NAME;
 
-/// Manifest version that is read and written.
+/// The only version.
 pub const VERSION: u32 = 1;
 /// Default relative tolerance of outputs.
 pub const DEFAULT_TOLERANCE: f64 = 1e-5;
-/// Whether a number can be a relative tolerance: a NaN or an infinity would allow anything.
+/// A NaN or an infinity would allow anything.
 pub fn is_tolerance(number: f64) -> bool {
     number.is_finite() && number >= 0.0
 }
@@ -27,15 +27,15 @@ const MAX_BYTES: u64 = 1 << 20;
 
 const MOST_VARIANTS: usize = 64;
 
-/// Most bytes of a kernel, class or GPU name, as of a tensor: a report repeats them for each job or answer.
+/// Bytes of a kernel, class or GPU name, as of a tensor: a report repeats them for each job or answer.
 pub const MOST_NAME: usize = 255;
-/// Most bytes of a recording's name and a reference's: a report repeats the latter for each output.
+/// Bytes of a recording's name and a reference's: a report repeats the latter for each output.
 pub const MOST_LINE: usize = 1024;
 const MOST_PATH: usize = 4096;
-/// Most bytes of a text shown once: a description, a command, a fact of the provenance.
+/// Bytes of a description, a command, a fact of the provenance: shown once.
 pub const MOST_TEXT: usize = 1 << 16;
 
-/// The longest prefix of a text within so many bytes.
+/// Its longest prefix of at most so many bytes.
 pub fn beginning(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
@@ -57,7 +57,7 @@ fn bounded(place: &dyn Fn() -> String, text: &str, most: usize) -> std::result::
 pub struct Manifest {
     /// [`VERSION`].
     pub version: u32,
-    /// The recording's name, as of its directory.
+    /// As the directory's.
     pub name: String,
     /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -65,13 +65,13 @@ pub struct Manifest {
     /// The command that made the recording.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// Origin: GPU, kernel, driver, runtime, framework, app, and more.
+    /// GPU, kernel, driver, runtime, framework, app, and more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub provenance: BTreeMap<String, String>,
     /// Outputs by tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Output>,
-    /// How pictures become inputs, by tensor name.
+    /// By tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, ImageFormat>,
     /// External weights by tensor name.
@@ -88,13 +88,13 @@ pub struct Manifest {
     pub jobs: Vec<Job>,
 }
 
-/// A job chain's kernel launch; several chains may have one launch.
+/// A job chain's launch; several chains may have one launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Submission in the recording, from 0.
     pub submission: usize,
-    /// Job in that chain, from 0; all its jobs if absent.
+    /// From 0 in that chain; all its jobs if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<usize>,
     /// Launch in the app, from 0.
@@ -103,7 +103,7 @@ pub struct Job {
     pub kernel: String,
     /// Work-items per dimension.
     pub global: Sizes,
-    /// Work-items of a group per dimension, if the app chose them.
+    /// Work-items of a group, if the app chose them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<Sizes>,
 }
@@ -144,8 +144,7 @@ impl TryFrom<String> for Sizes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// Largest difference from the expected value, relative to the larger of its magnitude and the mean magnitude;
-    /// 0: equal.
+    /// Largest difference, relative to the larger of the expected and the mean magnitude; 0: equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// Class names, for a classification.
@@ -153,32 +152,32 @@ pub struct Output {
     pub labels: Vec<String>,
 }
 
-/// A weight kept outside of the recording.
+/// A weight outside of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct External {
-    /// File relative to the directory; `FILE.safetensors#NAME` for a tensor of several.
+    /// Relative to the directory; `FILE.safetensors#NAME` for a tensor of several.
     pub file: PathBuf,
     /// SHA-256 of the file in hexadecimal.
     pub sha256: String,
 }
 
-/// The recording for another GPU: its file holds only data that the first one lacks.
+/// For another GPU: its file holds only data that the first one lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Name of the GPU or of a board with it.
+    /// A GPU, or a board with it.
     pub gpu: String,
     /// File relative to the directory.
     pub file: PathBuf,
-    /// SHA-256 of the whole recording, in hexadecimal.
+    /// Of the whole recording, in hexadecimal.
     pub sha256: String,
-    /// How it was made, in a line.
+    /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub made: String,
 }
 
-/// Inputs and expected outputs; paths relative to the recording's directory.
+/// Paths are relative to the recording's directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -193,7 +192,7 @@ pub struct Case {
 }
 
 impl Manifest {
-    /// Reads a directory's manifest, if any.
+    /// `None` if there is none.
     ///
     /// # Errors
     /// It cannot be read, or is not a manifest.
@@ -222,12 +221,12 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// SHA-256 of its recording in hexadecimal, if stated.
+    /// In hexadecimal, if stated.
     pub fn recording_sha256(&self) -> Option<&str> {
         self.provenance.get("sha256").map(String::as_str)
     }
 
-    /// Files that it names, relative to the recording's directory.
+    /// Relative to the recording's directory.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let cases = self.cases.iter();
         let cases = cases.flat_map(|case| case.inputs.values().chain(case.expected.values()));
@@ -277,8 +276,6 @@ impl Manifest {
         Self::parse(text).map_err(wrong)
     }
 
-    /// Reads a manifest's text.
-    ///
     /// # Errors
     /// Where and why it is not one.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
@@ -412,8 +409,6 @@ impl Manifest {
         }
     }
 
-    /// The file's text.
-    ///
     /// # Errors
     /// TOML cannot hold a value, or [`Manifest::parse`] refuses it.
     pub fn to_text(&self) -> Result<String, Error> {
@@ -435,7 +430,7 @@ impl Manifest {
         }
     }
 
-    /// Drops job entries from the end until the text fits, and says how many: these jobs lose their names only.
+    /// Drops job names from the end until the text fits, and says how many.
     ///
     /// # Errors
     /// TOML cannot hold a value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! File names of a recording, and numbers in messages.
+//! File names, and numbers in messages.
 
 /// The recording in its directory.
 pub const RECORDING: &str = "recording.gpr";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaces the model without the feature `model`: it never opens.
+//! Replaces the model without the feature `model`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,7 +10,7 @@ use gpureplay_core::Gpu;
 use crate::error::Error;
 use crate::model_options::ModelOptions;
 
-/// Would be told of each job on the model.
+/// Never used here.
 pub trait Observer: Send + Sync {}
 
 /// Never exists.

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 /// A number of a result.
 ///
-/// Text: the shortest that gives the same single-precision number, with an exponent instead of many zeros. JSON: a
-/// number, or the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
+/// Text: the shortest for this single-precision number, with an exponent instead of many zeros. JSON: a number, or
+/// the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number(pub f64);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open recording: read and verified once, shared by all its sessions.
+//! An open recording: verified once, shared by its sessions.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
 pub struct Recording(pub(crate) Arc<Shared>);
 
 impl Recording {
-    /// Reads and verifies a directory with a `recording.gpr`, such a file, or a pack.
+    /// Takes a directory with a `recording.gpr`, such a file, or a pack.
     ///
     /// # Errors
     /// It is missing, damaged, or breaks a rule.
@@ -57,7 +57,7 @@ impl Recording {
         Self::from_files(Files::read(path.as_ref())?)
     }
 
-    /// As [`Recording::open`], but demands a signature.
+    /// Demands a signature.
     ///
     /// # Errors
     /// As for [`Recording::open`], or it is not signed.
@@ -65,7 +65,7 @@ impl Recording {
         Self::from_files(Files::open(path.as_ref(), trust)?)
     }
 
-    /// Verifies a recording or a pack in memory.
+    /// A recording or a pack.
     ///
     /// # Errors
     /// It is damaged, or breaks a rule.
@@ -73,10 +73,8 @@ impl Recording {
         Self::from_files(Files::from_bytes(bytes, &Trust::default())?)
     }
 
-    /// Verifies a recording that was read.
-    ///
     /// # Errors
-    /// It is damaged, or breaks a rule.
+    /// The recording is damaged, or breaks a rule.
     pub fn from_files(files: Files) -> Result<Self> {
         Self::of_form(files, None, false)
     }
@@ -126,7 +124,7 @@ impl Recording {
         &self.0.layers
     }
 
-    /// Facts for people, if there is a manifest.
+    /// Facts for people.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.files().manifest.as_ref()
     }

@@ -24,25 +24,23 @@ pub trait Recorded: Send + Sync {
     /// Separately runnable parts, in order.
     fn layers(&self) -> &[Layer];
 
-    /// A device with this recording. Nothing is loaded before the first run.
+    /// Loads nothing before the first run.
     ///
     /// # Errors
-    /// There is no such device, or it cannot replay the recording.
+    /// No such device, or it cannot replay the recording.
     fn replay(&self, options: Options) -> Result<Box<dyn Replay>>;
 }
 
-/// A recording on a device, for one thread at a time. All as in [`Session`].
+/// For one thread at a time. All as in [`Session`].
 pub trait Replay: Send {
-    /// The tensor of a name.
-    ///
     /// # Errors
-    /// There is none.
+    /// No tensor of this name.
     fn tensor(&self, name: &str) -> Result<&TensorInfo>;
 
     /// The layers.
     fn layers(&self) -> &[Layer];
 
-    /// Gives an input, weight, state or intermediate a value.
+    /// Binds an input, weight, state or intermediate.
     ///
     /// # Errors
     /// No such tensor, it takes no value, or the value does not fit.
@@ -60,7 +58,7 @@ pub trait Replay: Send {
     /// Replaces every weight.
     ///
     /// # Errors
-    /// There are no weights, one is missing, or does not fit.
+    /// No weights, or one is missing or does not fit.
     fn bind_weights(&mut self, path: &Path) -> Result<()>;
 
     /// Takes a value away.
@@ -75,13 +73,11 @@ pub trait Replay: Send {
     /// The device fails.
     fn reset_states(&mut self) -> Result<()>;
 
-    /// Runs everything.
-    ///
     /// # Errors
     /// An input has no value, or the replay failed.
     fn run(&mut self) -> Result<()>;
 
-    /// Runs some layers, by numbers from 0.
+    /// Layers count from 0.
     ///
     /// # Errors
     /// As for [`Replay::run`], or no such layers.
@@ -103,8 +99,6 @@ pub trait Replay: Send {
         self.tensor(name).map(drop)
     }
 
-    /// A tensor's value after a run.
-    ///
     /// # Errors
     /// No such tensor, nothing has run yet, or the device fails.
     fn read(&mut self, name: &str) -> Result<Tensor>;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording's signature without a demanded key: its signer, and whether it fits.
+//! A recording's signature without a demanded key.
 
 use std::fmt;
 
 use gpureplay_sign::PublicKey;
 
-/// What a signature says when no key is demanded.
+/// A signature's claim when no key is demanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seal {
-    /// It fits. Only a key tells whether to trust the signer.
+    /// Only a key tells whether to trust the signer.
     Fits(PublicKey),
     /// Why it does not fit.
     Broken(String),

@@ -9,8 +9,8 @@ use crate::bindings::Bindings;
 use crate::error::{Error, Result};
 use crate::tensors::{Layer, crossings, layer_named, layers_named};
 
-/// The layers of a range by names or numbers: `3..7`, `conv2..pool2`, `conv3`, `pool1..`; both ends included, as
-/// `gpureplay info` counts.
+/// Layers by names or numbers: `3..7`, `conv2..pool2`, `conv3`, `pool1..`; both ends included, as `gpureplay info`
+/// counts.
 ///
 /// # Errors
 /// No such layer, or the last comes before the first.
@@ -59,8 +59,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Finds the layers that must run for those of `range` with the bound values. With `recorded_values` nothing
-    /// before the range runs: unbound values are the recording's own memory.
+    /// Finds the layers that `range` needs with the bound values. With `recorded_values` nothing before it runs:
+    /// unbound values are the recording's own memory.
     ///
     /// # Errors
     /// Only a part of what the range reads is bound: [`Error::Crossing`].
@@ -105,7 +105,7 @@ impl Selection {
         self.last.saturating_sub(1)
     }
 
-    /// Whether layers read recorded values in place of skipped layers' results.
+    /// Recorded values replace skipped layers' results.
     pub fn takes_recorded_values(&self) -> bool {
         self.recorded_values
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds back signals that end the process while it drives a GPU from user space.
+//! Holds back ending signals while the process drives a GPU.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -14,12 +14,10 @@ const ENDING: [Signal; 4] = [
 /// Holds SIGHUP, SIGINT, SIGQUIT and SIGTERM back in this thread until dropped.
 ///
 /// A session does this during each call on such a device, and resets the GPU before a signal has its effect.
-/// Between calls no chain runs. Other threads get signals too: start them while signals are held back, or hold them
-/// back there.
+/// Between calls no chain runs. Start other threads while signals are held back, or hold them back there too.
 ///
 /// Through /dev/mem the GPU writes to this process's pages. If the process ended while a chain runs, the kernel
-/// would give these pages to others. A driver resets the GPU first, and the model needs no such care, so nothing is
-/// held back for them.
+/// would give these pages to others. A driver resets the GPU first, and the model needs no such care.
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,
@@ -28,7 +26,7 @@ pub struct HeldSignals {
 }
 
 impl HeldSignals {
-    /// Holds them back if `needed`, see [`crate::Device::writes_to_process`].
+    /// See [`crate::Device::writes_to_process`].
     pub fn if_needed(needed: bool) -> Self {
         let hold = || {
             let ending: SigSet = ENDING.into_iter().collect();

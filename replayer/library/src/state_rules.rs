@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules for states: what a run may do to memory that the next run starts from.
+//! Rules for states: what a run may do to memory of the next run.
 //!
-//! A replayer copies each state after a run that ended well, and puts it back after a failure. So a run must take
-//! the whole state from that place, and only its jobs may change it.
+//! A replayer copies each state after a good run, and restores it after a failure. So a run must take the whole
+//! state from there, and only its jobs may change it.
 
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};

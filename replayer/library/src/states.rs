@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session's states on the caller's side: what the next run starts from, whatever becomes of the device.
+//! A session's states on the caller's side, whatever becomes of the device.
 //!
-//! States count only when a run ends well. A run that fails, or an inference given up between layers, leaves them
-//! as they were; the next run puts them into GPU memory first.
+//! States count only when a run ends well. A failed run or an unfinished inference leaves them as they were; the
+//! next run puts them into GPU memory first.
 
 use gpureplay_format::TensorKind;
 

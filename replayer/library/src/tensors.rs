@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors and layers of a recording, as callers see them.
+//! Tensors and layers as callers see them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -25,7 +25,7 @@ pub struct TensorInfo {
     pub dtype: ElementType,
     /// Extents, slowest dimension first.
     pub shape: Vec<u64>,
-    /// Without a value in the recording: given, or in a file of the manifest.
+    /// Without a value in the recording: bound, or in a file of the manifest.
     pub external: bool,
     /// Size in bytes.
     pub bytes: usize,
@@ -47,8 +47,8 @@ impl TensorInfo {
             .collect()
     }
 
-    /// Whether a type and shape fit. An OpenCL or CUDA buffer has no shape: a tensor of one dimension takes as many
-    /// elements in any shape, in row order.
+    /// An OpenCL or CUDA buffer has no shape: a tensor of one dimension takes as many elements in any shape, in row
+    /// order.
     pub fn takes(&self, dtype: ElementType, shape: &[u64]) -> bool {
         let elements = shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
         let is_flat = matches!(self.shape[..], [length] if elements == Some(length));
@@ -77,7 +77,7 @@ pub fn list(tensors: &[TensorInfo], kind: TensorKind) -> String {
     }
 }
 
-/// A separately runnable part: a run segment.
+/// A run segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Its name.
@@ -88,14 +88,14 @@ pub struct Layer {
     pub chains: u32,
     /// Jobs in these chains.
     pub jobs: u32,
-    /// Indices of tensors read from other parts or the caller.
+    /// Indices of tensors from other parts or the caller.
     pub inputs: Vec<u32>,
     /// Indices of tensors readable after it.
     pub outputs: Vec<u32>,
 }
 
 impl Layer {
-    /// All layers of a recording in order.
+    /// In order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let segments = (0u32..).zip(recording.segments());
         segments
@@ -128,7 +128,7 @@ impl Layer {
 
 /// Indices of tensors that `runs` read and skipped earlier layers compute, ascending.
 ///
-/// `ran`: layers before this one have run, so their results are in memory.
+/// Layers before `ran` have run: their results are in memory.
 pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     let skipped = layers.get(ran..runs.start).unwrap_or_default();
     let running = layers.get(runs).unwrap_or_default();
@@ -193,7 +193,7 @@ pub fn layers_named(layers: &[Layer]) -> String {
     format!("its layers are {}", described.join(", "))
 }
 
-/// A layer's index by name, or by number from 1.
+/// By name, or by number from 1.
 ///
 /// # Errors
 /// There is none.

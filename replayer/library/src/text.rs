@@ -47,7 +47,7 @@ pub fn shape_of(_recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
         .collect()
 }
 
-/// `a  f32[64,64]`: type and shape of a tensor.
+/// `a  f32[64,64]`.
 pub fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
     typed_shape(element_of(tensor), &shape_of(recording, tensor))
 }
@@ -82,7 +82,7 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.1} s")
 }
 
-/// Seconds as [`duration`]; an invalid time is none.
+/// As [`duration`]; an invalid time is none.
 pub fn seconds(seconds: f64) -> String {
     duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }

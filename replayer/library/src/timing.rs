@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a run's time goes: timed devices and tensors.
+//! Where a run's time goes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::unfinished::{self, Unfinished};
 /// Each, per run.
 const MAX_SPANS: usize = 1 << 20;
 
-/// Parts of a run, in report order.
+/// In report order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Bytes that every run restores.
@@ -47,10 +47,10 @@ impl Phase {
     }
 }
 
-/// Times and device use of a session's last run.
+/// Of a session's last run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Loading, if this run had to: reset, power, memory, set-up.
+    /// Reset, power, memory, set-up, if this run had to.
     pub load: Duration,
     /// The run itself, all attempts.
     pub run: Duration,
@@ -68,7 +68,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Time of a phase. The rest of [`Timing::run`] is the engine's own.
+    /// The rest of [`Timing::run`] is the engine's own.
     pub fn phase(&self, phase: Phase) -> Duration {
         self.phases.get(phase as usize).copied().unwrap_or_default()
     }
@@ -81,14 +81,14 @@ impl Timing {
     }
 }
 
-/// When a chain ran: from its start command until its end was known, by the replaying machine's clock.
+/// From a chain's start command until its end is known, by the replaying machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainSpan {
     /// GPU address of its first header.
     pub head: u64,
     /// Job slot.
     pub slot: u8,
-    /// Start, counted from loading or from the run.
+    /// Since loading or the run began.
     pub start: Duration,
     /// Duration.
     pub duration: Duration,
@@ -116,7 +116,7 @@ pub struct Transfer {
 pub struct Events {
     /// Ended chains.
     pub chains: Vec<ChainSpan>,
-    /// Writes to GPU memory, if the session keeps them.
+    /// If the session keeps them.
     pub transfers: Vec<Transfer>,
 }
 

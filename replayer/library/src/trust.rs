@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose recordings are accepted; error texts of signatures and keys.
+//! Whose recordings are accepted; errors of signatures and keys.
 
 use std::path::Path;
 
@@ -8,20 +8,20 @@ use gpureplay_sign::{MAX_FILES, PublicKey, SignatureError, WriteError};
 use crate::error::{Error, Result};
 use crate::package::open::read_named;
 
-/// Most bytes of a key file; a PEM file of an Ed25519 key has 119, and may have comments.
+/// Bytes; a PEM file of an Ed25519 key has 119, and may have comments.
 pub const MOST_KEY: u64 = 1 << 16;
 
-/// Whose recordings are accepted: all unless a key is given.
+/// Accepts all unless a key is given.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    /// Accept only recordings signed with this key, and only files that the signature covers.
+    /// Only recordings signed with this key, and only files that the signature covers.
     pub key: Option<PublicKey>,
     /// Smallest accepted signature counter.
     pub minimum_counter: u64,
 }
 
 impl Trust {
-    /// Accepts what a key has signed: 64 hexadecimal digits, a PEM text, or the path of a PEM file.
+    /// Takes 64 hexadecimal digits, a PEM text, or the path of a PEM file.
     ///
     /// # Errors
     /// No such file, or no usable key.

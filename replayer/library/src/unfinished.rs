@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the unfinished job of a chain, which a GPU-wide error does not name.
+//! Finds a chain's unfinished job, which a GPU-wide error does not name.
 
 use gpureplay_core::Gpu;
 use mali_facts::registers::JobStatus;
 use mali_facts::{JobHeader, LONGEST_CHAIN};
 
-/// The first job of a chain whose header lacks DONE.
+/// The first job whose header lacks DONE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// GPU address of its header.
     pub address: u64,
-    /// Its place in the chain, from 1.
+    /// In the chain, from 1.
     pub number: u32,
     /// Jobs of the chain.
     pub jobs: u32,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variants of a recording for several GPUs lie beside it; the fitting one is taken.
+//! Variants of a recording for several GPUs; the fitting one is taken.
 //!
-//! A variant's file is laid out as a recording that holds only data which the first one lacks. Behind the first
-//! one's data it becomes a whole recording, and is checked as such.
+//! A variant's file is a recording with only the data that the first one lacks. Behind the first one's data it
+//! becomes a whole recording, and is checked as such.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::recording::Recording;
 
 const DATA: usize = Section::Data as usize - 1;
 
-/// A variant's file. `None` if the other recording's data do not begin with those of `first`, its original.
+/// `None` if the other recording's data do not begin with those of `first`, its original.
 pub fn variant_file(first: &View<'_>, other: &View<'_>) -> Option<Vec<u8>> {
     let more = other.data().strip_prefix(first.data())?;
     Some(with_data(other, more))
@@ -33,7 +33,7 @@ fn with_data(recording: &View<'_>, data: &[u8]) -> Vec<u8> {
 }
 
 impl Files {
-    /// The recording for another GPU, not yet verified.
+    /// Not verified yet.
     ///
     /// # Errors
     /// Its file cannot be read, or is damaged.
@@ -86,7 +86,7 @@ impl Files {
 }
 
 impl Files {
-    /// Checks all variants, as [`Files::verify`] checks the recording.
+    /// As [`Files::verify`] does.
     ///
     /// # Errors
     /// The first variant that cannot be read, is damaged, has another hash, or breaks a rule.
@@ -111,16 +111,13 @@ impl Files {
 }
 
 impl Recording {
-    /// The recording for another GPU.
-    ///
     /// # Errors
-    /// Its file cannot be read, is damaged, has another hash, or breaks a rule.
+    /// The file cannot be read, is damaged, has another hash, or breaks a rule.
     pub fn variant(&self, variant: &Variant) -> Result<Self> {
         Self::beside(self.files().variant(variant)?, self)
     }
 
-    /// The recording for a device: the first variant that fits its GPU, with code where the device can place it;
-    /// itself if none fits.
+    /// The first variant that fits the GPU, with code where the device can place it; itself if none fits.
     ///
     /// # Errors
     /// As for [`Recording::variant`], or the device cannot place its code.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weights outside of a recording, each in a file with a known hash.
+//! Weights outside of a recording, in files with known hashes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows CPU copies of the runtime, which a replay does not repeat.
+//! Follows the runtime's CPU copies, which a replay does not repeat.
 //!
-//! A copy of host data is a host write to another place. A copy of kernel results is a read if only the host reads
-//! it. If a launch reads it, the trace cannot be replayed: [`Followed::refusal`]. A copy by a GPU job is a launch.
+//! A copy of host data is a host write. A copy of kernel results is a read if only the host reads it; if a launch
+//! does, the trace is refused: [`Followed::refusal`]. A copy by a GPU job is a launch.
 
 mod depends;
 mod follower;

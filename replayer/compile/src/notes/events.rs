@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes as steps on memory objects that own their memory: transfers, launches, and the runtime's own copies and
-//! fills.
+//! Notes as steps on owning memory objects: transfers, launches, copies and fills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

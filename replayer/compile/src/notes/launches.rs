@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which launch each job chain belongs to.
 //!
-//! A launch's chains lie between its note and the note that its queue is idle, in queue order. They compute as many
-//! work-items as it has. Chains of the runtime may lie between. If more than one way is left, nothing is named.
+//! A launch's chains lie between its note and its queue's idle note, in queue order, and compute its work-items.
+//! Chains of the runtime may lie between. If more than one way is left, nothing is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,16 +21,16 @@ pub struct Dispatch {
     pub kernel: String,
     /// Work-items per dimension.
     pub global: [u64; 3],
-    /// Work-items of a group, if the app chose them.
+    /// If the app chose them.
     pub local: Option<[u64; 3]>,
 }
 
-/// What is known of a trace's chains.
+/// Known chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// By submission; `None` for the runtime's chains and unexplained ones.
+    /// `None` for the runtime's and unexplained ones.
     pub chains: Vec<Option<Dispatch>>,
-    /// Launches with no chain, chains of other sizes, or several places: what is wrong with each.
+    /// No chain, other sizes, or several places: what is wrong with each launch.
     pub unexplained: Vec<String>,
 }
 

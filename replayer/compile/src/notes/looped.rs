@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recognises an app that repeats itself, such as one inference per picture.
+//! Recognises repetition, such as one inference per picture.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

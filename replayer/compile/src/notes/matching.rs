@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Matches launches and chains by order and size, if only one way exists.
+//! Matches launches and chains if only one way exists.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names and element types of tensors, from the kernel arguments that use them.
+//! Names and element types of tensors, from kernel arguments.
 
 use gpureplay_tensors::{Element, ElementType};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a memory object lies: a driver buffer that holds every transfer's content.
+//! Finds a memory object: the driver buffer with its transfers' contents.
 
 use std::cell::Cell;
 

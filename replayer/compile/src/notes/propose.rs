@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors from what the host wrote and read, without files.
+//! Tensors from host writes and reads.
 
 mod chosen;
 mod kept;
@@ -31,11 +31,11 @@ pub(super) use chosen::apply;
 pub struct Choices {
     /// Names, types and shapes.
     pub stated: Stated,
-    /// What both runs write alike is stored, instead of a tensor.
+    /// What both runs write alike is stored: no tensor.
     pub fixed_weights: bool,
-    /// The step that the app repeats: the notes before it, and what it leaves.
+    /// Of a repeated step: the notes before it, and what it leaves.
     pub step: Option<Turn>,
-    /// States that a step leaves for the next.
+    /// Left for the next step.
     pub kept: Vec<Kept>,
     /// Tensors that the user calls states.
     pub states: Vec<String>,
@@ -50,15 +50,15 @@ pub struct Proposal {
     pub second: Vec<(String, Tensor)>,
     /// A second run told inputs from weights.
     pub sure: bool,
-    /// GPU memory with other values in each run: earlier turns of a loop, or read through copies.
+    /// Other values in each run: earlier turns of a loop, or read through copies.
     pub earlier: Vec<Range<u64>>,
-    /// Turns of a loop, if more than one; the tensors are the last turn's.
+    /// If more than one; the tensors are the last turn's.
     pub turns: Option<usize>,
-    /// What could not be told, for people.
+    /// For people.
     pub remarks: Vec<String>,
-    /// An input could not be made a tensor; a remark says why.
+    /// A remark says why.
     pub lost_input: bool,
-    /// A read result could not be made a tensor; a remark says why.
+    /// A remark says why.
     pub lost_output: bool,
 }
 
@@ -80,8 +80,8 @@ impl Proposal {
     }
 }
 
-/// Makes tensors from notes. A second run with other inputs tells inputs from weights; without it, what the app
-/// wrote last before its final launches counts as input.
+/// A second run with other inputs tells inputs from weights; without it, the last writes before the final launches
+/// count as inputs.
 ///
 /// # Errors
 /// No notes, the runs do different things, or a choice names no tensor.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app that repeats one step, such as of training: what a step leaves for the next.
+//! Repeated steps, such as of training: what one leaves for the next.
 //!
-//! A recording holds one step. The second recorded step shows what it goes on from: memory objects given to both,
-//! with bytes that it reads, the first step wrote, and neither the app nor the second step wrote since. One example
-//! is a cache of keys and values: each step writes a part and reads the rest.
+//! A recording holds one step. The second recorded step goes on from memory objects given to both, with bytes that
+//! it reads, the first step wrote, and neither the app nor the second step wrote since. One example is a cache of
+//! keys and values: each step writes a part and reads the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Turn {
     period: usize,
 }
 
-/// A memory object left for the next step.
+/// Left for the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// GPU address.
@@ -45,7 +45,7 @@ pub struct Kept {
     pub type_name: String,
 }
 
-/// The first of repeated steps; reads after the last step do not matter.
+/// Reads after the last step do not matter.
 pub fn first_turn(capture: &Capture) -> Option<Turn> {
     turn_of(&Events::of(capture))
 }
@@ -72,11 +72,10 @@ fn turn_of(events: &Events) -> Option<Turn> {
     })
 }
 
-/// What the first step leaves for the second. `touched`: each submission's reads and writes.
+/// What the first step leaves. `touched`: each submission's reads and writes.
 ///
 /// # Errors
-/// It leaves something, and a launch or transfer of the second step has another argument or size: a recording would
-/// repeat the first one's.
+/// It leaves something, and the second step has another argument or size: a recording would repeat the first one's.
 pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, ProposeError> {
     let events = Events::of(capture);
     let Some(turn) = turn_of(&events) else {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors from two runs with other inputs, without notes and files: for OpenGL ES, and for runtimes that no layer
-//! sees.
+//! Tensors from two runs, without notes and files: for OpenGL ES, and for runtimes that no layer sees.
 //!
-//! Written by the app before a job and different: an input. Written by the last job and different: an output. Both
-//! are widened to what was written around them in the buffer, since values may be alike by chance. A trace shows no
-//! name, and no end if outer values are alike: the user may state type and shape, up to the buffer's end.
+//! Different app writes before a job are inputs; different writes of the last job are outputs. Both are widened to
+//! what was written around them in the buffer, since values may be alike by chance. A trace shows no name, and no
+//! end if outer values are alike: the user may state type and shape, up to the buffer's end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -36,8 +35,6 @@ struct Difference {
     end: u64,
 }
 
-/// Makes tensors from the differences between two runs.
-///
 /// # Errors
 /// Different numbers of jobs, or a choice names no tensor or does not fit.
 pub fn propose_unnoted(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From places of single elements to the strides of a tensor.
+//! From places of single elements to strides.
 
 use gpureplay_format::{Axis, Piece};
 use gpureplay_tensors::{Element, Tensor};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds a contiguous tensor with few distinct values, such as 8-bit pictures.
+//! Finds contiguous tensors with few distinct values, such as 8-bit pictures.
 
 use std::collections::BTreeSet;
 

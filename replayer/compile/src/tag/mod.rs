@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the elements of a file's tensor in GPU memory.
+//! Finds a file's elements in GPU memory.
 //!
-//! Nothing says where an app's file goes, but bit patterns do. Each pattern is looked up in changed pages (`scan`);
-//! strides follow from the places of single elements (`fit`). A mapping counts only if *every* element agrees, so a
-//! coincidence makes the search longer but not wrong.
+//! Each bit pattern is looked up in changed pages (`scan`); strides follow from the places of single elements
+//! (`fit`). A mapping counts only if *every* element agrees, so a coincidence makes the search longer but not
+//! wrong.
 
 pub(crate) mod error;
 mod fit;
@@ -49,9 +49,9 @@ pub enum Role {
     Output,
     /// Read by the app; part of the model.
     Weight,
-    /// Changed by jobs, and kept for the next run; the app wrote its first value.
+    /// Changed by jobs, and kept for the next run; first written by the app.
     State,
-    /// Written and read by jobs; the file's reference values agree up to rounding.
+    /// Written and read by jobs; the file's values agree up to rounding.
     Intermediate,
 }
 
@@ -83,9 +83,9 @@ pub struct Found {
     pub name: String,
     /// Slowest dimension first.
     pub shape: Vec<u32>,
-    /// Where its elements lie; several pieces for copies.
+    /// Several pieces for copies.
     pub layout: Layout,
-    /// The job before which the app writes it, or the one that writes it.
+    /// The app writes it before this job, or this job does.
     pub job: usize,
     /// In the GPU's type; differs from the file's if the app converts.
     pub tensor: Tensor,
@@ -94,15 +94,13 @@ pub struct Found {
 }
 
 impl Found {
-    /// Whether jobs compute it, so that it can be read after one.
+    /// Jobs compute it: it can be read after one.
     pub fn is_result(&self) -> bool {
         matches!(self.role, Role::Output | Role::Intermediate)
     }
 }
 
-/// Finds a tensor.
-///
-/// Searches inputs and weights in app writes before each job, forwards; outputs in GPU writes, backwards.
+/// Searches app writes before each job forwards for inputs and weights; GPU writes backwards for outputs.
 ///
 /// # Errors
 /// What was found instead; see [`TagError`].

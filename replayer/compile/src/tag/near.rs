@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds intermediate tensors by a reference's values, which agree up to rounding.
 //!
-//! An intermediate is in no file, so its bits are unknown. The reference's largest value is looked for in each
-//! job's writes; from each candidate place every element is compared, and all must agree.
+//! Looks for the largest value in each job's writes, and compares all elements from each candidate place.
 
 use gpureplay_format::Piece;
 use gpureplay_tensors::{Element, ElementType, Layout, Tensor};

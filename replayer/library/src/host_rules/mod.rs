@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules for a recording's cost on the host, and for its tensors. Firmware lacks them: a host verifies its
-//! recordings.
+//! Rules for a recording's cost on the host, and its tensors. Firmware lacks them: a host verifies its recordings.
 
 pub mod rule;
 
@@ -15,13 +14,13 @@ pub use rule::{Broken, HostRule};
 use crate::state_rules;
 use crate::tensors::TensorInfo;
 
-/// Longest name of a tensor or layer in bytes, as of a file.
+/// Bytes, as of a file's name.
 pub const MAX_NAME: usize = 255;
-/// Most stretches of memory that tensors are copied in per pass. Each costs a device call, however short it is.
+/// Stretches of memory that one pass copies. Each costs a device call, however short it is.
 pub const MAX_RUNS: u64 = 1 << 26;
-/// Most settings written; drivers write fewer than ten.
+/// Drivers write fewer than ten.
 pub const MAX_SETTINGS: usize = 256;
-/// Most elements visited one by one to prove coverage by pieces with gaps.
+/// Elements visited one by one to prove coverage by pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
 /// Result of a check.
@@ -37,7 +36,7 @@ fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Resu
     }
 }
 
-/// Checks a recording that keeps the `gpureplay-core` rules; returns its tensors.
+/// Returns the tensors. The recording keeps the `gpureplay-core` rules.
 ///
 /// # Errors
 /// The first broken rule.

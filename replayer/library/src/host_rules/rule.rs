@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host rules, and how a broken one is reported.
+//! The host rules, and broken ones.
 
 gpureplay_format::named! {
     /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.

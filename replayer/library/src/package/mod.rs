@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packs and signed recordings: checked in memory, used from a private copy.
+//! Packs and signed recordings: checked in memory, used from a copy.
 
 pub(crate) mod open;
 pub(crate) mod seal;
@@ -76,16 +76,16 @@ fn refused(path: &Path, reason: impl ToString) -> Error {
 impl Files {
     /// Reads a directory, a file, or a pack, and checks its signature if demanded.
     ///
-    /// Files are read once, into memory. What the signature covers is copied into a directory that only this user
-    /// can write, so what is used is what was checked.
+    /// Files are read once. What the signature covers is copied into a directory that only this user can write, so
+    /// what is used is what was checked.
     ///
     /// # Errors
-    /// There is no recording, its pack or manifest cannot be used, or it is not signed as demanded.
+    /// No recording, an unusable pack or manifest, or not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Self> {
         Self::open_for(Purpose::Use, path, trust)
     }
 
-    /// As [`Files::open`], to look at the recording: without a private copy, so files beside it cannot be used.
+    /// As [`Files::open`], without a private copy: files beside the recording cannot be used.
     ///
     /// # Errors
     /// As for [`Files::open`].
@@ -125,10 +125,10 @@ impl Files {
         }
     }
 
-    /// Takes a recording or a pack in memory.
+    /// A recording or a pack.
     ///
     /// # Errors
-    /// The pack cannot be used, or is not signed as demanded; a bare recording never is.
+    /// An unusable pack, or not signed as demanded; a bare recording never is.
     pub fn from_bytes(bytes: Vec<u8>, trust: &Trust) -> Result<Self> {
         let path = Path::new("the recording in memory");
         if !Pack::is_pack(&bytes) {
@@ -226,7 +226,7 @@ impl Files {
         })
     }
 
-    /// The recording's own file; for a pack, in its private copy.
+    /// For a pack, in its private copy.
     pub fn file(&self) -> PathBuf {
         match &self.copy {
             Some(_) => self.directory.join(RECORDING),
@@ -234,7 +234,7 @@ impl Files {
         }
     }
 
-    /// The user's directory, which a private copy is made of.
+    /// The original of a private copy.
     pub fn original(&self) -> &Path {
         match &self.copy {
             Some(copy) => &copy.original,
@@ -242,7 +242,7 @@ impl Files {
         }
     }
 
-    /// A file's name for people: not that of a temporary copy.
+    /// For people: not that of a temporary copy.
     pub fn shown(&self, file: &Path) -> PathBuf {
         let inside = file.strip_prefix(&self.directory).ok();
         match (&self.copy, inside) {
@@ -254,7 +254,7 @@ impl Files {
     /// The manifest and its files by name, for a signature or a pack.
     ///
     /// # Errors
-    /// A file is missing, or has a name that signatures and packs do not allow; there are too many files or bytes.
+    /// A file is missing or has a forbidden name; too many files or bytes.
     pub fn beside(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         self.beside_within(MAX_BYTES)
     }
@@ -290,8 +290,6 @@ impl Files {
         Ok(files)
     }
 
-    /// The signature's bytes, if any.
-    ///
     /// # Errors
     /// It cannot be read.
     pub fn signature(&self) -> Result<Option<Vec<u8>>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opens and reads the user's files within bounds; private copies of packs.
+//! Reads the user's files within bounds; private copies of packs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,10 +22,10 @@ const HEAD: usize = 64;
 /// Of the whole file.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
-/// Reads a user's file of at most `most` bytes; no device. A pipe is read to its end, or until too long.
+/// At most `most` bytes; no device. A pipe is read to its end, or until too long.
 ///
 /// # Errors
-/// The file, with the system's error or the limit.
+/// The system's, or the file is too long.
 pub fn read_named(path: &Path, most: u64) -> crate::Result<Vec<u8>> {
     let read = open_named(path).and_then(|file| beneath::contents(file, most));
     read.map_err(|error| crate::Error::file(path, error))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a signature's files when no key is demanded.
+//! Checks a signature when no key is demanded.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,7 +16,7 @@ use crate::trust::signature_error;
 const MAX_COMPARED: u64 = 64 << 20;
 
 impl Files {
-    /// What the signature says, if any. It protects from mistakes only: a stranger may sign with any key.
+    /// It protects from mistakes only: a stranger may sign with any key.
     pub fn seal(&self) -> Option<Seal> {
         if let Some(held) = &self.held {
             return held.seal.clone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a run happens: loading, attempts, the engine.
+//! Runs: loading, attempts, the engine.
 
 use std::time::{Duration, Instant};
 

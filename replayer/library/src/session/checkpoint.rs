@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU memory at a layer boundary, for another attempt: only pages that hold something.
+//! GPU memory at a layer boundary, for another attempt; pages of zeroes left out.
 
 use std::collections::BTreeMap;
 

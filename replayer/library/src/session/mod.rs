@@ -35,9 +35,9 @@ pub struct Options {
     pub device: Choice,
     /// Options of the model.
     pub model: ModelOptions,
-    /// Replay on a GPU other than the recorded one.
+    /// Allow another GPU than the recorded one.
     pub ignore_identity: bool,
-    /// Attempts after a failed one, per run; from the last layer boundary reached.
+    /// Per run; from the last layer boundary reached.
     pub retries: u32,
 }
 
@@ -87,8 +87,7 @@ fn is_too_long(error: &Error) -> bool {
 /// The first run loads the recording; later runs restore only what a run changes. The next run after an error or
 /// after binding a weight starts afresh. An error resets the GPU.
 ///
-/// States are those after the last complete run of all layers: neither an error nor an inference given up between
-/// layers changes them.
+/// States are those after the last complete run: neither an error nor an unfinished inference changes them.
 ///
 /// While a session uses a GPU through /dev/mem, signals that would end the process wait: see [`HeldSignals`].
 pub struct Session {
@@ -116,7 +115,7 @@ pub struct Session {
 }
 
 impl Recording {
-    /// A device with this recording. Nothing is loaded before the first run.
+    /// Loads nothing before the first run.
     ///
     /// # Errors
     /// No such device.
@@ -148,7 +147,7 @@ impl Session {
         Ok(session)
     }
 
-    /// A session on an already open device. The first run checks that it is the recorded GPU.
+    /// The first run checks that it is the recorded GPU.
     pub fn on(recording: Recording, device: Device) -> Self {
         let holds_signals = device.writes_to_process();
         let clock = Clock::default();
@@ -181,19 +180,18 @@ impl Session {
         }
     }
 
-    /// Whether to replay on a GPU other than the recorded one; results may be wrong and jobs may fault.
+    /// Allows another GPU than the recorded one; results may be wrong and jobs may fault.
     pub fn ignore_identity(&mut self, yes: bool) {
         self.ignore_identity = yes;
     }
 
-    /// Whether to read the GPU's counters around each chain from the next loading on: see
-    /// [`crate::ChainSpan::counters`]. Costs some register accesses per chain.
+    /// From the next loading on, around each chain: see [`crate::ChainSpan::counters`]. Costs some register
+    /// accesses per chain.
     pub fn count_gpu(&mut self, yes: bool) {
         self.counts_gpu = yes;
     }
 
-    /// Whether complete runs join layers, as by default. Saves submissions per run, and may cost more before the
-    /// first.
+    /// For complete runs, as by default. Saves submissions per run, and may cost more before the first.
     pub fn join_layers(&mut self, yes: bool) {
         self.joins = yes;
     }
@@ -208,13 +206,13 @@ impl Session {
         &self.bindings
     }
 
-    /// Takes all values of another session of this recording.
+    /// From another session of this recording.
     pub fn bind_all(&mut self, bindings: Bindings) {
         self.bindings = bindings;
         self.unload();
     }
 
-    /// The device; `None` after a panic in it, and in the secure world.
+    /// `None` after a panic in it, and in the secure world.
     pub fn device(&mut self) -> Option<&mut Device> {
         match &mut self.state {
             State::Idle(timed) => Some(&mut timed.device),
@@ -225,12 +223,12 @@ impl Session {
         }
     }
 
-    /// Times and device use of the last run.
+    /// Of the last run.
     pub fn timing(&self) -> &Timing {
         &self.timing
     }
 
-    /// Events of the last run in order, over all attempts.
+    /// Of the last run, over all attempts.
     pub fn events(&self) -> Events {
         self.clock.events().1
     }
@@ -240,12 +238,12 @@ impl Session {
         self.clock.events().0
     }
 
-    /// Whether to keep transfers into GPU memory, for [`Session::events`].
+    /// For [`Session::events`].
     pub fn keep_transfers(&mut self, yes: bool) {
         self.clock.keep_transfers(yes);
     }
 
-    /// The layers to run for a range with the bound values, for [`Session::run_layers`].
+    /// The layers to run for a range: for [`Session::run_layers`].
     ///
     /// # Errors
     /// Only a part of what the range reads is bound.
@@ -264,7 +262,7 @@ impl Session {
         result
     }
 
-    /// Bytes of the recording and of bound external weights. The model's default work limit follows from them.
+    /// Of the recording and bound external weights. The model's default work limit follows from them.
     pub fn bytes(&self) -> u64 {
         (self.recording.files().bytes.len() + self.bindings.external_bytes()) as u64
     }
@@ -274,18 +272,18 @@ impl Session {
         &self.recording
     }
 
-    /// Gives an input, weight or intermediate a value for all later runs, or a state its value for the next run.
+    /// Binds an input, weight or intermediate for all later runs, or a state for the next run.
     ///
-    /// An intermediate's value replaces what the layer before it computed.
+    /// An intermediate's value replaces its layer's result.
     ///
     /// # Errors
-    /// No such tensor, it is an output, or type or shape do not fit.
+    /// No such tensor, an output, or another type or shape.
     pub fn bind(&mut self, name: &str, value: Tensor) -> Result<()> {
         self.bindings.bind(name, value, "the value")?;
         self.reload_if_weight(name)
     }
 
-    /// Binds a file: `.npy`, `.bin`, `.safetensors`, `.png`, `.jpg`; see [`crate::values::read`].
+    /// Takes `.npy`, `.bin`, `.safetensors`, `.png`, `.jpg`; see [`crate::values::read`].
     ///
     /// # Errors
     /// As for [`Session::bind`], or the file cannot be read.
@@ -295,7 +293,7 @@ impl Session {
         self.reload_if_weight(name)
     }
 
-    /// Binds the inputs of the manifest's first case, if any.
+    /// The manifest's first case, if any.
     ///
     /// # Errors
     /// As for [`Session::bind_file`].
@@ -308,17 +306,17 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces every weight from a `.safetensors` file, or a directory with a `NAME.npy` for each.
+    /// Every weight from a `.safetensors` file, or a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// There are no weights, one is missing, or does not fit.
+    /// No weights, or one is missing or does not fit.
     pub fn bind_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.bindings.bind_all_weights(path.as_ref())?;
         self.unload();
         Ok(())
     }
 
-    /// Takes a value away: weights get the recording's, states set-up's, intermediates their layer's.
+    /// Weights get the recording's value, states set-up's, intermediates their layer's.
     ///
     /// # Errors
     /// No such tensor.
@@ -334,15 +332,15 @@ impl Session {
         Ok(())
     }
 
-    /// Binds every state from a `.safetensors` file, or a directory with a `NAME.npy` for each.
+    /// Every state from a `.safetensors` file, or a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// There are no states, one is missing, or does not fit.
+    /// No states, or one is missing or does not fit.
     pub fn bind_states(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.bindings.bind_all_of(TensorKind::State, path.as_ref())
     }
 
-    /// States by name, as the next run starts from. Loads the recording if only set-up knows them.
+    /// As the next run starts from, by name. Loads the recording if only set-up knows them.
     ///
     /// # Errors
     /// As for [`Session::prepare`].
@@ -357,22 +355,20 @@ impl Session {
         names.into_iter().map(value).collect()
     }
 
-    /// Resets every state to its value at opening.
+    /// To the values at opening.
     pub fn reset_states(&mut self) {
         for (tensor, _) in self.bindings.states.sizes() {
             self.bindings.states.set(tensor, None);
         }
     }
 
-    /// Runs the whole network.
-    ///
     /// # Errors
     /// An input has no value, a weight file is wrong, or the replay failed.
     pub fn run(&mut self) -> Result<()> {
         self.run_layers(0..self.recording.layers().len())
     }
 
-    /// Runs some layers, by numbers from 0.
+    /// Runs layers, counted from 0.
     ///
     /// If `layers` begins after the layer that ran last, those between are skipped; only the app's own writes for
     /// them are loaded. Tensors that they would compute and `layers` read must be bound. A range that begins at 0,
@@ -482,10 +478,10 @@ impl Session {
         Ok(true)
     }
 
-    /// Loads the recording, if needed; the first run does so by itself.
+    /// Loads the recording, as the first run does by itself.
     ///
     /// # Errors
-    /// A weight file is wrong, the GPU is not the recorded one, or the device fails.
+    /// A wrong weight file, another GPU, or the device fails.
     pub fn prepare(&mut self) -> Result<()> {
         if !matches!(self.state, State::Loaded(_)) {
             self.is_joined = self.may_join() && self.recording.joined().is_some();
@@ -509,13 +505,13 @@ impl Session {
         })
     }
 
-    /// Whether layers may read what was neither computed nor bound: they find the memory of the recorded app or of
-    /// an earlier inference. For measuring, and for values known not to matter.
+    /// Allows layers to read values neither computed nor bound: memory of the recorded app or of an earlier
+    /// inference. For measuring, and for values known not to matter.
     pub fn use_recorded_values(&mut self, yes: bool) {
         self.recorded_values = yes;
     }
 
-    /// The number from 0 ([`Session::run_layers`]) of a layer by name or number from 1 (`gpureplay info`).
+    /// By name or number from 1 (`gpureplay info`); returns it from 0 ([`Session::run_layers`]).
     ///
     /// # Errors
     /// There is none.
@@ -523,7 +519,7 @@ impl Session {
         crate::tensors::layer_named(self.recording.layers(), name)
     }
 
-    /// A tensor after a run: an output's value, a state's for the next run, any other's in GPU memory now.
+    /// An output's value after a run, a state's for the next run, any other tensor's in GPU memory now.
     ///
     /// # Errors
     /// No such tensor, nothing has run yet, or the device fails.
@@ -559,7 +555,7 @@ impl Session {
         Tensor::new(info.dtype, &info.shape, bytes).map_err(|error| Error::file(path, error))
     }
 
-    /// Keeps an intermediate's value when its layer ends, for [`Session::read`]: later layers may reuse its memory.
+    /// Keeps an intermediate at its layer's end, for [`Session::read`]: later layers may reuse its memory.
     ///
     /// # Errors
     /// No such tensor.
@@ -567,12 +563,12 @@ impl Session {
         self.bindings.want(name)
     }
 
-    /// All results of the last run by name.
+    /// Of the last run, by name.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         self.bindings.outputs()
     }
 
-    /// As [`Session::outputs`], one by one; forgets instead of copying.
+    /// Forgets instead of copying.
     pub fn take_outputs(&mut self) -> impl Iterator<Item = (String, Tensor)> {
         let outputs = self.bindings.tensors().iter().enumerate();
         let outputs: Vec<(usize, String)> = outputs
@@ -583,15 +579,13 @@ impl Session {
         taken.filter_map(|(index, name)| Some((name, self.bindings.take(index)?)))
     }
 
-    /// Device time spent running jobs; `None` if unknown.
+    /// Device time of jobs; `None` if unknown.
     pub fn working(&mut self) -> Option<Duration> {
         self.device()?.working()
     }
 
-    /// The tensor of a name.
-    ///
     /// # Errors
-    /// There is none.
+    /// No tensor of this name.
     pub fn tensor(&self, name: &str) -> Result<&TensorInfo> {
         Ok(self.bindings.named(name)?.1)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session in the secure world: the pack goes there once, values for each run.
+//! A session in the secure world: the pack goes there once, values per run.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Secure {
 }
 
 impl Session {
-    /// A session in the secure world, whose trusted application has the GPU.
+    /// The trusted application has the GPU.
     ///
     /// # Errors
     /// There is no OP-TEE, or it lacks the application.
@@ -52,7 +52,7 @@ impl Session {
         Ok(Self::with(recording, state, Clock::default()))
     }
 
-    /// Cancels this session's runs from other threads; secure world only.
+    /// For other threads; secure world only.
     pub fn canceller(&self) -> Option<Canceller> {
         match &self.state {
             State::Secure(secure) => Some(secure.client.canceller()),

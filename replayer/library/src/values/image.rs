@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pictures as values: size, channels, layout and normalisation as the manifest declares.
+//! Pictures as values, as the manifest declares.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,11 +12,11 @@ use crate::tensors::TensorInfo;
 use crate::values::picture::Picture;
 use crate::values::{Kind, MAX_EXTENT};
 
-/// How pictures become values: `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
+/// `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageFormat {
-    /// Tensor dimensions N (1), H, W and C in some order, such as "NHWC"; without C the picture is grey.
+    /// Dimensions N (1), H, W and C in some order, such as "NHWC"; without C the picture is grey.
     pub layout: String,
     /// Order of the channels.
     #[serde(default)]
@@ -24,16 +24,16 @@ pub struct ImageFormat {
     /// How the picture is resized.
     #[serde(default)]
     pub resize: Resize,
-    /// Value of white before mean and std; 1 if absent.
+    /// White before mean and std; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
-    /// One number, or one per channel in the tensor's order; 0 if absent.
+    /// One, or one per channel in the tensor's order; 0 if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mean: Vec<f64>,
-    /// One number, or one per channel in the tensor's order; 1 if absent.
+    /// One, or one per channel in the tensor's order; 1 if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub std: Vec<f64>,
-    /// Black is 1 and white is 0: for networks that want ink.
+    /// Black is 1 and white is 0, for networks that want ink.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invert: bool,
 }
@@ -62,8 +62,8 @@ pub enum Resize {
     Crop,
 }
 
-/// Changes to a picture that its sender may not expect: `inverted, and stretched from 28x20`. Nothing if the name
-/// is no picture's, or if colours and proportions stay.
+/// Unexpected changes: `inverted, and stretched from 28x20`. Nothing if the name is no picture's, or colours and
+/// proportions stay.
 ///
 /// # Errors
 /// The picture cannot be read.

@@ -70,7 +70,7 @@ pub(crate) fn is_safetensors(path: &Path) -> bool {
     Kind::of(path) == Kind::Safetensors
 }
 
-/// Splits `weights.safetensors#conv1.weight` into file and name; others have no name.
+/// Splits `weights.safetensors#conv1.weight` into file and name.
 pub fn split(path: &Path) -> (&Path, Option<&str>) {
     const MARK: &[u8] = b".safetensors#";
     let bytes = path.as_os_str().as_bytes();
@@ -84,9 +84,9 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
     }
 }
 
-/// Reads a value for a tensor. The name gives the kind: `.npy`, `.bin` or `.raw` (elements of the declared type in
-/// C order, little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` as
-/// the manifest says. `-` is standard input. Other names are `.npy` files if they begin as one, and raw otherwise.
+/// Reads a value; the name gives the kind: `.npy`, `.bin` or `.raw` (elements of the declared type in C order,
+/// little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` as the
+/// manifest says. `-` is standard input. Other names are `.npy` files if they begin as one, and raw otherwise.
 ///
 /// # Errors
 /// The file is missing, is not what its name says, or has another size than the tensor. The caller compares type
@@ -180,8 +180,7 @@ impl Contents {
     }
 }
 
-/// Reads an `.npy` file if `wanted` accepts its type and shape and it has at most `limit` bytes of values; else
-/// `None`, and only the header is read.
+/// `None` if `wanted` refuses type and shape or values exceed `limit` bytes; then only the header is read.
 ///
 /// # Errors
 /// The file is missing or not an `.npy` file.
@@ -206,8 +205,6 @@ pub fn read_if(
     }
 }
 
-/// Reads an `.npy` file of any type and shape.
-///
 /// # Errors
 /// The file is missing or not an `.npy` file.
 pub fn read_any(path: &Path) -> Result<Tensor> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaces pictures without the feature `pictures`: none can be decoded.
+//! Replaces pictures without the feature `pictures`.
 
 use std::convert::Infallible;
 use std::fs::File;

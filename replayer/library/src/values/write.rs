@@ -26,19 +26,17 @@ pub fn is_standard_output(path: &Path) -> bool {
 /// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// `.npy`; also standard output, devices and pipes.
+    /// Also standard output, devices and pipes.
     Npy,
     /// `.bin` or `.raw`: the elements in C order, little-endian.
     Raw,
-    /// `.json`: type, shape, flat data. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
+    /// Type, shape, flat data. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
     Json,
 }
 
 impl OutputFormat {
-    /// The format by a file's name.
-    ///
     /// # Errors
-    /// The name ends in something else.
+    /// The name says no format.
     pub fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -65,15 +63,13 @@ impl OutputFormat {
     }
 }
 
-/// A tensor as a file of this name holds it.
-///
 /// # Errors
 /// The name says no format.
 pub fn encode(path: &Path, tensor: &Tensor) -> Result<Vec<u8>> {
     Ok(OutputFormat::of(path)?.encode(tensor))
 }
 
-/// Tensors as a .safetensors file; `path` names it in errors.
+/// `path` names the file in errors.
 ///
 /// # Errors
 /// They cannot be in one file.
@@ -84,7 +80,7 @@ pub fn encode_all(path: &Path, tensors: &[(String, Tensor)]) -> Result<Vec<u8>> 
     })
 }
 
-/// The shortest text that gives exactly this element.
+/// The shortest that gives exactly this element.
 pub fn element_text(tensor: &Tensor, index: usize) -> String {
     let value = tensor.value(index);
     match tensor.dtype().is_float() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose values an object depends on, and which copies therefore cannot be replayed.
+//! Which copies cannot be replayed, by what objects depend on.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Walks a run's steps: sources of bytes, copies that launches read, host reads.
+//! Sources of bytes, copies that launches read, host reads.
 
 use super::*;
 
