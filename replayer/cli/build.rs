@@ -8,12 +8,12 @@ fn main() {
     println!("cargo::rerun-if-env-changed=GPUREPLAY_COMMIT");
     println!("cargo::rerun-if-changed=build.rs");
     let stated = std::env::var("GPUREPLAY_COMMIT").ok();
-    // Development builds would be linked anew after each commit: they do not say it.
+    // Development builds would be linked anew after each commit.
     let released = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = stated.or_else(|| released.then(found).flatten());
     let text = commit.map_or(String::new(), |commit| format!(" ({})", commit.trim()));
     println!("cargo::rustc-env=GPUREPLAY_COMMIT={text}");
-    // A static Arm program would lie in the low gigabytes, where `--device kbase` needs the recording's addresses.
+    // Otherwise in the low gigabytes, where `--device kbase` needs the recording's addresses.
     let features = std::env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let arm = std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "aarch64");
     if arm && features.split(',').any(|feature| feature == "crt-static") {
@@ -21,7 +21,7 @@ fn main() {
     }
 }
 
-/// With a `+` if files differ from it; `None` outside of a checkout.
+/// `+`: files differ; `None` outside of a checkout.
 fn found() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;

@@ -3,7 +3,7 @@
 
 use clap::Command;
 
-/// Old and new command lines. `tests/command/old_names.rs` runs those that differ in more than names.
+/// Old, new. `tests/command/old_names.rs` runs those that differ in more than names.
 const OLD: &[(&str, &str)] = &[
     ("compile t --input a=b -o d", "compile t --reads a=b -o d"),
     ("compile t -i a=b -o d", "compile t --reads a=b -o d"),
@@ -49,7 +49,6 @@ const OLD: &[(&str, &str)] = &[
     ("cuda tune r#0 --csv x", "cuda tune r#0 --table x"),
 ];
 
-/// With words that they need.
 const SIGNED: [&str; 14] = [
     "run r",
     "diff r --against model:g31",
@@ -67,7 +66,7 @@ const SIGNED: [&str; 14] = [
     "cuda analyse r#0",
 ];
 
-/// Hidden, but no alias: run in `tests/command/old_names.rs` or the tests of CUDA, or only for our own use.
+/// Hidden, but no alias: tested in `tests/command/old_names.rs` or with CUDA, or only for our own use.
 const RUN: [&str; 28] = [
     "keygen name",
     "jobs html",
@@ -129,7 +128,6 @@ fn old_names_mean_what_the_new_ones_do() {
     }
 }
 
-/// Old names of a command and its subcommands: `bench --export-json`.
 fn hidden(command: &Command, path: &str, found: &mut Vec<String>) {
     for arg in command.get_arguments().filter(|arg| !arg.is_global_set()) {
         let visible = arg.get_visible_aliases().unwrap_or_default();

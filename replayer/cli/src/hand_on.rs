@@ -9,12 +9,12 @@ use clap::Arg;
 const SHARED: [&str; 11] = [
     "run", "info", "verify", "sign", "pack", "jobs", "bench", "diff", "extract", "analyse", "tune",
 ];
-/// Every CUDA recording has one of these folders.
+/// Every CUDA recording has one of them.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
 /// Made by NVIDIA's driver.
 const NVIDIA: &str = "/dev/nvidiactl";
 
-/// Puts `cuda` before the command for a CUDA recording, or for record with an NVIDIA GPU.
+/// For a CUDA recording, or record with an NVIDIA GPU.
 pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
     to_cuda_on(words, Path::new(NVIDIA).exists())
 }
@@ -23,7 +23,7 @@ pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsSt
     let is_recording = |word: &OsString| {
         let text = word.to_string_lossy();
         let (folder, number) = text.rsplit_once('#').unwrap_or((&*text, ""));
-        // Only launches are numbered so, also of a missing folder.
+        // Also of a missing folder.
         let is_launch = !number.is_empty()
             && number.bytes().all(|byte| byte.is_ascii_digit())
             && !Path::new(&*text).exists();
@@ -45,7 +45,7 @@ pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsSt
     }
 }
 
-/// `record` of a whole run, into a folder with the app's name.
+/// A whole run, into a folder with the app's name.
 fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let Some(end) = words.iter().position(|word| word == "--") else {
         return words;
@@ -67,7 +67,7 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let rest = options.iter().enumerate();
     let rest = rest.filter(|(at, _)| !(first..first + count).contains(at));
     let mut rest: Vec<OsString> = rest.map(|(_, word)| word.clone()).collect();
-    // These pick single launches; all else is a run.
+    // All else is a run.
     let single = ["--pick", "--kernel", "--run", "--region"];
     let gives = |rest: &[OsString], options: &[&str]| {
         let is_one = |word: &OsString| {
@@ -93,7 +93,7 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     handed
 }
 
-/// An option that only the other GPUs' `record` has.
+/// Only the other GPUs' `record` has it.
 fn gives_other(words: &[OsString]) -> bool {
     let command = crate::command();
     let has = |path: &[&str], word: &str| {

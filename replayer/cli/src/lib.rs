@@ -2,7 +2,7 @@
 //! The `gpureplay` command: one file per subcommand in `commands`, shared code in `common`. A library only for
 //! fuzzing and tests; programs embed `gpureplay-library`.
 #![forbid(unsafe_code)]
-// All printing goes through `terminal`, which escapes it and fails without a panic.
+// `terminal` escapes text and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 #[cfg(test)]
@@ -110,8 +110,8 @@ where
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
 
-/// A valid `run` line, parsed without the other commands: their set-up takes longer than verifying a small
-/// recording. Errors and help are for [`parsed`].
+/// Without setting up other commands, which takes longer than verifying a small recording. Errors and help are for
+/// [`parsed`].
 fn replay(words: &[OsString]) -> Option<Arguments> {
     let own = words
         .get(1..)
@@ -137,7 +137,7 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
     }
 }
 
-/// `help exit-codes` is no command.
+/// It is no command.
 fn asks_for_exit_codes(words: &[OsString]) -> bool {
     words
         .get(1..)
@@ -153,7 +153,7 @@ pub fn main() -> ExitCode {
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = hand_on::to_cuda(words.into_iter().collect());
     if words.len() <= 1 {
-        // A failure cannot be reported, as for a wrong command line.
+        // Failures cannot be reported.
         let _ = write!(std::io::stderr(), "{}", help::NO_COMMAND);
         return ExitCode::from(2);
     }
@@ -172,7 +172,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let text = error.to_string().trim_end().to_owned();
                 failed_in_json(&Failure::Usage(text));
             }
-            // A failure cannot be reported.
+            // Failures cannot be reported.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -251,20 +251,19 @@ fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     }
 }
 
-/// Ignores words of an app to record.
+/// But not of an app to record.
 fn wants_json(words: &[OsString]) -> bool {
     let mut own = words.iter().take_while(|word| *word != "--");
     own.any(|word| word == "--json")
 }
 
 fn failed_in_json(failure: &Failure) {
-    // The exit code and the line on standard error say it in any case.
+    // Standard error says it in any case.
     if let Ok(text) = failure.json() {
         let _ = writeln!(terminal::stdout(), "{text}");
     }
 }
 
-/// What each subcommand returns.
 type Result<T = Outcome> = std::result::Result<T, Failure>;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 
 use clap::error::ErrorKind;
 
-/// Ends of a command in a shell line.
+/// In a shell line.
 const ENDS: [&str; 6] = [";", "&&", "|", ">", "&", "2>"];
 
 fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
@@ -23,7 +23,7 @@ fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines of code blocks, joined where they go on, and inline code.
+/// Blocks with joined lines, and inline code.
 fn code(page: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut pieces, mut fenced, mut open) =
         (Vec::new(), Vec::new(), false, None::<String>);
@@ -43,7 +43,7 @@ fn code(page: &str) -> (Vec<String>, Vec<String>) {
     (blocks, pieces)
 }
 
-/// As a shell reads them, without the remark behind the command.
+/// Without the remark.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let line = line.split(" # ").next().unwrap_or_default();
@@ -62,7 +62,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The first word is the program's name.
+/// Program names first.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = words(line);
     let starts = (0..words.len()).filter(|at| {
@@ -78,7 +78,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Why a command is refused. In a part of one, only unknown words are wrong.
+/// Of a part, only unknown words are wrong.
 fn refusal(words: &[String], part: bool) -> Option<String> {
     let part = part
         || words
@@ -94,7 +94,7 @@ fn refusal(words: &[String], part: bool) -> Option<String> {
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => true,
         _ => !part,
     };
-    // A word in capitals stands for a command.
+    // It stands for a command.
     let named = |word: &String| word.chars().all(|letter| letter.is_ascii_uppercase());
     let stands = words.get(1).is_some_and(named);
     (wrong && !stands).then(|| error.to_string())

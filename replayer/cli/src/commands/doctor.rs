@@ -79,7 +79,6 @@ impl Doctor {
         let root = Path::new("/");
         let streams = machine_streams::findings(root, &machine_gpu::compatibles(root));
         let mut findings = streams.unwrap_or_else(|| machine::doctor(root, self.board.as_ref()));
-        // Second: which GPU it is, and what fits it.
         findings.insert(findings.len().min(1), machine_gpu::finding(root));
         findings.push(secure_world::finding());
         let mut recorders = ways::to_record(Path::new(RECORDER), &NodeOptions::unnamed()?);

@@ -68,7 +68,7 @@ impl Dump {
         Ok(Outcome::Done)
     }
 
-    /// Chains of chosen jobs: actions since the previous chain, and job descriptors.
+    /// Actions since the previous chain, and job descriptors.
     fn dump_jobs(&self, out: &mut impl Write, selector: &Selector) -> Result<()> {
         let recording = Recording::open(&self.file)?;
         let jobs = table(&recording)?;
@@ -76,7 +76,7 @@ impl Dump {
         let described = descriptors(&recording, &jobs, &selected)?;
         let listing = self.unverified.list(recording.files())?;
         let view = &listing.recording;
-        // Actions are decoded in order: each chain continues in its segment after the previous one.
+        // Each chain continues in its segment after the previous one.
         let mut walk = None;
         for (number, text) in described {
             let Some(chain) = jobs.chains.get(number) else {
@@ -113,7 +113,6 @@ impl Dump {
         Ok(())
     }
 
-    /// Nothing if the action cannot be decoded.
     fn dump_decoded(
         &self,
         out: &mut impl Write,
@@ -160,12 +159,11 @@ impl Dump {
     }
 }
 
-/// Most descriptors shown of chosen jobs. A network of 500 jobs has 10,000.
+/// A network of 500 jobs has 10,000.
 const MOST_DESCRIPTORS: usize = 1 << 16;
 
 struct Chosen<'a> {
     text: Text<'a>,
-    /// Descriptors that may still be shown.
     left: usize,
     next: usize,
     /// Ascending.
@@ -200,7 +198,6 @@ impl Visitor for Chosen<'_> {
     }
 }
 
-/// `selected` is ascending.
 fn any_selected(selected: &[usize], range: &Range<usize>) -> bool {
     let at = selected.partition_point(|job| *job < range.start);
     selected.get(at).is_some_and(|job| *job < range.end)

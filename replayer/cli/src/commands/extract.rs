@@ -104,7 +104,7 @@ impl Dispatches {
             Self::All => jobs.to_vec(),
             Self::First => jobs.first().copied().into_iter().collect(),
             Self::Random(seed) => {
-                // SplitMix64: the same seed chooses the same job everywhere.
+                // SplitMix64: the same everywhere.
                 let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -135,7 +135,7 @@ impl Extract {
                 ));
             }
         };
-        // By its old name it was one job.
+        // The old name took one job.
         let dispatches = self
             .dispatches
             .or(self.job.is_some().then_some(Dispatches::First));

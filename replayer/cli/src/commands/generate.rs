@@ -152,7 +152,7 @@ fn write_pages(directory: &Path, force: Force) -> Result {
     Ok(Outcome::Done)
 }
 
-/// Full names, parents first.
+/// Parents first.
 fn all() -> Vec<(String, Command)> {
     fn collect(command: &Command, before: &str, into: &mut Vec<(String, Command)>) {
         let name = format!("{before}{}", command.get_name());
@@ -173,7 +173,7 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let page = |(name, command): (String, Command)| {
         let title = name.replace(' ', "-");
         let mut page = Vec::new();
-        // Without a date, so that builds are reproducible.
+        // Without a date, for reproducible builds.
         clap_mangen::Man::new(command)
             .title(title.to_uppercase())
             .section("1")

@@ -21,7 +21,7 @@ use gpureplay_library::{Recording, shown};
 
 use crate::{Result, files, text};
 
-/// Most bytes of a description, as of a manifest. The program's own have a few thousand.
+/// As of a manifest. The program's own have a few thousand bytes.
 const MAX_DESCRIPTION: u64 = 1 << 20;
 
 const HISTORY: &str = "registers.csv";
@@ -165,7 +165,6 @@ impl Import {
         Ok(Outcome::Done)
     }
 
-    /// The user's description, or the program's own.
     fn described(&self, fingerprint: u64) -> Result<Option<Description>> {
         if self.plain {
             return Ok(None);
@@ -299,7 +298,7 @@ impl Import {
         let toml = manifest.to_text()?;
         std::fs::create_dir_all(output).map_err(|error| failed(output, error.to_string()))?;
         let history = original.history.to_csv();
-        // The recording comes last: where it exists, the rest does too.
+        // Last: where it exists, the rest does too.
         let files: [(&str, &[u8]); 3] = [
             (HISTORY, history.as_bytes()),
             (manifest::FILE_NAME, toml.as_bytes()),

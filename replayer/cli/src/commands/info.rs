@@ -198,7 +198,6 @@ fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
     }
 }
 
-/// Looks through each once.
 fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
     let recording = listing.recording;
     let mut layers = 0;
@@ -266,7 +265,7 @@ fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> 
     if !summary.description.is_empty() {
         writeln!(out, "  {}", escaped(&summary.description))?;
     }
-    // A retargeted recording names its GPU under "recorded on".
+    // Retargeted: its GPU is under "recorded on".
     let verb = match summary.provenance.contains_key("retargeted") {
         true => "for",
         false => "recorded on",

@@ -144,7 +144,7 @@ impl Jobs {
         Ok((table, report))
     }
 
-    /// Memory lines per job, from an untimed run of its own.
+    /// From an untimed run of its own.
     fn lines(
         &self,
         recording: &Recording,

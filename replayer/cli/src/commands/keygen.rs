@@ -56,12 +56,12 @@ impl Keygen {
             .map_err(|error| Failure::Output(format!("no random numbers: {error}")))?;
         let key =
             SecretKey::from_seed(seed).map_err(|error| Failure::Output(write_error(&error)))?;
-        // Public key first: a secret key is never left alone.
+        // First: a secret key is never left alone.
         let public_text = key.public().to_pem();
         write_whole(&public, public_text.as_bytes(), Existing::Keep)
             .map_err(|error| failed(&public, &error))?;
         if let Err(error) = write_secret(&secret, key.to_pem().as_bytes()) {
-            // Just written; its secret key does not exist.
+            // Just written.
             let _ = std::fs::remove_file(&public);
             return Err(failed(&secret, &error));
         }
@@ -78,10 +78,9 @@ impl Keygen {
     /// Secret, then public.
     fn files(&self) -> Result<(PathBuf, PathBuf)> {
         let name = self.output.as_ref().or(self.name.as_ref());
-        // The parser demands one of them.
         let name = name.ok_or_else(|| Failure::Usage("--output NAME is missing".into()))?;
         let bytes = name.as_os_str().as_bytes();
-        // `file_name` drops a slash or dot at the end.
+        // It drops a slash or dot at the end.
         let named = name.file_name().map(OsStrExt::as_bytes);
         if !named.is_some_and(|last| bytes.ends_with(last)) {
             return Err(Failure::Usage(format!(

@@ -32,7 +32,7 @@ impl Node {
     pub(crate) fn execute(&self) -> Result {
         let node = self.options.node()?;
         let mut command = node.command(&self.app)?;
-        // Replaces this process: signals and the exit code are the app's own.
+        // Signals and the exit code are the app's own.
         let error = command.exec();
         let program = self.app.first().map_or("", String::as_str);
         Err(Failure::Usage(format!("{program}: {error}")))

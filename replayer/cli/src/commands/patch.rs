@@ -163,7 +163,6 @@ impl Patch {
         Ok(Outcome::Done)
     }
 
-    /// How the recording can be made again.
     fn command(&self, index: usize) -> String {
         let sizes = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join("x");
         let mut command = format!(

@@ -82,7 +82,7 @@ pub(crate) struct Retarget {
 
 struct Made {
     gpu: Gpu,
-    /// The directory, or the file of a variant.
+    /// Or a variant's file.
     place: PathBuf,
     retargeted: Retargeted,
     compared: Compared,
@@ -145,7 +145,7 @@ impl Retarget {
                 compared,
             });
         }
-        // All are proved before the first is written.
+        // Prove all before writing the first.
         let contents = match self.variants {
             true => vec![self.together(&files, &all)?],
             false => all
@@ -279,7 +279,6 @@ fn variant_name(gpu: &Gpu) -> String {
     format!("{}.variant", gpu.name.to_ascii_lowercase())
 }
 
-/// Cores that jobs use, and cores of the other GPU.
 fn cores(made: &Retargeted) -> (u32, u32) {
     let present = made.target.shader_present;
     let used = present & !u64::from(made.unused_cores);

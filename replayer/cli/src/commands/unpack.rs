@@ -40,7 +40,7 @@ impl Unpack {
         let files = Files::read(&self.pack)?;
         files.verify(&files.view()?)?;
         files.verify_variants()?;
-        // Only a pack's files lie in a private copy.
+        // Only packs have a private copy.
         if files.file() == files.path {
             return Err(Failure::Usage(format!(
                 "{}: is not a pack, it has its files beside it already",

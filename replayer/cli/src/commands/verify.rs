@@ -113,7 +113,7 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
-                // Do not hold reports of other GPUs beside this one.
+                // Not beside reports of other GPUs.
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 self.fits(path, &verified)?;
                 self.variants(&files)?;
@@ -126,7 +126,7 @@ impl Verify {
                         missing.collect::<Vec<_>>().join(", ")
                     )));
                 }
-                // With a key the signature is checked, or this is not reached.
+                // With a key the signature was checked.
                 let seal = match trust.key {
                     Some(_) => None,
                     None => files.seal().map(|seal| seal.to_string()),
@@ -187,7 +187,7 @@ impl Verify {
                             jobs_left_out: None,
                         });
                     }
-                    // The caller reports the last one: errors keep the recordings' order.
+                    // Errors keep the recordings' order.
                     if let Some(earlier) = failed.replace(failure) {
                         terminal::note(format!("{earlier}"));
                     }
@@ -241,7 +241,7 @@ impl Verify {
     }
 }
 
-/// Name, demand, and whether only `--deep` checks it.
+/// Name, demand, only `--deep`.
 fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let rules = Rule::ALL.iter();
     let rules = rules.map(|rule| (rule.name(), rule.meaning().trim(), false));

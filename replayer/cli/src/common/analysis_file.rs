@@ -10,11 +10,11 @@ use gpureplay_library::{Recording, read_named, shown};
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Most bytes of the file; analyses of the largest networks are a tenth of it.
+/// Analyses of the largest networks are a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// # Errors
-/// The file cannot be read, is no analysis, or is of another recording.
+/// Unreadable, no analysis, or another recording's.
 pub(crate) fn read(path: &Path, recording: &Recording) -> Result<Report> {
     let wrong = |why: &str| Failure::Input(format!("{}: {why}", shown(path)));
     let text = read_named(path, MAX_BYTES)?;

@@ -8,7 +8,7 @@ use gpureplay_library::text;
 
 use crate::Result;
 
-/// Findings printed per job and kind.
+/// Per job and kind.
 const MOST: usize = 8;
 
 pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
@@ -36,7 +36,6 @@ pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Names the first jobs with findings.
 fn found_in(report: &Report, what: &str) -> String {
     let found = |job: &&Job| match what {
         "races" => !job.races.is_empty() || !job.conflicts.is_empty(),

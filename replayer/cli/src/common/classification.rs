@@ -48,7 +48,7 @@ impl Choice {
 }
 
 impl Classes {
-    /// A label file has one label per output element.
+    /// One label per element.
     ///
     /// # Errors
     /// It has more or fewer.
@@ -65,7 +65,7 @@ impl Classes {
         }
     }
 
-    /// The largest elements, largest first; none if it is no classification.
+    /// Largest first; none if it is no classification.
     pub(crate) fn of(
         &self,
         files: &Files,
@@ -84,7 +84,6 @@ impl Classes {
         if labels.is_empty() && self.top.is_none() {
             return Ok(Vec::new());
         }
-        // NaN is no probability.
         let numbers = tensor
             .values()
             .enumerate()
@@ -102,7 +101,7 @@ impl Classes {
             .collect())
     }
 
-    /// From the file, or the manifest's only output with labels.
+    /// Or the manifest's, if only one output has labels.
     pub(crate) fn labels<'a>(&'a self, files: &'a Files) -> &'a [String] {
         if let Some((_, labels)) = &self.file {
             return labels;
@@ -115,13 +114,12 @@ impl Classes {
         named.next().map_or(&[][..], |output| &output.labels)
     }
 
-    /// Whether the user asked for a list.
     pub(crate) fn listed(&self) -> bool {
         self.top.is_some()
     }
 }
 
-/// One label per line; empty lines at the end do not count.
+/// Empty lines at the end do not count.
 fn read_labels(path: &Path) -> Result<Vec<String>> {
     let wrong =
         |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(path)));

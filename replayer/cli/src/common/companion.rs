@@ -18,28 +18,24 @@ pub(crate) const RECORDER: Companion = Companion {
     package: "gpureplay-recorder",
     option: None,
 };
-/// The model as a render node.
 pub(crate) const NODE: Companion = Companion {
     file: "libgpureplay_node.so",
     package: "gpureplay-node",
     option: Some("--node-library"),
 };
 
-/// Library directories from the command's own: a build, a copy, Debian's package.
+/// From the command's directory: a build, a copy, Debian's package.
 const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
 
 /// A library that comes with the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Companion {
     pub(crate) file: &'static str,
-    /// The crate that makes it.
     package: &'static str,
-    /// The option that names another.
     option: Option<&'static str>,
 }
 
 impl Companion {
-    /// The user's library, or the one that came with this command.
     pub(crate) fn find(self, named: Option<&Path>) -> Result<PathBuf> {
         self.among(named, &beside())
     }

@@ -62,7 +62,6 @@ impl Reach {
         }
     }
 
-    /// Number of unlisted jobs, if any.
     pub(crate) fn left_out(&self) -> Option<usize> {
         Some(self.more).filter(|more| *more > 0)
     }

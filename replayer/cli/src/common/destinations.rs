@@ -23,7 +23,7 @@ pub(crate) struct Force {
     pub(crate) force: bool,
 }
 
-/// Identifies a file under any name.
+/// Under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     device: u64,
@@ -39,7 +39,6 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// The files that a command reads, and those that it will write.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     existing: Existing,
@@ -59,7 +58,7 @@ impl Destinations {
         }
     }
 
-    /// Without claimed places, for another set of results.
+    /// Without claimed places.
     pub(crate) fn again(&self) -> Self {
         Self {
             existing: self.existing,
@@ -74,7 +73,7 @@ impl Destinations {
         self.reads_file(file);
     }
 
-    /// For any name of the file.
+    /// Under any name.
     fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
             let path = || file.to_path_buf();
@@ -82,7 +81,6 @@ impl Destinations {
         }
     }
 
-    /// A recording with all its files.
     pub(crate) fn reads_recording(&mut self, files: &Files) {
         self.reads_file(&files.path);
         let directory = files.original();
@@ -92,7 +90,7 @@ impl Destinations {
         }
     }
 
-    /// Another recording by path: its own files, not those of its manifest.
+    /// Its own files, not those of its manifest.
     pub(crate) fn reads_named(&mut self, path: &Path) {
         self.reads_file(path);
         for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
@@ -100,7 +98,7 @@ impl Destinations {
         }
     }
 
-    /// As [`Destinations::claim`] in a recording's directory: a link counts as an existing file.
+    /// In a recording's directory: a link counts as an existing file.
     ///
     /// # Errors
     /// As for [`Destinations::claim`].
@@ -118,7 +116,7 @@ impl Destinations {
         }
     }
 
-    /// Claims a place for a result before any work.
+    /// Before any work.
     ///
     /// # Errors
     /// The command reads this file, it exists, its directory does not, or another result goes there.
@@ -138,7 +136,7 @@ impl Destinations {
         self.take(path)
     }
 
-    /// Also in a directory that does not exist yet.
+    /// Also in a directory yet to be made.
     fn take(&mut self, path: &Path) -> Result<()> {
         if is_standard_output(path) {
             if self.takes_standard_output() {
@@ -178,8 +176,6 @@ impl Destinations {
         Ok(())
     }
 
-    /// The name must say a tensor format.
-    ///
     /// # Errors
     /// As for [`Destinations::claim`], or the name says no format.
     pub(crate) fn claim_tensor(&mut self, path: &Path) -> Result<()> {
@@ -191,7 +187,7 @@ impl Destinations {
         self.claimed.iter().any(|path| is_standard_output(path))
     }
 
-    /// Writes a result to a claimed place, whole or not at all.
+    /// Whole or not at all.
     ///
     /// # Errors
     /// It cannot be written, or a file has appeared there meanwhile.
@@ -206,7 +202,7 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// As [`Destinations::write`] in a recording's directory: replaces a link instead of following it.
+    /// In a recording's directory: replaces a link instead of following it.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -215,8 +211,7 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// As [`Destinations::write_here`] for a name inside a directory; makes its folders, none of which may be a
-    /// link.
+    /// Inside a directory; makes its folders, none of which may be a link.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -230,16 +225,12 @@ impl Destinations {
             .map_err(|error| not_written(&directory.join(name), &error))
     }
 
-    /// In the format that the name says.
-    ///
     /// # Errors
     /// As for [`Destinations::write`].
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
         self.write(path, &values::encode(path, tensor)?)
     }
 
-    /// As a .safetensors file.
-    ///
     /// # Errors
     /// As for [`Destinations::write`].
     pub(crate) fn write_tensors(&self, path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
@@ -265,7 +256,7 @@ fn exists(path: &Path) -> Failure {
     ))
 }
 
-/// One spelling, as far as the path exists.
+/// One spelling, as far as it exists.
 fn place(path: &Path) -> PathBuf {
     if let Ok(place) = path.canonicalize() {
         return place;
@@ -333,7 +324,7 @@ mod tests {
             assert_eq!(failure.exit_code(), 6);
             assert!(failure.to_string().ends_with(problem), "{failure}");
         }
-        // A directory that the command makes.
+        // The command makes it.
         let mut destinations = Destinations::new(false);
         let made = folder.path().join("new/recording.gpr");
         destinations.claim_here(&made).unwrap();

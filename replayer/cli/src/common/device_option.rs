@@ -27,7 +27,7 @@ pub(crate) struct DeviceOption {
 }
 
 impl DeviceOption {
-    /// Chooses the best device unless one is named; the model if it is needed.
+    /// The best unless one is named; the model if needed.
     pub(crate) fn choose(&self, recording: &Recording, needs_model: bool) {
         if self.device != Choice::Best {
             return;

@@ -22,10 +22,10 @@ use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
-/// Each job gets a chain of its own.
+/// Each job gets its own chain.
 ///
 /// # Errors
-/// It cannot be read, or is not signed as demanded.
+/// Unreadable, or not signed as demanded.
 pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recording, Destinations)> {
     let recording = Recording::open_trusted(path, trust)?.apart()?;
     let mut destinations = Destinations::new(force.force);
@@ -34,8 +34,6 @@ pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recordin
     Ok((recording, destinations))
 }
 
-/// Warns that what is made of a signed recording is unsigned.
-///
 /// # Errors
 /// The signature cannot be read.
 pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
@@ -49,7 +47,7 @@ pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// These files or the manifest's first case, with external weights.
+/// With external weights.
 ///
 /// # Errors
 /// An input has no value, or a file does not fit.
@@ -82,12 +80,12 @@ fn read(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
 }
 
 /// # Errors
-/// The file cannot be read, or its length is not that of code.
+/// Unreadable, or not the length of code.
 pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
     read(path, MAX_CODE, "the code of a shader")
 }
 
-/// A shader, with its interface from the `.toml` beside it, if any.
+/// With its interface from the `.toml` beside it, if any.
 ///
 /// # Errors
 /// A file cannot be read, or says something else.
@@ -109,11 +107,10 @@ pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     })
 }
 
-/// A whole job of another recording, `RECORDING:JOB`, with its first case's values. Both recordings need the
-/// demanded signature.
+/// A job of another recording, `RECORDING:JOB`, with its first case's values. Both need the demanded signature.
 ///
 /// # Errors
-/// No such recording or job, not signed as demanded, or the job does not fit.
+/// No such job, not signed as demanded, or it does not fit.
 pub(crate) fn taken(
     text: &str,
     ours: &Recording,
@@ -137,7 +134,6 @@ pub(crate) fn taken(
     )?)
 }
 
-/// Files of a changed manifest, from the original recording.
 fn beside(recording: &Recording, changed: &Manifest) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let wanted: Vec<PathBuf> = changed.files().map(Path::to_path_buf).collect();
     let files = recording.files().beside()?.into_iter();
@@ -145,18 +141,15 @@ fn beside(recording: &Recording, changed: &Manifest) -> Result<BTreeMap<PathBuf,
     Ok(files.filter(|(name, _)| wanted.contains(name)).collect())
 }
 
-/// The directory of a new recording.
 pub(crate) struct Edited {
     folder: PathBuf,
     place: NewDirectory,
     destinations: Destinations,
-    /// An old signature that will not fit.
+    /// A signature that will not fit.
     outdated: Option<PathBuf>,
 }
 
 impl Edited {
-    /// If a directory is named.
-    ///
     /// # Errors
     /// As for [`Edited::claim`].
     pub(crate) fn claim_if(
@@ -168,10 +161,10 @@ impl Edited {
         folder.map(claim).transpose()
     }
 
-    /// Claims an empty directory, or with `--force` one with a recording that the command does not read.
+    /// An empty directory, or with `--force` one with a recording that the command does not read.
     ///
     /// # Errors
-    /// Something is there that is not to be replaced.
+    /// Something else is there.
     pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
@@ -195,7 +188,7 @@ impl Edited {
         })
     }
 
-    /// Writes recording, manifest, and values as `expected/NAME.npy`. Removes an old signature.
+    /// Values go to `expected/NAME.npy`. Removes an old signature.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
@@ -208,7 +201,7 @@ impl Edited {
         self.write_with(bytes, described, expected, BTreeMap::new())
     }
 
-    /// Writes a changed recording with its manifest's files, and says so. `command`: how it can be made again.
+    /// `command`: how it can be made again.
     ///
     /// # Errors
     /// As for [`Destinations::write`].

@@ -23,17 +23,17 @@ use crate::common::progress::Progress;
 use crate::common::rows;
 use crate::{Result, text};
 
-/// Input files of a directory, by ending.
+/// Inputs in a directory.
 const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
-/// Most classes of a printed confusion table.
+/// Classes of a printed confusion table.
 const TABLE: usize = 16;
-/// Most classes counted by right class: counts take the square of it.
+/// Counts take the square of it.
 const MAX_CLASSES: usize = 2048;
-/// Most inputs in one file.
+/// Inputs in one file.
 const MAX_COUNT: u64 = 1 << 24;
-/// Most bytes of values in a file of inputs.
+/// In a file.
 const MAX_INPUTS: u64 = 4 << 30;
-/// Most bytes of a line in a file of classes.
+/// Bytes, in a file of classes.
 const MAX_LINE: u64 = 1024;
 
 /// Options about many inputs.
@@ -104,7 +104,7 @@ impl ManyInputs {
         }
     }
 
-    /// Runs each input of the only unbound input tensor, in one session or several in parallel.
+    /// Of the only unbound tensor, in one session or several in parallel.
     pub(crate) fn evaluate<'a>(
         &self,
         session: &mut Session,
@@ -179,7 +179,6 @@ impl ManyInputs {
     }
 }
 
-/// How many more parallel sessions there may be, and how to open one.
 pub(crate) struct Others<'a> {
     pub(crate) count: usize,
     pub(crate) open: &'a (dyn Fn() -> Result<Session> + Sync),
@@ -188,34 +187,28 @@ pub(crate) struct Others<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
     pub(crate) interrupt: &'a Interrupt,
-    /// Keep each input's output.
     pub(crate) rows: bool,
 }
 
 struct Found {
-    /// The largest element; nothing if none is a number.
+    /// Nothing if none is a number.
     class: Option<usize>,
     value: Option<f64>,
-    /// The output's bytes, if kept.
     row: Vec<u8>,
 }
 
-/// Inputs shared by sessions.
 struct Work<'a> {
     input: TensorInfo,
     output: String,
     sources: Sources,
-    /// The first untaken input.
     next: AtomicUsize,
-    /// A session failed.
     stop: AtomicBool,
-    /// Finished inputs, for progress.
     done: Arc<AtomicU64>,
     how: How<'a>,
 }
 
 impl Work<'_> {
-    /// Runs all inputs, or those up to Ctrl-C. Returns results and seconds after loading, or the first failure.
+    /// Or those up to Ctrl-C. Returns results and seconds after loading, or the first failure.
     fn share(&self, session: &mut Session, others: &Others<'_>) -> Result<(Vec<Found>, f64)> {
         let total = Some(self.sources.len() as u64);
         let _progress = Progress::start("replaying", self.done.clone(), total, "inputs");
@@ -225,7 +218,7 @@ impl Work<'_> {
         let results: Vec<_> = std::thread::scope(|scope| {
             let others: Vec<_> = bindings
                 .into_iter()
-                // Without another thread, the existing sessions take all inputs.
+                // Then existing sessions take all inputs.
                 .map_while(|bindings| {
                     let other = move || {
                         let opened = (others.open)().map(|mut session| {
@@ -269,7 +262,7 @@ impl Work<'_> {
         }
         match first {
             Some((_, failure)) => Err(failure),
-            // Taken inputs are finished: those done are the first ones.
+            // Those done are the first ones.
             None => Ok((
                 found.into_iter().map_while(|found| found).collect(),
                 started.elapsed().as_secs_f64(),
@@ -277,7 +270,7 @@ impl Work<'_> {
         }
     }
 
-    /// Inputs are taken in order, so those before this one are still done.
+    /// Earlier inputs are still done.
     fn fail(&self, index: usize, failure: Failure) -> (usize, Failure) {
         self.stop.store(true, Relaxed);
         (index, failure)
@@ -318,7 +311,7 @@ impl Work<'_> {
             .values()
             .enumerate()
             .filter(|(_, value)| !value.is_nan());
-        // The first of equal ones, as NumPy's argmax.
+        // As NumPy's argmax.
         let best = numbers.reduce(|best, other| if other.1 > best.1 { other } else { best });
         Ok(Found {
             class: best.map(|best| best.0),
@@ -334,7 +327,7 @@ impl Work<'_> {
 #[derive(Debug)]
 enum Sources {
     Files(Vec<PathBuf>),
-    /// One file, and how many are in it.
+    /// And how many are in it.
     Parts(Tensor, usize),
 }
 
@@ -346,7 +339,6 @@ impl Sources {
         }
     }
 
-    /// Name of a file, or number in one.
     fn name(&self, index: usize) -> String {
         match self {
             Self::Files(files) => {
@@ -432,7 +424,6 @@ pub(crate) fn only_output(session: &Session) -> Result<TensorInfo> {
     }
 }
 
-/// One class for each input.
 fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> Result<Vec<usize>> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
     let npy = path.extension().is_some_and(|ending| ending == "npy");
@@ -487,7 +478,6 @@ fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> 
 }
 
 impl Evaluation<'_> {
-    /// Names of finished inputs, and their outputs.
     pub(crate) fn take_rows(&mut self) -> (Vec<String>, Vec<u8>) {
         let names = self.answers.iter().map(|answer| answer.input.clone());
         (names.collect(), std::mem::take(&mut self.rows))
@@ -497,7 +487,7 @@ impl Evaluation<'_> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for answer in &self.answers {
             let wrong = answer.truth.is_some() && answer.truth != answer.class;
-            // With the truth, only wrong answers are printed.
+            // Then only wrong answers are printed.
             if answer.truth.is_some() && !wrong {
                 continue;
             }
@@ -549,7 +539,7 @@ impl Evaluation<'_> {
 mod tests {
     use super::*;
 
-    /// `held`: bytes that the file really has.
+    /// `held`: the file's real bytes.
     fn found(count: u64, each: u64, held: u64) -> std::result::Result<usize, String> {
         let file = tempfile::Builder::new().suffix(".npy").tempfile().unwrap();
         let text =
@@ -579,14 +569,14 @@ mod tests {
     fn a_file_has_as_many_inputs_as_it_may() {
         let most = 1 << 24;
         assert_eq!(found(most, 1, most), Ok(1 << 24));
-        // Only the header is read: nothing follows it.
+        // Nothing follows the header.
         let error = found(most + 1, 1, 0).unwrap_err();
         assert!(error.contains("16777217 inputs, more than"), "{error}");
     }
 
     #[test]
     fn a_file_of_inputs_has_as_many_bytes_as_it_may() {
-        // It would be read if it were as long as its header says.
+        // Read if it were as long as its header says.
         let error = found(1 << 10, 1 << 22, 0).unwrap_err();
         assert!(error.contains("needs 4294967296 bytes"), "{error}");
         // The factors of one byte more.

@@ -10,40 +10,34 @@ use serde::Serialize;
 /// A shell's exit code for SIGINT.
 pub(crate) const INTERRUPTED: u8 = 128 + nix::sys::signal::Signal::SIGINT as u8;
 
-/// How a command that did its work ended.
+/// Of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Success.
     Done,
-    /// The work is done, but outputs are not what is expected.
+    /// Outputs are not what is expected.
     Mismatch,
 }
 
-/// Why a command failed. The text says what, where, what was expected, and what to do.
+/// Texts say what, where, what was expected, and what to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The command line makes no sense for this recording.
+    /// Makes no sense for this recording.
     Usage(String),
-    /// The recording is damaged or not allowed.
     Recording(String),
-    /// Two runs of the app differ; another first run may help.
+    /// Two runs differ; another first run may help.
     Runs(String),
-    /// An input file is missing or does not fit.
     Input(String),
-    /// The device or the replay on it failed.
+    /// Or a failed replay.
     Device(String),
-    /// A result could not be written.
     Output(String),
-    /// The recorded app failed; its exit code is passed on.
+    /// Its exit code is passed on.
     App {
-        /// How it ended.
         text: String,
-        /// Its exit code.
         code: u8,
     },
-    /// Ended by the user before there was anything to report.
+    /// Before there was anything to report.
     Interrupted,
-    /// The output pipe was closed, as by `head`: no error.
+    /// As by `head`: no error.
     ClosedPipe,
 }
 
@@ -79,7 +73,6 @@ impl Failure {
         }
     }
 
-    /// The failure's kind in JSON.
     fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) => "usage",
@@ -127,7 +120,7 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mut text = error.to_string();
-        // Adds advice in the command's words.
+        // In the command's words.
         match &error {
             Error::Unbound { kind, .. } if *kind == TensorKind::State.name() => {
                 text += "; give all states with --state-in FILE.safetensors";

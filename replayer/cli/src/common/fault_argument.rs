@@ -9,7 +9,7 @@ use mali_drive::middleware::FaultKind;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// `KIND@CALL` or `SEED` on the command line.
+/// `KIND@CALL` or `SEED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inject(pub(crate) Fault);
 

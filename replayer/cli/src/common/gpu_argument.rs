@@ -5,7 +5,7 @@ use mali_facts::{Product, Profile};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Gpu {
-    /// As given, in small letters.
+    /// In small letters.
     pub(crate) name: String,
     pub(crate) profile: &'static Profile,
 }
@@ -14,13 +14,13 @@ pub(crate) fn gpu(name: &str) -> Result<Gpu, String> {
     found(name, Profile::by_name(name), Profile::names())
 }
 
-/// Also GPUs with command streams.
+/// Also with command streams.
 pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
     let product = Product::by_name(name);
     found(name, product.map(Product::profile), Product::names())
 }
 
-/// Only GPUs that a render node can have.
+/// For a render node.
 pub(crate) fn node_gpu(name: &str) -> Result<String, String> {
     any_gpu(name).map(|gpu| gpu.name)
 }

@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::{self, Failure};
 
-/// Polling interval.
 const STEP: Duration = Duration::from_millis(20);
 
 /// How far a command came that was to do more.
@@ -27,7 +26,7 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// Nothing if all is done.
+    /// `None` if all is done.
     ///
     /// # Errors
     /// Nothing is done.
@@ -45,14 +44,14 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// One for the process, because each signal is given to one thread.
+/// Each signal is given to one thread of the process.
 static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Notes SIGINT from its creation on. The second one ends the process.
+/// From its creation on. A second SIGINT ends the process.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Call before starting other threads: they inherit that SIGINT waits. If it cannot wait, it acts as usual.
+    /// Call before starting other threads: they inherit the waiting. If SIGINT cannot wait, it acts as usual.
     pub(crate) fn watch() -> Self {
         let mut first = false;
         let came = CAME.get_or_init(|| {
@@ -74,25 +73,24 @@ impl Interrupt {
                 }
             };
             if std::thread::Builder::new().spawn(notes).is_err() {
-                // Without a waiting thread, it acts as usual.
+                // It acts as usual.
                 let _ = interrupt.thread_unblock();
             }
         }
         Self(came.clone())
     }
 
-    /// A thread cancels runs in the secure world when it comes.
     pub(crate) fn cancels(self, canceller: Canceller) {
         let cancels = move || {
             loop {
-                // Between two runs, it ends the next one.
+                // It ends the next run.
                 if self.came() {
                     canceller.cancel();
                 }
                 std::thread::sleep(STEP);
             }
         };
-        // Without a thread, the run goes on to its end.
+        // Else the run goes on to its end.
         let _ = std::thread::Builder::new().spawn(cancels);
     }
 

@@ -21,13 +21,10 @@ impl JobOptions {
         self.jobs.is_some()
     }
 
-    /// As the user wrote it.
     pub(crate) fn text(&self) -> Option<String> {
         self.jobs.as_ref().map(Selector::to_string)
     }
 
-    /// All jobs, and the numbers of the selected ones.
-    ///
     /// # Errors
     /// The jobs cannot be listed, or none is selected.
     pub(crate) fn select(&self, recording: &Recording) -> Result<(Jobs, Vec<usize>)> {
@@ -47,7 +44,7 @@ pub(crate) fn table(recording: &Recording) -> Result<Jobs> {
 }
 
 /// # Errors
-/// The selector means none, or several.
+/// None, or several.
 pub(crate) fn one(selector: &Selector, jobs: &Jobs) -> Result<usize> {
     match selector.select(jobs)?.as_slice() {
         [only] => Ok(*only),

@@ -60,7 +60,7 @@ impl Sort {
     }
 }
 
-/// Of all jobs, before [`arrange`] drops some.
+/// Before [`arrange`] drops some.
 pub(crate) struct Sum {
     pub(crate) work: Work,
     /// If counted.
@@ -77,7 +77,7 @@ impl Sum {
         Self { work: sum, lines }
     }
 
-    /// Lines if counted, and the share of lines or else of instructions, in percent.
+    /// Also the share of lines or else of instructions, in percent.
     pub(crate) fn cells(&self, work: Option<&Work>, lines: Option<u64>) -> Vec<String> {
         match (self.lines, lines) {
             (Some(all), Some(lines)) => vec![short(lines), percent(lines, all)],
@@ -98,7 +98,7 @@ impl Sum {
     }
 }
 
-/// Keeps the first `top` jobs and kernels.
+/// Keeps the first `top`.
 pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>) {
     if let Some(sort) = sort {
         sort.order(report);
@@ -109,7 +109,7 @@ pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize
     }
 }
 
-/// In percent; empty if `all` is 0.
+/// Empty if `all` is 0.
 fn percent(part: u64, all: u64) -> String {
     match all {
         0 => dash(),

@@ -14,11 +14,10 @@ use crate::common::job_order::Sum;
 use crate::common::terminal;
 use crate::{Result, text};
 
-/// Widest column in characters. A wider cell is printed whole and shifts only its own line, so padding stays
-/// bounded.
+/// Characters. A wider cell shifts only its own line, so padding stays bounded.
 const WIDEST: usize = 96;
 
-/// Most jobs of a shader listed one by one; more become ranges, such as `0-13999`.
+/// One by one; more become ranges, such as `0-13999`.
 const LISTED: usize = 32;
 
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
@@ -26,7 +25,7 @@ pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Headings, and functions for cells.
+/// Heading, cell.
 type Columns<T> = &'static [(&'static str, fn(&T) -> String)];
 
 const JOB_COLUMNS: Columns<JobReport> = &[
@@ -123,7 +122,7 @@ fn numbers(numbers: &[usize]) -> String {
     numbers.join(" ")
 }
 
-/// Ascending numbers: `0 1 5`, or if more than [`LISTED`]: `0-41 50 60-61`.
+/// `0 1 5`, or if more than [`LISTED`]: `0-41 50 60-61`. Ascending.
 fn listed(all: &[usize]) -> String {
     if all.len() <= LISTED {
         return numbers(all);
@@ -138,7 +137,7 @@ fn listed(all: &[usize]) -> String {
     ranges.join(" ")
 }
 
-/// One line per job or shader; a chain's time is in the line of its first listed job.
+/// Per job or shader; a chain's time is in the line of its first listed job.
 pub(crate) fn comma_separated(
     out: &mut impl Write,
     report: &Report,
@@ -181,7 +180,6 @@ pub(crate) fn comma_separated(
 /// By number.
 struct Chains<'a> {
     chains: HashMap<usize, &'a ChainReport>,
-    /// The first listed job of each chain.
     first: HashMap<usize, usize>,
 }
 
@@ -202,14 +200,14 @@ impl<'a> Chains<'a> {
         self.chains.get(&job.chain).copied()
     }
 
-    /// The chain's time, for its first listed job.
+    /// The chain's, for its first listed job.
     fn time(&self, job: &JobReport) -> Option<Spread> {
         let first = self.first.get(&job.chain)?;
         self.chain(job)?.seconds.filter(|_| *first == job.index)
     }
 }
 
-/// `sum` covers all jobs; the report may hold a part.
+/// `sum` covers all jobs.
 pub(crate) fn text(
     out: &mut impl Write,
     report: &Report,
@@ -330,7 +328,7 @@ fn kernels(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
     table(out, &rows, &[0, 1, 2])
 }
 
-/// The median, and how far half of the runs are from it.
+/// Median, and distance of half of the runs.
 fn spread(spread: Spread) -> String {
     match spread.deviation == 0.0 {
         true => text::seconds(spread.median),
@@ -342,7 +340,7 @@ fn spread(spread: Spread) -> String {
     }
 }
 
-/// Columns up to [`WIDEST`]; those of `left` are left-aligned.
+/// Up to [`WIDEST`]; `left` are left-aligned.
 fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<()> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -465,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_cell_as_wide_as_no_column_is_printed_whole() {
-        // A cell wider than a format string's largest width.
+        // Wider than a format string's largest width.
         let many = shown(&report(14_000, &["a"]), true);
         assert!(many.contains(" 0-13999 "), "{many}");
         let long = "k".repeat(70_000);

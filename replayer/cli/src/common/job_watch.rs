@@ -47,13 +47,11 @@ impl WatchOptions {
     }
 }
 
-/// What is asked for, and what was found.
 pub(crate) struct JobWatch {
     options: WatchOptions,
     lines: Option<PathBuf>,
     table: Jobs,
     selected: Vec<usize>,
-    /// The model's reports.
     watch: Option<Arc<Watch>>,
     measured: Measured,
     /// Set-up first.
@@ -63,7 +61,7 @@ pub(crate) struct JobWatch {
 }
 
 impl JobWatch {
-    /// Selects jobs. `lines`: file for one JSON object per job. Nothing if nothing is asked for.
+    /// `lines`: file for one JSON object per job. `None` if nothing is asked for.
     ///
     /// # Errors
     /// No job is selected, jobs cannot be listed, or `--jobs` has no use.
@@ -125,7 +123,7 @@ impl JobWatch {
         session.count_gpu(self.options.gpu_counters);
     }
 
-    /// Takes events of loading the recording.
+    /// Takes the events.
     pub(crate) fn loaded(&mut self, session: &Session, took: Duration) {
         let ended = self.watch.as_ref().map(|it| it.take()).unwrap_or_default();
         let events = session.setup_events();
@@ -134,7 +132,7 @@ impl JobWatch {
         self.load = took;
     }
 
-    /// Takes events of the last run, which may have loaded the recording.
+    /// It may have loaded the recording.
     pub(crate) fn ran(&mut self, session: &Session, layers: std::ops::Range<usize>, counts: bool) {
         let ended = self.watch.as_ref().map(|it| it.take()).unwrap_or_default();
         if counts {
@@ -146,7 +144,6 @@ impl JobWatch {
         self.ended.extend(ended);
     }
 
-    /// Of the selected jobs.
     pub(crate) fn report(&mut self, session: &mut Session, warmup: u32) -> Report {
         let device = session
             .device()
@@ -164,7 +161,7 @@ impl JobWatch {
         )
     }
 
-    /// Prints the table of durations only if it `prints`.
+    /// Durations only if it `prints`.
     ///
     /// # Errors
     /// As for [`Destinations::write`].

@@ -45,7 +45,7 @@ impl LayerOptions {
         }
     }
 
-    /// The file for the last layer's result, and the tensor's name.
+    /// And the tensor's name.
     pub(crate) fn output(
         &self,
         selection: &Selection,
@@ -61,11 +61,11 @@ impl LayerOptions {
             .iter()
             .filter_map(|tensor| bindings.tensors().get(*tensor as usize).cloned())
             .collect();
-        // All that a layer computes is one kind to the user.
+        // One kind to the user.
         let kind = tensors.first().map_or(TensorKind::Output, |t| t.kind);
         let Some(given) = given else {
             return match tensors.as_slice() {
-                // Only the last part of a name: a recording chooses no directories.
+                // A recording chooses no directories.
                 [only] => {
                     let file = only.name.rsplit('/').next().unwrap_or_default();
                     Ok(Some((only.name.clone(), format!("{file}.npy").into())))

@@ -13,9 +13,9 @@ use gpureplay_library::host_rules::MAX_NAME;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Entries shown per table of an unsound recording.
+/// Per table of an unsound recording.
 const MAX_ENTRIES: usize = 1000;
-/// Actions looked at in an unsound recording: its segments may overlap.
+/// Unsound segments may overlap.
 const MAX_ACTIONS: usize = 1 << 16;
 
 /// Whether a recording that breaks rules is shown anyway.
@@ -28,7 +28,7 @@ pub(crate) struct Unverified {
 
 impl Unverified {
     /// # Errors
-    /// It is damaged; or it breaks a rule, and that was not asked for.
+    /// Damaged; or it breaks a rule, and that was not asked for.
     pub(crate) fn list(self, files: &Files) -> Result<Listing<'_>> {
         let view = files.view()?;
         let (recording, unsound) = match files.verify(&view) {
@@ -48,14 +48,12 @@ impl Unverified {
     }
 }
 
-/// A recording, and how much of it is shown.
 pub(crate) struct Listing<'a> {
     pub(crate) recording: Recording<'a>,
-    /// Why it is not sound.
     pub(crate) unsound: Option<String>,
-    /// Shown entries per table.
+    /// Per table.
     entries: usize,
-    /// Actions that may still be looked at.
+    /// Left to look at.
     actions: usize,
 }
 
@@ -64,7 +62,7 @@ impl<'a> Listing<'a> {
         table.get(..self.entries).unwrap_or(table)
     }
 
-    /// Takes up to `count` from the allowed actions.
+    /// Takes up to `count`.
     pub(crate) fn take_actions(&mut self, count: usize) -> usize {
         let taken = count.min(self.actions);
         if self.unsound.is_some() {
@@ -73,7 +71,7 @@ impl<'a> Listing<'a> {
         taken
     }
 
-    /// Cut at the longest allowed name.
+    /// Cut at the limit.
     pub(crate) fn name(&self, offset: u32) -> Cow<'a, str> {
         let strings = self.recording.strings().get(offset as usize..);
         let name = strings.unwrap_or_default();

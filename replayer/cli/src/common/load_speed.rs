@@ -14,16 +14,16 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Most rounds of both, in turns.
+/// At most.
 const ROUNDS: usize = 200;
 const ENOUGH: Duration = Duration::from_secs(3);
 
-/// Loaded files are kept, so that each round gets new memory, like a process that loads once: half of what reading
-/// costs is the kernel finding that memory. The measurement ends with this much, to bound the benchmark's memory.
+/// Files stay loaded, so that each round gets new memory: half of what reading costs is the kernel finding it. This
+/// much ends the measurement.
 const KEPT: usize = 64 << 20;
-/// Rounds for any file size.
+/// For any file size.
 const LEAST: usize = 3;
-/// The C library's allocator returns larger buffers to the kernel when freed (`M_MMAP_THRESHOLD`).
+/// The C library's allocator returns larger freed buffers to the kernel (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
 
 /// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
@@ -38,7 +38,7 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Reads and loads in turns.
+    /// In turns.
     ///
     /// # Errors
     /// The recording cannot be read, or is refused.
@@ -79,7 +79,7 @@ impl Loading {
 fn read_into_new_memory(path: &Path) -> std::io::Result<usize> {
     let mut file = File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
-    // Only written pages become memory.
+    // Only written pages count.
     let mut bytes = Vec::with_capacity(length.saturating_add(1).max(ALWAYS_NEW + 1));
     file.read_to_end(&mut bytes)
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::shipped::{ended, fitting, found, own};
 
-/// Results for each word, a row each (`tools/guest/apps/bits.cl`).
+/// As in `tools/guest/apps/bits.cl`.
 const ROWS: [&str; 19] = [
     "native_recip",
     "native_rsqrt",
@@ -34,7 +34,7 @@ const ROWS: [&str; 19] = [
 const INPUT: &str = "inputs/x.npy";
 const WORDS: usize = 64;
 
-/// A line per row: equal to the model, or the words that differ.
+/// Per row: equal to the model, or words that differ.
 pub(super) fn on(device: &str, valhall: bool) -> String {
     let name = if valhall { "bits-g57" } else { "bits-g52" };
     let said = results(name, device, valhall).and_then(|results| {
@@ -63,7 +63,7 @@ fn results(name: &str, device: &str, valhall: bool) -> Result<Vec<u32>, String> 
     words(&output, ROWS.len() * WORDS)
 }
 
-/// The last words of a .npy file.
+/// Of a .npy file.
 fn words(path: &Path, count: usize) -> Result<Vec<u32>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let start = bytes.len().checked_sub(count * 4);

@@ -7,10 +7,9 @@ use std::path::Path;
 use gpureplay_linux::machine::Finding;
 use mali_facts::{PROFILES, Profile};
 
-/// The finding's subject.
 pub(crate) const SUBJECT: &str = "recordings that fit";
 
-/// Other GPU families by `compatible` prefix, and why they cannot be used.
+/// By `compatible` prefix, and why they cannot be used.
 const OTHERS: [(&str, &str); 5] = [
     (
         "brcm,",
@@ -91,7 +90,7 @@ pub(crate) fn finding(root: &Path) -> Finding {
     )
 }
 
-/// A GPU of Valhall with a job manager.
+/// With a job manager.
 pub(crate) fn is_valhall(root: &Path) -> bool {
     let mut devices = compatibles(root).into_iter();
     devices.any(|name| name == "arm,mali-valhall-jm")
@@ -111,12 +110,12 @@ pub(crate) fn compatibles(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The name for `--gpu`, if the device tree names a known board or chip.
+/// For `--gpu`, if known by the device tree.
 pub(crate) fn name(root: &Path) -> Option<String> {
     machine(root).map(|(name, _)| name)
 }
 
-/// From the device tree's root, by the name for `--gpu`.
+/// From the device tree's root.
 fn machine(root: &Path) -> Option<(String, &'static Profile)> {
     let names = strings(&root.join("sys/firmware/devicetree/base/compatible"));
     names.iter().find_map(|name| {

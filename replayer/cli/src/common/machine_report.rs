@@ -19,7 +19,7 @@ use crate::VERSION;
 use crate::common::shipped::{ended, fitting, found, own};
 use crate::common::{machine_bits, machine_gpu};
 
-/// No recording of one kind can be converted into another's.
+/// No recording of one converts into another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bifrost,
@@ -27,15 +27,14 @@ enum Kind {
     Streams,
 }
 
-/// A shipped recording with an input and the expected result.
+/// A shipped recording.
 struct Trial {
     recording: &'static str,
     kind: Kind,
-    /// Options, with files below the recording.
+    /// Below the recording.
     files: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// An input of digits, and the answer.
 const DIGIT: &[(&str, &str, &str)] = &[
     ("--input", "input", "inputs/3.npy"),
     ("--expect", "probabilities", "expected/3.npy"),
@@ -68,7 +67,7 @@ const TRIALS: [Trial; 4] = [
     },
 ];
 
-/// All that a replay depends on, and a self test on each device that `ways` call good.
+/// And a self test on each device that `ways` call good.
 pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let root = Path::new("/");
     let line = |path: &str| {
@@ -100,7 +99,7 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
         for trial in TRIALS.iter().filter(|trial| trial.kind == kind) {
             let _ = writeln!(text, "{}", tried(trial, device));
         }
-        // No shipped recording shows a G610's.
+        // No recording for G610.
         if kind != Kind::Streams {
             bits += &machine_bits::on(device, kind == Kind::Valhall);
         }
@@ -109,7 +108,6 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     text
 }
 
-/// The kernel's driver, if any.
 fn driver(root: &Path) -> Option<(&'static str, Stock)> {
     let panfrost = panfrost::find(root).and_then(|path| panfrost::open(&path));
     let panthor = || panthor::find(root).and_then(|path| panthor::open(&path));
@@ -117,7 +115,6 @@ fn driver(root: &Path) -> Option<(&'static str, Stock)> {
     panfrost.or_else(|| Some(("panthor", panthor().ok()?)))
 }
 
-/// By the driver or the device tree.
 fn kind(root: &Path) -> Kind {
     let valhall = match driver(root) {
         Some(("panthor", _)) => return Kind::Streams,
@@ -134,7 +131,7 @@ fn kind(root: &Path) -> Kind {
     }
 }
 
-/// Identity registers, from the kernel's driver.
+/// From the kernel's driver.
 fn registers(root: &Path) -> String {
     let Some((name, mut gpu)) = driver(root) else {
         return String::new();
@@ -149,7 +146,7 @@ fn registers(root: &Path) -> String {
     text + "\n"
 }
 
-/// Replays in a process of its own, for this machine's GPU if known.
+/// In a process of its own, for this machine's GPU if known.
 fn tried(trial: &Trial, device: &str) -> String {
     let said = match replayed(trial, device) {
         Ok(()) => "right".into(),

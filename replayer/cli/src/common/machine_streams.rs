@@ -10,14 +10,13 @@ use gpureplay_linux::panthor;
 use mali_facts::registers::GpuId;
 use mali_facts::registers::gpu::GPU_ID;
 
-/// Subject of the driver's finding.
 pub(crate) const PANTHOR: &str = "panthor";
-/// Panthor's firmware, below the root; each file may be compressed.
+/// Below the root; files may be compressed.
 const FIRMWARE: &str = "lib/firmware/arm/mali";
-/// Devices for job managers only.
+/// For job managers only.
 const OTHERS: [&str; 2] = ["nano driver", "/dev/mem"];
 
-/// `None`: the machine has no such GPU.
+/// `None`: no such GPU.
 pub(crate) fn findings(root: &Path, compatible: &[String]) -> Option<Vec<Finding>> {
     let family = compatible
         .iter()
@@ -63,7 +62,7 @@ fn firmware(root: &Path) -> Finding {
     }
 }
 
-/// Whether panthor takes work from this user.
+/// Panthor takes work from this user.
 fn render_node(root: &Path) -> Finding {
     let opened = panthor::find(root).and_then(|path| Ok((panthor::open(&path)?, path)));
     let (good, found, cure) = match opened {

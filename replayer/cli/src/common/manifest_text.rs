@@ -5,7 +5,7 @@ use crate::common::terminal;
 use crate::manifest::Manifest;
 use crate::{Result, text};
 
-/// Drops job names that do not fit, with a warning.
+/// Warns of dropped job names.
 ///
 /// # Errors
 /// The manifest is invalid.

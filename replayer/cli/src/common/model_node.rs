@@ -15,12 +15,11 @@ use crate::common::companion;
 use crate::common::failure::Failure;
 use crate::common::gpu_argument;
 
-/// Variables by which users choose OpenCL runtimes.
+/// Users choose OpenCL runtimes by them.
 const RUNTIMES: [&str; 2] = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
-/// In the folder of Mesa's C library.
+/// Beside Mesa's C library.
 const LOADER: &str = "ld-linux-x86-64.so.2";
 
-/// Default GPU.
 const DEFAULT: &str = "g52";
 
 /// Options of the node.
@@ -37,7 +36,6 @@ pub(crate) struct NodeOptions {
     node_library: Option<PathBuf>,
 }
 
-/// What an app needs to see the model as its render node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelNode {
     gpu: String,
@@ -46,7 +44,6 @@ pub(crate) struct ModelNode {
 }
 
 impl NodeOptions {
-    /// Defaults.
     pub(crate) fn unnamed() -> Result<Self> {
         Ok(Self {
             gpu: DEFAULT.to_owned(),
@@ -74,7 +71,6 @@ impl NodeOptions {
             };
         }
         if RUNTIMES.iter().any(|name| env::var_os(name).is_some()) {
-            // The user has chosen.
             return Ok(None);
         }
         let built = cache().join("mesa");
@@ -93,7 +89,7 @@ impl NodeOptions {
 }
 
 impl ModelNode {
-    /// As named by the user.
+    /// As named.
     pub(crate) fn gpu(&self) -> &str {
         &self.gpu
     }
@@ -116,7 +112,7 @@ impl ModelNode {
         );
         command.env("GPUREPLAY_NODE_GPU", &self.gpu);
         command.env("RUSTICL_ENABLE", "panfrost");
-        // Then Mesa asks for no PCI device, and does not complain that there is none.
+        // Then Mesa asks for no PCI device.
         command.env("MESA_LOADER_DRIVER_OVERRIDE", "panfrost");
         if let Some(mesa) = &self.mesa {
             command.env("OCL_ICD_VENDORS", mesa.join("icd"));
@@ -125,7 +121,7 @@ impl ModelNode {
     }
 }
 
-/// The node is last: earlier libraries reach it as they would the driver.
+/// Last: earlier libraries reach it as they would the driver.
 fn preload(before: Option<OsString>, library: &Path) -> OsString {
     let mut list = before.unwrap_or_default();
     if !list.is_empty() {
@@ -135,7 +131,7 @@ fn preload(before: Option<OsString>, library: &Path) -> OsString {
     list
 }
 
-/// The loader ignores the variable, so the app's own folders follow Mesa's C library here.
+/// The loader ignores the variable, so the app's folders follow Mesa's.
 fn libraries(mesa: &Path, theirs: Option<OsString>) -> OsString {
     let own = mesa.join("libc").into_os_string();
     match theirs.filter(|folders| !folders.is_empty()) {
@@ -144,7 +140,6 @@ fn libraries(mesa: &Path, theirs: Option<OsString>) -> OsString {
     }
 }
 
-/// Tells an OpenCL loader of the runtime.
 fn runtime(mesa: &Path) -> PathBuf {
     mesa.join("icd/rusticl.icd")
 }
@@ -160,7 +155,6 @@ fn cache() -> PathBuf {
     cache.map_or_else(home, PathBuf::from).join("gpureplay")
 }
 
-/// Whether Mesa needs a newer C library than this machine has.
 fn is_newer(mesa: &Path) -> bool {
     let theirs = fs::read_to_string(mesa.join("libc/version")).ok();
     let ours = Command::new("getconf")
@@ -180,7 +174,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// With Mesa's C library, which is newer and so serves the app as well.
+/// Mesa's C library is newer, and so serves the app as well.
 fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Command> {
     let file = found(program)?;
     let mut words = interpreted(&file)?;
@@ -189,7 +183,7 @@ fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Co
     let mut command = Command::new(mesa.join("libc").join(LOADER));
     let theirs = env::var_os("LD_LIBRARY_PATH");
     command.arg("--library-path").arg(libraries(mesa, theirs));
-    // A program may look at its name.
+    // Programs may look at their names.
     if words.first().map(OsString::as_os_str) == Some(found(program)?.as_os_str()) {
         command.arg("--argv0").arg(program);
     }
@@ -208,7 +202,7 @@ fn found(program: &str) -> Result<PathBuf> {
     file.ok_or_else(|| Failure::Usage(format!("{program}: not found in PATH")))
 }
 
-/// A script's interpreter and argument (`#!`); nothing for a program.
+/// From `#!`; nothing for a program.
 fn interpreted(file: &Path) -> Result<Vec<OsString>> {
     let wrong = |error| Failure::Usage(format!("{}: {error}", shown(file)));
     let mut start = Vec::new();
@@ -224,7 +218,7 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
     let line = String::from_utf8_lossy(line);
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
-        // It would start the program without the loader.
+        // It would skip the loader.
         (Some(env), Some(name)) if Path::new(env).file_name() == Some(OsStr::new("env")) => {
             Ok(vec![found(name)?.into()])
         }
@@ -239,7 +233,7 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
 
 #[cfg(test)]
 impl NodeOptions {
-    /// No node: the folder holds no Mesa.
+    /// The folder holds no Mesa.
     pub(crate) fn without_mesa(folder: &Path) -> Self {
         Self {
             gpu: DEFAULT.to_owned(),

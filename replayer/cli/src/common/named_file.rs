@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// `NAME=FILE` on the command line.
+/// `NAME=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedFile {
-    /// The tensor's name.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
 }
@@ -26,12 +25,10 @@ impl FromStr for NamedFile {
     }
 }
 
-/// `--output` of commands that make recordings: a directory, or `NAME=FILE` as before `--writes`.
+/// A directory, or `NAME=FILE` as before `--writes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputArgument {
-    /// Where the recording goes.
     Directory(PathBuf),
-    /// A file that the app writes.
     Written(NamedFile),
 }
 

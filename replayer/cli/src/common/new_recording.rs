@@ -27,12 +27,9 @@ use crate::common::terminal::{self, stage};
 use crate::manifest::{self, Case, Manifest, Output};
 use crate::{Result, files, text};
 
-/// A recording with all its files.
 pub(crate) struct Product {
     pub(crate) compiled: Compiled,
-    /// A second run's comparison.
     pub(crate) checked: Option<String>,
-    /// OpenCL notes.
     pub(crate) noted: Noted,
     manifest: Manifest,
 }
@@ -63,12 +60,12 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
-/// The recorded turn of a loop, and what turns hand on.
+/// And what turns hand on.
 type OneStep = (Turn, Vec<Kept>);
 
 impl Product {
-    /// Compiles a trace. A second one tells inputs from weights if no files do. Of repeated steps that go on from
-    /// each other only the first is used; returns the traces as used.
+    /// A second trace tells inputs from weights if no files do. Of repeated steps only the first is used; returns
+    /// the traces as used.
     pub(crate) fn build(
         capture: Capture,
         second: Option<Capture>,
@@ -137,7 +134,7 @@ impl Product {
         })
     }
 
-    /// A new directory appears whole or not at all.
+    /// Whole or not at all.
     pub(crate) fn write(
         &mut self,
         directory: &Path,
@@ -264,7 +261,7 @@ impl Product {
     }
 }
 
-/// Converts chain numbers of the trace to those of the recording.
+/// To chain numbers of the recording.
 pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
     let mut lengths: BTreeMap<u32, u32> = BTreeMap::new();
     for place in places {
@@ -280,7 +277,7 @@ pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
             out.push(Job { submission, ..job });
             continue;
         }
-        // A chain named by job: only that job.
+        // Only that job.
         let jobs = match job.job {
             Some(at) => at..at.saturating_add(1),
             None => 0..place.jobs as usize,

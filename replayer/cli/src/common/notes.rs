@@ -39,24 +39,21 @@ impl NoteOptions {
 
 #[derive(Default)]
 pub(crate) struct Noted {
-    /// The launch of each chain.
     pub(crate) launches: Launches,
-    /// Second-run values by tensor.
     pub(crate) second: Vec<(String, Tensor)>,
-    /// What the app wrote in earlier turns of a loop.
+    /// Written in earlier turns of a loop.
     pub(crate) earlier: Vec<Range<u64>>,
-    /// For the user.
     pub(crate) remarks: Vec<String>,
 }
 
 pub(crate) struct Wanted<'a> {
     pub(crate) options: &'a NoteOptions,
     pub(crate) states: Vec<String>,
-    /// If the trace is one step of several: what it leaves for the next.
+    /// What one of several steps leaves.
     pub(crate) step: Option<(Turn, Vec<Kept>)>,
 }
 
-/// Tensors of files by bit patterns, then those of notes.
+/// By files, then by notes.
 pub(crate) fn find(
     capture: &Capture,
     second: Option<&Capture>,
@@ -132,7 +129,6 @@ fn remarks(proposal: &Proposal) -> Vec<String> {
 }
 
 impl Noted {
-    /// Entries of the manifest.
     pub(crate) fn jobs(&self) -> Vec<Job> {
         let chains = self.launches.chains.iter().enumerate();
         let job = |(submission, dispatch): (usize, &Option<notes::Dispatch>)| {
@@ -149,7 +145,7 @@ impl Noted {
         chains.filter_map(job).collect()
     }
 
-    /// Chains per kernel, most frequent first; empty without notes.
+    /// Most frequent first; empty without notes.
     pub(crate) fn kernels(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for dispatch in self.launches.chains.iter().flatten() {
@@ -176,7 +172,6 @@ impl Noted {
     }
 }
 
-/// The command that replays with another input.
 pub(crate) fn next_command(directory: &Path, tensors: &[Found]) -> Option<String> {
     let of = |role: Role| tensors.iter().filter(move |t| t.role == role);
     let mut out = format!("gpureplay run {}", shown(directory));

@@ -75,7 +75,7 @@ fn peak(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl PageOptions {
-    /// `formats`: extensions that the command can write.
+    /// `formats`: extensions.
     ///
     /// # Errors
     /// Another extension, or a page's option without a page.
@@ -94,7 +94,7 @@ impl PageOptions {
         Ok(given)
     }
 
-    /// Claims the result's place before any work. Returns the format of a file.
+    /// Before any work.
     ///
     /// # Errors
     /// The command reads this file, it exists, or its extension is not in `formats`.
@@ -112,8 +112,6 @@ impl PageOptions {
         Ok((given.map(|(format, _)| format), destinations))
     }
 
-    /// For results other than pages.
-    ///
     /// # Errors
     /// It cannot be written.
     pub(crate) fn write_text(&self, destinations: &Destinations, contents: &[u8]) -> Result<()> {
@@ -124,7 +122,7 @@ impl PageOptions {
     }
 
     /// # Errors
-    /// The page cannot be written.
+    /// It cannot be written.
     pub(crate) fn write(
         &self,
         destinations: &Destinations,

@@ -17,7 +17,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// In the order in which jobs end.
+/// As jobs end.
 struct Jobs<T> {
     running: Mutex<T>,
     ended: Mutex<Vec<T>>,
@@ -71,7 +71,7 @@ impl Observer for Pages {
     }
 }
 
-/// Bytes, or whole pages where bytes are unknown.
+/// Whole pages where bytes are unknown.
 #[derive(Default)]
 struct Memory {
     bytes: Touched,
@@ -125,7 +125,7 @@ impl Analyser for ByteAnalyser {
     }
 }
 
-/// One host thread's share of a job.
+/// Of one host thread.
 struct BytePart {
     jobs: Arc<Jobs<Memory>>,
     found: Touched,
@@ -172,10 +172,10 @@ impl Part for BytePart {
     }
 }
 
-/// Pages that each submission reads, in a replay with the tensors' values.
+/// Per submission, in a replay with the tensors' values.
 ///
 /// # Errors
-/// Why the model does not replay it, in words.
+/// Why the model does not replay it.
 pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Result<Reads, String> {
     let pages = Arc::new(Pages::default());
     run(bytes, tensors, pages.clone())?;
@@ -189,10 +189,10 @@ pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Res
     Ok(reads)
 }
 
-/// Bytes that each submission reads and writes, without tensors; whole pages for jobs with textures or images.
+/// Per submission, without tensors; whole pages for jobs with textures or images.
 ///
 /// # Errors
-/// Why the model does not replay it, in words.
+/// Why the model does not replay it.
 pub(crate) fn touched(capture: &Capture, bytes: &[u8]) -> Result<Vec<Touched>, String> {
     let memory = Arc::new(EachByte::default());
     run(bytes, &[], memory.clone())?;

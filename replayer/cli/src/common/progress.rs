@@ -12,14 +12,14 @@ use crate::common::terminal::is_quiet;
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// On standard error until dropped; nothing without a terminal.
+/// Until dropped; nothing without a terminal.
 pub(crate) struct Progress {
     shared: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Watches `done`, up to `total` if known; `units` says what is counted.
+    /// `done` counts up to `total`; `units` says what.
     pub(crate) fn start(
         what: &'static str,
         done: Arc<AtomicU64>,
@@ -28,7 +28,7 @@ impl Progress {
     ) -> Self {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
         let wanted = std::io::stderr().is_terminal() && !is_quiet();
-        // Without a thread, nothing is shown.
+        // Else nothing is shown.
         let thread = wanted.then(|| {
             let shared = shared.clone();
             let of = total.map_or(String::new(), |total| format!(" of {total}"));
@@ -48,7 +48,7 @@ impl Drop for Progress {
         *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.1.notify_all();
         if let Some(thread) = self.thread.take() {
-            // The thread only prints; a panic in it changes no result.
+            // A panic in it changes no result.
             let _ = thread.join();
         }
     }

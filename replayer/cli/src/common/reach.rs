@@ -8,7 +8,7 @@ use gpureplay_format::Recording;
 use gpureplay_library::Verified;
 use mali_jobs::reach::{Buffers, Touches, reached};
 
-/// Inputs followed singly; more are followed together.
+/// Singly; more are followed together.
 const FOLLOWED: usize = 16;
 
 fn buffers(capture: &Capture) -> Buffers {
@@ -29,7 +29,7 @@ fn reached_from(from: &[&Found], jobs: &[Touches], buffers: &Buffers) -> BTreeSe
     reached(from.collect(), jobs)
 }
 
-/// Warns of inputs that reach no output, and of outputs that no input reaches. Nothing if jobs cannot be followed.
+/// Inputs that reach no output, and outputs without inputs. Nothing if jobs cannot be followed.
 pub(crate) fn remarks(capture: &Capture, recording: &[u8], tensors: &[Found]) -> Vec<String> {
     let Ok(recording) = Recording::parse(recording) else {
         return Vec::new();

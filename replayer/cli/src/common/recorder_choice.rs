@@ -21,9 +21,8 @@ use crate::common::recording_choices::Pair;
 
 #[derive(Clone, Copy)]
 struct Drivers<'a> {
-    /// The kernel's list of render nodes.
+    /// List of render nodes.
     nodes: &'a Path,
-    /// kbase's device.
     kbase: &'a Path,
 }
 
@@ -49,16 +48,14 @@ pub(crate) enum Name {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By the kernel module with this device.
+    /// The kernel module's device.
     Kernel(PathBuf),
-    /// By this library in the app.
     User(PathBuf),
-    /// By this library in the app, with the model as render node.
+    /// With the model as render node.
     Model(PathBuf, ModelNode),
 }
 
 impl Way {
-    /// The requested way, or this machine's best.
     pub(crate) fn choose(asked: Option<Name>, device: &Path, node: &NodeOptions) -> Result<Self> {
         let library = || companion::RECORDER.find(None);
         Self::among(asked, device, Drivers::here(), &library, node)
@@ -92,7 +89,6 @@ impl Way {
         }
     }
 
-    /// Checks that this machine has all that it needs.
     pub(crate) fn ready(name: Name, device: &Path, node: &NodeOptions) -> Result<Self> {
         let missing = |what: String| Err(Failure::Device(what));
         match name {
@@ -108,7 +104,6 @@ impl Way {
         }
     }
 
-    /// The recorder's name.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Kernel(device) => format!("the recorder in the kernel, {}", shown(device)),
@@ -120,7 +115,7 @@ impl Way {
         }
     }
 
-    /// Starts the app so that it is recorded, with an OpenCL layer.
+    /// With an OpenCL layer.
     pub(crate) fn command(
         &self,
         app: &[String],
@@ -139,7 +134,7 @@ impl Way {
             }
         };
         if let Some(layer) = layer {
-            // An ICD loader loads layers in order; the last is nearest to the runtime.
+            // In order; the last is nearest to the runtime.
             let before = std::env::var_os("OPENCL_LAYERS");
             command.env("OPENCL_LAYERS", joined(before, Some(layer.into())));
         }
@@ -148,7 +143,7 @@ impl Way {
                 command.env("GPUREPLAY_NOTES", device);
             }
             Self::Kernel(_) => {}
-            // Above the other libraries: one of them may replace the driver.
+            // Others may replace the driver.
             Self::User(library) | Self::Model(library, _) => {
                 let others = of(&command, "LD_PRELOAD").or_else(|| std::env::var_os("LD_PRELOAD"));
                 command.env("LD_PRELOAD", joined(Some(library.into()), others));
@@ -160,7 +155,7 @@ impl Way {
 }
 
 impl Way {
-    /// For a user who did not choose this way.
+    /// Unless the user chose this way.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -171,7 +166,7 @@ impl Way {
         }
     }
 
-    /// Provenance that the driver does not tell.
+    /// Unknown to the driver.
     pub(crate) fn provenance(&self) -> Option<Pair<String>> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -183,7 +178,6 @@ impl Way {
     }
 }
 
-/// A variable's value in the started program.
 fn of(command: &Command, variable: &str) -> Option<OsString> {
     let mut set = command.get_envs();
     set.find_map(|(name, value)| Some(value.filter(|_| name == variable)?.to_owned()))
@@ -196,7 +190,7 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
 }
 
 impl Drivers<'_> {
-    /// Whether the library knows the calls of any driver.
+    /// The library knows their calls.
     fn any(self) -> bool {
         let mut nodes = fs::read_dir(self.nodes).into_iter().flatten().flatten();
         let found = nodes.any(|node| {
@@ -213,7 +207,7 @@ impl Drivers<'_> {
     }
 }
 
-/// Checks that the library's trace exists, is whole, and tells no error. Returns its submissions.
+/// Whole, and without error. Returns the submissions.
 pub(crate) fn check(trace: &Path) -> Result<u64> {
     let file =
         File::open(trace).map_err(|error| Failure::Input(format!("{}: {error}", shown(trace))))?;
@@ -246,7 +240,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// Render nodes with a driver each.
     fn nodes(folder: &Path, drivers: &[&str]) -> PathBuf {
         let nodes = folder.join("drm");
         for (number, driver) in drivers.iter().enumerate() {
@@ -278,12 +271,12 @@ mod tests {
         fs::write(&library, "").unwrap();
         let find = |beside: &str| companion::RECORDER.among(None, &folder.path().join(beside));
         let user = Way::User(library.canonicalize().unwrap());
-        // No Mesa there: the model cannot be the node.
+        // The model cannot be the node.
         let node = NodeOptions::without_mesa(folder.path());
         let way = |asked, device: &Path, nodes: &Path| {
             Way::among(asked, device, drivers(nodes, &none), &|| find(""), &node)
         };
-        // A character device that any user may open.
+        // Any user may open it.
         let mali = drivers(&others, Path::new("/dev/null"));
         let vendors = Way::among(None, &none, mali, &|| find(""), &node);
         assert_eq!(vendors, Ok(user.clone()));

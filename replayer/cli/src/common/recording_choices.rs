@@ -21,7 +21,7 @@ use crate::common::notes::NoteOptions;
 use crate::common::steps::StateArgument;
 use crate::common::terminal;
 
-/// `KEY=VALUE` on the command line.
+/// `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair<T> {
     pub(crate) key: String,
@@ -51,7 +51,6 @@ fn named_tolerance(text: &str) -> std::result::Result<Pair<f64>, String> {
     })
 }
 
-/// How a program is cut into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segments(Granularity);
 
@@ -146,14 +145,14 @@ impl Choices {
             || self.state.iter().any(|state| state.path().is_some())
     }
 
-    /// Files that the app writes.
+    /// By the app.
     fn written(&self) -> impl Iterator<Item = &NamedFile> {
         let old = self.output.iter().filter_map(OutputArgument::written);
         self.writes.iter().chain(old)
     }
 
     /// # Errors
-    /// Several directories are given.
+    /// Several.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();
@@ -237,7 +236,7 @@ fn read(role: Role, file: &NamedFile) -> Result<TensorFile> {
     })
 }
 
-/// Reads an `.npy` file, or typed bytes: `FILE.bin:f32[1,28,28]`.
+/// `.npy`, or typed bytes: `FILE.bin:f32[1,28,28]`.
 pub(crate) fn read_typed(path: &Path) -> Result<Tensor> {
     let text = path.to_string_lossy();
     let typed = text
@@ -290,7 +289,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     Ok(out)
 }
 
-/// Equal elements cannot be told apart in memory.
+/// They cannot be told apart in memory.
 fn warn_of_equal_elements(file: &TensorFile) {
     let d = distinctiveness(&file.tensor);
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {

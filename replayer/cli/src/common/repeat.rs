@@ -21,7 +21,7 @@ use crate::common::interrupt::{Interrupt, Stopped};
 use crate::common::progress::Progress;
 use crate::{Result, text};
 
-/// Values of an output in a report.
+/// Values in a report.
 const SHOWN: usize = 4;
 
 /// Options about states and repeated runs.
@@ -81,7 +81,6 @@ impl StateOptions {
     }
 }
 
-/// Values of one input by run.
 struct Series {
     name: String,
     values: Vec<Tensor>,
@@ -117,7 +116,7 @@ struct Summary {
     last: Option<Number>,
 }
 
-/// Runs N times with a directory's inputs, or until Ctrl-C. Returns values to write, and where.
+/// Or until Ctrl-C. Returns values to write, and where.
 pub(crate) fn run(
     session: &mut Session,
     (runs, inputs): (u32, Option<&Path>),
@@ -196,7 +195,7 @@ pub(crate) fn run(
     Ok((repeated, written))
 }
 
-/// The outputs; all runs must fit into the memory limit of a recording.
+/// All runs must fit into a recording's memory limit.
 fn wanted(session: &Session, runs: u32) -> Result<BTreeMap<String, TensorInfo>> {
     let tensors = session.recording().tensors().iter();
     let outputs: BTreeMap<String, TensorInfo> = tensors
@@ -213,13 +212,13 @@ fn wanted(session: &Session, runs: u32) -> Result<BTreeMap<String, TensorInfo>> 
     }
 }
 
-/// NAME.npy of each input, if any: one value, or one per run.
+/// NAME.npy: one value, or one per run.
 fn read_series(directory: &Path, session: &Session) -> Result<Vec<Series>> {
     let tensors = session.recording().tensors();
     let mut found = Vec::new();
     for info in tensors.iter().filter(|info| info.kind == TensorKind::Input) {
         let file = format!("{}.npy", info.name);
-        // A recording names its tensors; it does not choose directories.
+        // A recording does not choose directories.
         let path = directory.join(&file);
         if file.contains('/') || !path.is_file() {
             continue;

@@ -13,7 +13,7 @@ use crate::Result;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
 
-/// Most bytes of all rows: a recording's memory limit.
+/// A recording's memory limit.
 const MAX_BYTES: u64 = Limits::DEFAULT.pages * PAGE_SIZE as u64;
 
 fn is_csv(path: &Path) -> bool {
@@ -31,7 +31,7 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
 }
 
 /// # Errors
-/// The rows do not fit into memory.
+/// They do not fit into memory.
 pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     match (output.bytes as u64).checked_mul(inputs as u64) {
         Some(all) if all <= MAX_BYTES => Ok(()),
@@ -41,8 +41,6 @@ pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     }
 }
 
-/// Writes rows and input names to a claimed place.
-///
 /// # Errors
 /// The file cannot be written.
 pub(crate) fn write(
@@ -61,7 +59,7 @@ pub(crate) fn write(
     }
 }
 
-/// A line per input: its name and all elements; the first line numbers the elements.
+/// Name and elements per line; the first line numbers elements.
 fn comma_separated(names: &[String], tensor: &Tensor) -> String {
     let elements = tensor.len() / names.len().max(1);
     let heading = std::iter::once("input".to_owned());

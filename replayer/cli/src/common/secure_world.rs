@@ -6,13 +6,12 @@ use std::time::Duration;
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::optee::{Client, Error};
 
-/// For `--device optee` only.
+/// For `--device optee`.
 pub(crate) const SUBJECT: &str = "OP-TEE";
 
-/// Longest wait for its answer.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Opens and closes a session of the trusted application. The GPU keeps its owner.
+/// The GPU keeps its owner.
 pub(crate) fn finding() -> Finding {
     let (good, found, cure) = match Client::open_within(WAIT) {
         Ok(_) => (

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::machine_gpu;
 
-/// From the command's directory: Debian's package, a build in a clone.
+/// Debian's package, a build in a clone.
 const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
 
 pub(super) fn own() -> PathBuf {
@@ -15,7 +15,7 @@ pub(super) fn own() -> PathBuf {
     started(env::current_exe().unwrap_or_default(), first)
 }
 
-/// The command's path, from the executable and the first word: `gpureplay node` starts it through a loader.
+/// `gpureplay node` starts it through a loader.
 fn started(executable: PathBuf, first: Option<PathBuf>) -> PathBuf {
     let name = executable.file_name().unwrap_or_default();
     let is_loader = name.as_encoded_bytes().starts_with(b"ld-");
@@ -31,7 +31,7 @@ pub(super) fn found(name: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("not tried, the recording is in none of {PLACES:?}"))
 }
 
-/// For this machine's GPU: as it is, or retargeted into the folder. Valhall's are as they are.
+/// Retargeted for this machine's GPU if needed; Valhall's never are.
 pub(super) fn fitting(
     recording: &Path,
     device: &str,
@@ -50,7 +50,6 @@ pub(super) fn fitting(
     Ok(replayed)
 }
 
-/// What a failed command said.
 pub(super) fn ended(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     match output.status.success() {

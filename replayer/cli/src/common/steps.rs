@@ -13,12 +13,11 @@ use crate::common::named_file::NamedFile;
 use crate::common::page_reads;
 use crate::common::terminal::stage;
 
-/// `NAME` or `NAME=FILE` on the command line.
+/// `NAME` or `NAME=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateArgument {
-    /// A tensor from the app's OpenCL calls.
+    /// From OpenCL calls.
     Named(String),
-    /// A file with the first value.
     File(NamedFile),
 }
 
@@ -43,19 +42,19 @@ impl StateArgument {
     }
 }
 
-/// The first repeated step that starts from what it left.
+/// A repeated step that starts from what it left.
 pub(crate) struct Step {
-    /// The trace up to the step's end.
+    /// Up to the step's end.
     pub(crate) capture: Capture,
-    /// The second trace up to there.
+    /// Up to there.
     pub(crate) second: Option<Capture>,
     pub(crate) turn: Turn,
-    /// What it leaves for the next one.
+    /// For the next.
     pub(crate) kept: Vec<Kept>,
 }
 
 /// # Errors
-/// The steps are not equal: the traces come back with the reason.
+/// Unequal steps: traces come back with the reason.
 pub(crate) fn find(
     capture: Capture,
     second: Option<Capture>,
@@ -68,7 +67,7 @@ pub(crate) fn find(
     let whole = compile_found(&capture, Vec::new(), &Options::default(), |_, _| None)
         .map_err(|error| wrong(error.to_string()))?;
     let touched = page_reads::touched(&capture, &whole.recording).map_err(wrong)?;
-    // Independent inferences leave nothing, and may launch what they like.
+    // They leave nothing, and may launch what they like.
     let kept = match kept(&capture, &touched) {
         Ok(kept) if kept.is_empty() => return Ok(Err((capture, second))),
         kept => kept.map_err(|error| Failure::Recording(error.to_string()))?,

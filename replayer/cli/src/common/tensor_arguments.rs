@@ -23,7 +23,7 @@ impl FromStr for TensorFile {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let (name, path) = match text.split_once('=') {
-            // A path with an equals sign in a directory name is still a path.
+            // A directory may have an equals sign in its name.
             Some((name, path)) if !name.contains('/') => (Some(name.to_owned()), path),
             _ => (None, text),
         };
@@ -49,7 +49,7 @@ impl FromStr for TensorFile {
 }
 
 impl TensorFile {
-    /// `[NAME=]FILE` for writing: type and shape are the tensor's.
+    /// Type and shape are the tensor's.
     pub(crate) fn written(text: &str) -> std::result::Result<Self, String> {
         let file: Self = text.parse()?;
         match file.form {
@@ -60,7 +60,7 @@ impl TensorFile {
         }
     }
 
-    /// The given name, or the only tensor of the kind. Stated type and shape must fit.
+    /// By name, or the only one of the kind. Stated type and shape must fit.
     pub(crate) fn resolve(
         &self,
         tensors: &[TensorInfo],
@@ -106,7 +106,7 @@ impl TensorFile {
     }
 }
 
-/// Without inputs, those of the manifest's first case.
+/// The manifest's first case.
 pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) -> Result<()> {
     for given in inputs {
         let tensors = session.recording().tensors();

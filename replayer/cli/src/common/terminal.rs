@@ -13,13 +13,12 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// `--quiet`: only errors and what was asked for by name are printed.
+/// Prints only errors and what was asked for by name.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Anything but errors.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Anything but errors: a JSON error must not follow another document.
+/// A JSON error must not follow another document.
 pub(crate) fn has_printed() -> bool {
     PRINTED.load(Ordering::Relaxed)
 }
@@ -32,10 +31,8 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// A stream that escapes text.
 pub(crate) type Lines = gpureplay_library::Lines<Printed>;
 
-/// A stream that remembers being used.
 pub(crate) struct Printed(Box<dyn Write>);
 
 impl Write for Printed {
@@ -53,25 +50,25 @@ fn lines(stream: impl Write + 'static) -> Lines {
     Lines::new(Printed(Box::new(stream)))
 }
 
-/// For what a command is asked for.
+/// For what was asked for.
 pub(crate) fn stdout() -> Lines {
     lines(gpureplay_host::output())
 }
 
-/// The caller must flush it, to hear of errors.
+/// Flush it, to hear of errors.
 pub(crate) fn buffered_stdout() -> Lines {
     lines(io::BufWriter::new(gpureplay_host::output()))
 }
 
 /// # Errors
-/// The document cannot be written.
+/// It cannot be written.
 pub(crate) fn json(out: &mut impl Write, report: &(impl Serialize + ?Sized)) -> Result<()> {
     let text =
         serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;
     Ok(out.write_all((text + "\n").as_bytes())?)
 }
 
-/// What a command did: on standard output, on standard error if a result takes that, nowhere with `--quiet`.
+/// On standard error if a result takes standard output, nowhere with `--quiet`.
 pub(crate) fn report(output_is_taken: bool) -> Lines {
     match (is_quiet(), output_is_taken) {
         (true, _) => lines(io::sink()),
@@ -86,7 +83,7 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// For slow work; only on a terminal.
+/// On a terminal only.
 pub(crate) fn stage(what: &str) {
     if std::io::stderr().is_terminal() {
         note(what);
@@ -94,6 +91,6 @@ pub(crate) fn stage(what: &str) {
 }
 
 pub(crate) fn error(text: impl Display) {
-    // This error cannot be reported anywhere.
+    // It cannot be reported.
     let _ = writeln!(io::stderr(), "gpureplay: {}", escaped(&text.to_string()));
 }

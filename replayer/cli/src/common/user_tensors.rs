@@ -30,7 +30,7 @@ pub(crate) struct StatedOptions {
     tensors: Option<PathBuf>,
 }
 
-/// `LEFT=RIGHT` on the command line.
+/// `LEFT=RIGHT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Equation<T> {
     left: String,
@@ -51,7 +51,7 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for Equation<T> {
     }
 }
 
-/// A table for each tensor, by the name under which it was found.
+/// By found name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Descriptions {
@@ -68,7 +68,7 @@ struct Description {
 }
 
 impl StatedOptions {
-    /// Options take precedence over the file.
+    /// Options take precedence.
     pub(crate) fn read(&self) -> Result<Stated> {
         let mut stated = match &self.tensors {
             Some(path) => read_descriptions(path)?,
@@ -104,13 +104,13 @@ fn read_descriptions(path: &Path) -> Result<Stated> {
     Ok(stated)
 }
 
-/// An editable file for `--tensors`: each tensor's description, name, type and shape.
+/// For editing, and `--tensors`.
 pub(crate) fn suggestion<'a>(tensors: impl Iterator<Item = (&'a str, &'a str, Form)>) -> String {
     let mut out = String::from(
         "# Tensors as they were found. Change names, types and shapes; the number of bytes stays.\n",
     );
     for (role, name, form) in tensors {
-        // Writing to a string does not fail.
+        // Cannot fail.
         let _ = write!(
             out,
             "\n# {role}\n[tensors.\"{name}\"]\nname = \"{name}\"\nform = \"{form}\"\n"

@@ -11,10 +11,10 @@ use crate::common::model_node::NodeOptions;
 use crate::common::recorder_choice::{Name, Way};
 use crate::common::secure_world;
 
-/// NVIDIA's ways, named if its driver is there.
+/// If its driver is there.
 pub(crate) const CUDA: [&str; 2] = ["record --recorder cuda", "run of CUDA"];
 
-/// Adds NVIDIA's ways; first if they work, as for `record`.
+/// First if they work, as for `record`.
 pub(crate) fn add_cuda(
     record: &mut Vec<Finding>,
     replay: &mut Vec<Finding>,
@@ -30,7 +30,7 @@ pub(crate) fn add_cuda(
     }
 }
 
-/// Best first, as `record` tries them. `device` is the kernel recorder's.
+/// `device` is the kernel recorder's.
 pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
     let way = |name| match Way::ready(name, device, node) {
         Ok(way) => Ok(way.shown()),
@@ -45,7 +45,7 @@ pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
     .into()
 }
 
-/// Best first, from the machine's findings.
+/// Best first.
 pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     let of = |subject: &str| findings.iter().find(|finding| finding.subject == subject);
     let by = |finding: Option<&Finding>| match finding {
@@ -66,7 +66,6 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     };
     let nano = missing(&|finding| !apart.contains(&finding.subject));
     let devmem = missing(&|finding| DEV_MEM_ONLY.contains(&finding.subject));
-    // A machine has one of the two.
     let stock = match of(PANTHOR) {
         Some(found) => finding("run --device panthor", by(Some(found))),
         None => finding("run --device panfrost", by(of(PANFROST))),
@@ -99,7 +98,6 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     ]
 }
 
-/// The command to type next.
 pub(crate) fn next(record: &[Finding]) -> String {
     match record.iter().find(|way| way.good) {
         Some(_) => "gpureplay record -- ./app".into(),

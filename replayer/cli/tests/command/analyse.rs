@@ -26,7 +26,6 @@ fn exit_codes_are_verdicts() {
     for what in ["races", "uninit", "out-of-tensor"] {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.unwrap().ends_with(" clean"), "{text}");
-        // The summary comes before the jobs.
         assert!(text.find(what) < text.find("\njob "), "{text}");
     }
     let digits = "digits-g52";

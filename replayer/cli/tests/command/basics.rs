@@ -26,8 +26,7 @@ fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
     std::fs::write(path, file).unwrap();
 }
 
-/// Input a of four floats; output of five: a and a float that the GPU's job writes behind it. `kind` is the job's
-/// type.
+/// Output of five: a and a float that the GPU's job writes behind it. `kind` is the job's type.
 fn recording(kind: u32) -> Vec<u8> {
     let mut builder = builder(1, 1);
     let shape = [4];
@@ -47,7 +46,6 @@ fn recording(kind: u32) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// A recording, a manifest with one case, its input and expected output.
 fn example(kind: u32) -> Folder {
     let folder = Folder::default();
     std::fs::write(folder.at("recording.gpr"), recording(kind)).unwrap();
@@ -101,7 +99,7 @@ fn another_input_gives_another_output() {
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
 
-    // The same input by position, with an expected value that does not fit.
+    // By position, with a wrong expectation.
     let expected = folder.at("expected/a.npy");
     let input = folder.at("inputs/b.npy");
     let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());

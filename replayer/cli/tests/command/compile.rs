@@ -29,7 +29,7 @@ impl Folder {
         self.run(arguments).gave(0)
     }
 
-    /// One line must contain `text`.
+    /// In one line.
     fn fails(&self, arguments: &str, code: i32, text: &str) {
         let error = self.run(arguments).ended(code, text);
         assert_eq!(error.lines().count(), 1, "{error}");
@@ -39,7 +39,7 @@ impl Folder {
         read_npy(&self.0.at(name)).unwrap()
     }
 
-    /// An app that adds `a` and `b`; writes its output and its trace.
+    /// Adds `a` and `b`.
     fn record(&self, a: &str, b: &str, out: &str, trace: &str) {
         let mut app = Driver::probe(&[
             (CODE, 1, true),
@@ -95,7 +95,6 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         ["expected", "inputs", "manifest.toml", "recording.gpr"]
     );
 
-    // The shown command, with files.
     let next = text.lines().last().unwrap().trim();
     let next = next.strip_prefix("gpureplay ").unwrap();
     let next = next.replace("=FILE.npy", "=got.npy");
@@ -103,7 +102,7 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         .replace("a=FILE", "a=a2.npy")
         .replace("b=FILE", "b=b2.npy"));
     assert_eq!(folder.tensor("got.npy"), folder.tensor("out2.npy"));
-    // The recorded run is the manifest's case: run compares with it.
+    // It is the manifest's case.
     let text =
         folder.ok("run rec/add --input a=rec/add/inputs/a.npy --input b=rec/add/inputs/b.npy");
     assert!(!text.contains("nothing to compare"), "{text}");
@@ -171,7 +170,7 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
             .any(|bytes| bytes == &values.bytes()[..16])
     );
 
-    // From another directory: the file is relative to the recording.
+    // Relative to the recording.
     let text = folder.ok("run rec/add");
     text.says("bit for bit");
     folder.ok("run rec/add --input a=a.npy --bind b=b2.npy --output got.npy");

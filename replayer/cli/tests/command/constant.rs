@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::start::Says;
 use crate::user_files::Copy;
 
-/// Saxpy whose jobs read recorded values instead of inputs, as after a CPU copy.
+/// Its jobs read recorded values, as after a CPU copy.
 fn lost() -> Copy {
     let copy = Copy::of("saxpy-g52");
     let file = copy.at("rec/recording.gpr");

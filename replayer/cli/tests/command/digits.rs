@@ -10,17 +10,17 @@ use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
 use crate::start::{Ended, Says, ran, ran_in, repository, shipped};
 
-/// Largest difference of a probability from double precision.
+/// Of a probability, from double precision.
 const TOLERANCE: f64 = 1e-5;
 const CLASSES: usize = 10;
-/// Parallel replays, each on its own GPU.
+/// Each on its own GPU.
 const SESSIONS: usize = 4;
 
 fn held_out(name: &str) -> Tensor {
     read_npy(&repository().join(format!("tools/digits/held-out/{name}.npy"))).unwrap()
 }
 
-/// Optionally with other weights; each image is 8 x 8 float32.
+/// Images are 8 x 8 float32.
 fn replay<'a>(
     images: impl Iterator<Item = &'a [u8]>,
     weights: &[(&str, &Tensor)],
@@ -89,7 +89,6 @@ fn the_replay_answers_as_the_cpu_does_for_every_held_out_digit() {
 
 #[test]
 fn other_weights_give_another_network() {
-    // Other weights reverse the classes.
     let reversed = |name: &str, row: usize| {
         let path = repository().join(format!("tools/digits/weights/{name}.npy"));
         let tensor = read_npy(&path).unwrap();
@@ -115,7 +114,7 @@ fn other_weights_give_another_network() {
     }
 }
 
-/// Both streams, in the repository.
+/// Both streams.
 fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran(words);
     (code, out + &err)
@@ -151,7 +150,7 @@ fn the_command_runs_layers_by_themselves() {
         .says("those from pool1 on ran first")
         .says("bit for bit");
 
-    // One layer by itself: the maximum of 2 x 2 pixels.
+    // The maximum of 2 x 2 pixels.
     let pool1 = file("pool1.npy");
     run(&format!(
         "--input {given} --layers pool1 --output-layer {pool1}"
@@ -197,7 +196,7 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert!(parts[1].ends_with(" on the model"), "{line}");
     assert_eq!(parts[2], "matches the recorded stack bit for bit");
 
-    // The declared jobs are those that the model counts, one by one.
+    // As the model counts them.
     let (_, text) = gpureplay(&[&run[..], &["--json", "--trace-lines", &trace]].concat());
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let number = |key: &str| report[key].as_u64().unwrap();
@@ -212,7 +211,7 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert!(part["jobs"].as_u64().unwrap() < 12, "{text}");
 }
 
-/// By the specification: length, JSON, data.
+/// Length, JSON, data.
 fn safetensors(tensors: &[(String, Tensor)]) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for (name, tensor) in tensors {
@@ -241,16 +240,15 @@ fn one_recording_serves_other_trained_models() {
         let first = ["run", "recordings/digits-g52", "--input", image];
         gpureplay(&[&first[..], arguments].concat())
     };
-    // The network's own weights, from the training script.
     run(&["--weights", "tools/digits/weights", "--expect", expected]).ended(0, "bit for bit");
     let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
     run(&["--bind", one, "--expect", expected]).ended(0, "bit for bit");
-    // Nothing is expected of other weights; the input is the manifest's first.
+    // The input is the manifest's first.
     gpureplay(&["run", "recordings/digits-g52", "--bind", one])
         .ended(0, "→ digit 0")
         .says("nothing to compare");
 
-    // A model with reversed classes in one file, so a 3 is called 6.
+    // Reversed classes: a 3 is called 6.
     let mut model = Vec::new();
     for entry in std::fs::read_dir(repository().join("tools/digits/weights")).unwrap() {
         let path = entry.unwrap().path();
@@ -267,7 +265,6 @@ fn one_recording_serves_other_trained_models() {
     std::fs::write(&file, safetensors(&model)).unwrap();
     run(&["--weights", file.to_str().unwrap()]).ended(0, "→ digit 6 (1.000)");
 
-    // A model that lacks a weight, and one that is no model.
     model.retain(|(name, _)| name != "conv2.bias");
     std::fs::write(&file, safetensors(&model)).unwrap();
     run(&["--weights", file.to_str().unwrap()])
@@ -278,7 +275,7 @@ fn one_recording_serves_other_trained_models() {
 
 #[test]
 fn a_picture_of_a_digit_is_read() {
-    // Ink on white paper, 80 x 80 pixels: the held-out 3, each pixel ten times as wide and high.
+    // Ink on white paper, 80 x 80 pixels: a held-out 3, ten times as wide and high.
     let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let pixels: Vec<u8> = (0..80 * 80)
@@ -367,14 +364,13 @@ fn all_held_out_digits_run_in_one_process() {
         (&value["inputs"], &value["right"]),
         (&360.into(), &359.into())
     );
-    // The same network for a GPU of Valhall.
     let text = gpureplay(&run.replace("g52", "g57")).gave(0);
     let other: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         (&other["inputs"], &other["right"]),
         (&360.into(), &359.into())
     );
-    // Parallel sessions give one session's answers in the same order.
+    // In the same order.
     for threads in [1, 5] {
         let text = gpureplay(&format!("{run} --threads {threads}")).gave(0);
         let answers: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -397,7 +393,7 @@ fn all_held_out_digits_run_in_one_process() {
     let truth = truth.display().to_string();
     let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {truth}");
     gpureplay(&run).ended(0, "10 of 10 right (100.0 %)");
-    // The first of several unreadable files is named, whichever session meets one first.
+    // Whichever session meets one first.
     for digit in [4, 5, 8] {
         let path = folder.path().join(format!("pictures/{digit}.npy"));
         std::fs::write(path, "no picture").unwrap();

@@ -21,7 +21,7 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
     code(&extract).ended(0, "gives every byte");
     code(&["run", &out]).ended(0, "bit for bit");
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
-    // Replaced only on request, and then by the same.
+    // On request, by the same.
     let first = fs::read(Path::new(&out).join("recording.gpr")).unwrap();
     assert_eq!(code(&extract).0, 6);
     fs::write(Path::new(&out).join("recording.sig"), "no signature").unwrap();
@@ -134,7 +134,6 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
         let mine = at("mine.npy");
         let output = format!("{last}={mine}");
         code(&["run", &out, "--output", &output, "--force"]).ended(0, "bit for bit");
-        // The whole recording gives the same values there.
         let whole = at("whole.npy");
         let tensor = format!("extract {recording} --tensor {last} -o {whole} --force");
         code(&tensor).gave(0);
@@ -143,7 +142,7 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
             values(Path::new(&whole)),
             "{last}"
         );
-        // It computes them: other bytes are there before each run.
+        // Other bytes are there before each run.
         let (_, listed) = code(&["jobs", &out, "--static"]);
         assert!(listed.lines().count() > 3, "{listed}");
     }
@@ -160,6 +159,6 @@ fn a_job_has_no_outputs_of_other_layers() {
     let out = folder.path().join("job").display().to_string();
     code(&["extract", "lenet-g52", "--jobs", "9", "-o", &out]).gave(0);
     let (_, info) = code(&["info", &out]);
-    // The memory of conv1 is that of conv2 and ip1 later.
+    // conv2 and ip1 reuse it later.
     assert!(info.contains("conv1") && !info.contains("conv2"), "{info}");
 }

@@ -10,18 +10,18 @@ use gpureplay_kit::shipped;
 
 /// Code moves by whole windows of 16 MiB.
 const WINDOW: u64 = 1 << 24;
-/// SHADER_CONFIG: kbase sets it and panfrost leaves it.
+/// SHADER_CONFIG: panfrost leaves it.
 const ONLY_KBASE: [u16; 1] = [0xf04];
 
 type Page = [u8; PAGE_SIZE as usize];
 
-/// What a recording does; memory contents instead of uploads.
+/// Memory contents instead of uploads.
 #[derive(Default)]
 struct Course {
     writes: Vec<Write>,
-    /// Actions other than register writes, uploads and fills.
+    /// Without register writes, uploads and fills.
     steps: Vec<String>,
-    /// Pages that are not zero after all uploads.
+    /// After all uploads; not zero.
     memory: BTreeMap<u64, Page>,
 }
 
@@ -65,7 +65,7 @@ fn course(recording: &Recording<'_>) -> Course {
             }
         }
     }
-    // Missing pages and pages of zeroes are the same to the GPU.
+    // Missing pages are zero too.
     memory.retain(|_, page| page.iter().any(|&byte| byte != 0));
     out.memory = memory;
     out
@@ -81,17 +81,16 @@ struct Side<'a> {
     course: Course,
 }
 
-/// The start of the window that holds the code.
+/// Its start.
 fn code_window(recording: &Recording<'_>) -> Option<u64> {
     let mut regions = recording.regions().iter();
     let code = regions.find(|region| is_code(recording, region.va.get()))?;
     Some(code.va.get() & !(WINDOW - 1))
 }
 
-/// A register's offset and the written value.
 type Write = (u16, u32);
 
-/// Finds differences beyond those in driver-patch/kbase/README.md.
+/// Beyond driver-patch/kbase/README.md.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&Write| first.writes.contains(write);
@@ -117,7 +116,7 @@ fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     same_memory(panfrost, kbase)
 }
 
-/// All pages, with code at one distance, and one pointer to it in the renderer state.
+/// Code at one distance, and one pointer to it in the renderer state.
 fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let windows = code_window(panfrost.recording).zip(code_window(kbase.recording));
     let (from, to) = windows.ok_or("a recording has no code")?;
@@ -142,14 +141,13 @@ fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
             moved += 1;
         }
     }
-    // Only the renderer state's shader pointer may move.
     if from == to || moved != 1 {
         return Err(format!("code at {from:#x} and {to:#x}, {moved} pointers"));
     }
     Ok(())
 }
 
-/// Compares the shipped recordings after a change to kbase's.
+/// Changes kbase's.
 fn compare(change: impl FnOnce(&mut Course)) -> Result<(), String> {
     let (a, b) = (read("saxpy-g52"), read("saxpy-kbase-g52"));
     let (a, b) = (Recording::parse(&a).unwrap(), Recording::parse(&b).unwrap());
@@ -176,7 +174,6 @@ fn other_differences_are_seen() {
         course(&Recording::parse(&bytes).unwrap()).writes
     };
     for (index, (number, _)) in writes.iter().enumerate() {
-        // What only kbase writes may have any value.
         assert_eq!(register(index).is_err(), !ONLY_KBASE.contains(number));
     }
     let changes: [fn(&mut Course); 6] = [
@@ -190,7 +187,6 @@ fn other_differences_are_seen() {
     for (index, change) in changes.into_iter().enumerate() {
         assert!(compare(change).is_err(), "change {index}");
     }
-    // One byte of each page in turn.
     let pages = {
         let bytes = read("saxpy-kbase-g52");
         course(&Recording::parse(&bytes).unwrap()).memory

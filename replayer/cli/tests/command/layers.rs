@@ -8,8 +8,8 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
-/// Layers stem, left, right and both: left and right read stem, both reads left and right. The jobs do nothing:
-/// what is bound is what the output has, left before right.
+/// left and right read stem, both reads left and right. The jobs do nothing: what is bound is what the output has,
+/// left before right.
 fn recording() -> Vec<u8> {
     let mut builder = builder(1, 1);
     let mut tensor = |name, kind, extent, at| {
@@ -75,6 +75,6 @@ fn all_that_crosses_into_the_layers_that_run_must_be_given() {
     with(&["--input", "left=left.npy", "--recorded-values"]).ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 0.0, 0.0]);
 
-    // A value further back is enough as well.
+    // Further back is enough.
     with(&["--input", "stem=stem.npy"]).ended(0, "those from left on ran first");
 }

@@ -14,7 +14,7 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, said};
 
-/// An input, an external weight, an expected output and a signature; outside, copies of all.
+/// Input, external weight, expected output, signature; copies of all outside.
 struct Tree(Folder);
 
 const FILES: [&str; 6] = [
@@ -76,12 +76,12 @@ impl Tree {
         self.0.at(name)
     }
 
-    /// Arguments that start with @ lie in this tree.
+    /// `@` stands for this tree.
     fn ran(&self, line: &str) -> (i32, String) {
         self.0.ran(GPUREPLAY, line)
     }
 
-    /// Replaces a file or folder by a link, runs commands that must fail, and puts it back.
+    /// The commands must fail; the file comes back.
     fn refuses(&self, place: &str, target: &Path, commands: &[&str]) {
         let (path, kept) = (self.at("rec").join(place), self.at("kept"));
         fs::rename(&path, &kept).unwrap();
@@ -132,7 +132,7 @@ fn links_are_followed_nowhere() {
             _ => &all,
         };
         tree.refuses(file, &tree.at("outside").join(file), commands);
-        // Nor a link that stays inside: packs and signatures hold files by their own names.
+        // Packs and signatures hold files by their own names.
         tree.refuses(file, &tree.at("kept"), commands);
     }
     for folder in ["inputs", "expected", "weights"] {
@@ -190,14 +190,14 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 
 #[test]
 fn what_a_directory_is_called_leads_nowhere() {
-    // A name that is no text, and one that looks like a tensor file's.
+    // No text; like a tensor file.
     for name in [&b"rec\xff"[..], b"w.safetensors#rec"] {
         let tree = Tree::new();
         let called = tree.0.path().join(OsStr::from_bytes(name));
         fs::rename(tree.at("rec"), &called).unwrap();
         let ran = || said(&[OsStr::new("run"), called.as_os_str()]);
         ran().ended(0, "bit for bit");
-        // An input by a name in a file of tensors; the file of the whole name is a link.
+        // A name in a file of tensors; the file of the whole name is a link.
         let manifest = fs::read_to_string(called.join("manifest.toml")).unwrap();
         let input = "inputs/in.safetensors#in.npy";
         let manifest = manifest.replace("inputs/in.npy", input);
@@ -221,7 +221,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
     for path in names {
         let code = fs::read(&path).unwrap();
         let outside = tree.at("outside/new");
-        // Existing files are not written, not even through a link to a copy.
+        // Not even through a link to a copy.
         for there in [None, Some(b"mine".as_slice()), Some(&code)] {
             fs::remove_file(&path).unwrap();
             symlink(&outside, &path).unwrap();
@@ -238,7 +238,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
         }
         fs::remove_file(&outside).unwrap();
     }
-    // Comparing contents must not read without end.
+    // Comparing must not read without end.
     let path = fs::read_dir(tree.at("code")).unwrap().next().unwrap();
     let path = path.unwrap().path();
     fs::remove_file(&path).unwrap();

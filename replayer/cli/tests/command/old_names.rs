@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::start::ran_in;
 use crate::user_files::Copy;
 
-/// Old line, new line, and whether times or random numbers make files differ.
+/// Old, new, and whether times or random numbers make files differ.
 const LINES: &[(&str, &str, bool)] = &[
     (
         "bench rec --runs 2 --quiet --export-json t.json",
@@ -92,7 +92,7 @@ fn old_names_do_what_the_new_ones_do() {
                 path.to_owned()
             };
             let files = copy.contents().into_iter().map(|(path, bytes)| {
-                // The manifest holds the command that made a recording.
+                // The command is in it.
                 let made = path.ends_with("new/manifest.toml");
                 let bytes = (!random && !made).then_some(bytes);
                 (within(path), bytes)

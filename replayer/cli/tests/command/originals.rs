@@ -9,10 +9,10 @@ use std::process::Command;
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
 const CHAIN: u64 = 0x10_0000;
-/// Address space of a command, in KiB: 1 GiB, of which the program itself is a small part.
+/// KiB of address space: 1 GiB, of which the program is a small part.
 const MEMORY: &str = "1048576";
 
-/// An original's files: a chain of jobs with this status, submitted so many times.
+/// Jobs with this status, submitted so many times.
 struct Original(Folder);
 
 impl Original {
@@ -58,7 +58,7 @@ impl Original {
         self.0.at(name)
     }
 
-    /// With little memory; arguments that start with @ lie in this folder.
+    /// `@` stands for this directory.
     fn ran(&self, line: &str) -> (i32, String) {
         let limited = ["-c", "ulimit -v $0 && exec \"$@\"", MEMORY, GPUREPLAY];
         self.0.ran(
@@ -89,7 +89,7 @@ fn jobs_that_failed_are_listed_up_to_a_limit_and_counted() {
     assert!(text.len() < 8192, "{} bytes", text.len());
     assert_eq!(text.matches("has status 0x40").count(), 16, "{text}");
     text.says("199984 more of these");
-    // One region is not in the page tables.
+    // Not in the page tables.
     text.says("200001 defects");
     let text = original.ran("import --plain --check --json @orig").gave(0);
     assert!(text.len() < 16384, "{} bytes", text.len());

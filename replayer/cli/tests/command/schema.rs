@@ -73,7 +73,6 @@ fn what_is_printed_has_the_form_of_its_schema() {
         &format!("retarget {saxpy} --gpu g31 -o {retargeted} --json"),
         0,
     );
-    // An unsound recording, and failures.
     let cut = at("cut.gpr");
     std::fs::write(&cut, "GPUREPLAY").unwrap();
     fits("verify", &format!("verify {cut} --json"), 3);

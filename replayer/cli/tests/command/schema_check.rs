@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// From any crate two folders below the top.
+/// From two folders below the top.
 pub(crate) fn schema(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schemas");
     let path = folder.join(format!("{name}.json"));
@@ -20,7 +20,7 @@ pub(crate) fn assert_fits(name: &str, text: &str) {
     check(&value, &schema, &schema, "").unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
-/// JSON Schema words that say nothing about a value, or that other words are checked with.
+/// They say nothing about a value, or others are checked with them.
 const NOTES: [&str; 7] = [
     "$schema",
     "$defs",
@@ -31,8 +31,7 @@ const NOTES: [&str; 7] = [
     "items",
 ];
 
-/// Returns the first place that does not fit. Unknown schema words and unnamed members are errors, so that nothing
-/// is passed over.
+/// The first misfit. Unknown schema words and unnamed members are errors.
 pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
     let Value::Object(words) = schema else {
         return Err(format!("{at}: the schema says {schema}"));
@@ -94,7 +93,7 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
                     }
                 }
             }
-            // Checked below with the value's members.
+            // Checked below.
             "properties" | "additionalProperties" | "prefixItems" => {}
             note if NOTES.contains(&note) => {}
             other => {
@@ -116,7 +115,7 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
             }
         }
     }
-    // Members count where the schema describes an object, not where it refers to one.
+    // Where the schema describes an object.
     let speaks = words.contains_key("properties") || words.contains_key("additionalProperties");
     if let (Value::Object(members), true) = (value, speaks) {
         for (name, member) in members {

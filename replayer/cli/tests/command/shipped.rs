@@ -24,7 +24,7 @@ fn runs_do_not_remember_each_other() {
     for folder in gpureplay_kit::all_shipped() {
         let recording = Recording::open(&folder).unwrap();
         let cases = &recording.manifest().unwrap().cases;
-        // States do remember: that is tested with sessions.
+        // Sessions test states.
         let state = |tensor: &TensorInfo| tensor.kind == TensorKind::State;
         if cases.len() < 2 || recording.tensors().iter().any(state) {
             continue;
@@ -57,7 +57,6 @@ fn runs_do_not_remember_each_other() {
     assert!(tried >= 4);
 }
 
-/// Facts of a recording's origin.
 const KNOWN: [&str; 7] = [
     "app", "driver", "gpu", "kernel", "recorder", "runtime", "sha256",
 ];

@@ -14,12 +14,11 @@ pub(crate) fn command() -> Command {
     Command::new(GPUREPLAY)
 }
 
-/// The command's directory: recording names are words there.
+/// Recording names are words there.
 pub(crate) fn recordings() -> PathBuf {
     repository().join("recordings")
 }
 
-/// Exit code, standard output, standard error.
 pub(crate) fn ran_in(folder: &Path, words: &(impl Words + ?Sized)) -> (i32, String, String) {
     run_in(folder, GPUREPLAY, words)
 }
@@ -28,13 +27,13 @@ pub(crate) fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
     ran_in(&repository(), words)
 }
 
-/// Exit code and all output, among the shipped recordings.
+/// Among the shipped recordings.
 pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran_in(&recordings(), words);
     (code, out + &err)
 }
 
-/// The command must succeed.
+/// It must succeed.
 pub(crate) fn well(words: &(impl Words + ?Sized)) -> String {
     said(words).gave(0)
 }

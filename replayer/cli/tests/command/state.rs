@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::start::{Ended, ran, ran_in, repository, shipped};
 
-/// With the recorded batch in every step.
+/// Always with the recorded batch.
 fn train(directory: &Path, words: &str) -> (i32, String, String) {
     let recording = shipped("train-perceptron-g52");
     ran_in(directory, &format!("run {} {words}", recording.display()))
@@ -23,7 +23,7 @@ fn a_file_of_states_goes_on_with_the_training() {
     let whole = losses(path, "whole.bin", "--repeat 4");
     assert_eq!(whole.len(), 4 * 4);
     let first = losses(path, "first.bin", "--repeat 2 --state-out s.safetensors");
-    // A job of the second half fails; the second attempt begins after the first half.
+    // The second attempt begins after the first half.
     let second = losses(
         path,
         "second.bin",
@@ -54,7 +54,7 @@ fn inputs_come_run_by_run_from_a_directory() {
     assert_eq!(wrong.0, 2);
 }
 
-/// A thousand characters, compared with NumPy's.
+/// Compared with NumPy's.
 fn write(words: &str, written: &str) {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("text.bin");
@@ -75,7 +75,7 @@ fn a_thousand_characters_of_a_recurrent_network_are_those_of_numpy() {
     );
 }
 
-/// Keys and values of the last 128 positions go from run to run; each run has another place and mask.
+/// The last 128 positions stay; place and mask change.
 #[test]
 fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
     write(
@@ -99,7 +99,6 @@ fn arrays(path: &Path) -> impl Fn(&str) -> Vec<f64> + use<> {
     }
 }
 
-/// The rows of a matrix times a vector, and a bias.
 fn layer(weights: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
     let rows = weights.chunks_exact(input.len()).zip(bias);
     let sums = rows.map(|(row, bias)| {

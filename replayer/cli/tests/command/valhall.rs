@@ -13,7 +13,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     let lines = fs::read_to_string(golden.join("loop_with_exits.txt")).unwrap();
     let text = code(&["disasm", &file, "--gpu", "Mali-G57"]).ended(0, "464 bytes, 58 instructions");
     assert!(text.ends_with(&lines), "{text}");
-    // Bifrost's decoder refuses it; Valhall's refuses Bifrost and cut shaders.
+    // Bifrost's decoder refuses it, and the other way round.
     assert_ne!(code(&["disasm", &file]).0, 0);
     let folder = tempfile::tempdir().unwrap();
     let cut = folder.path().join("cut.bin");
@@ -21,7 +21,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     fs::write(&cut, &whole[..whole.len() - 8]).unwrap();
     let (done, text) = code(&["disasm", &cut.display().to_string(), "--gpu", "g57"]);
     assert!(done != 0 && text.contains("ends at word 57"), "{text}");
-    // A recording knows its GPU, and only known things have names.
+    // Only known things have names.
     assert_eq!(code(&["disasm", "saxpy-g52", "--gpu", "g57"]).0, 2);
     assert_eq!(code(&["disasm", &file, "--gpu", "g99"]).0, 2);
 }
@@ -67,14 +67,14 @@ fn sizes_of_a_job_are_changed_and_compared() {
     let new = new.path().join("tuned").display().to_string();
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
-    // 1000 threads in warps of 16: groups of 8 leave half of each warp idle.
+    // 1000 threads, warps of 16: groups of 8 leave half of each idle.
     let words = ["--jobs", "0", "--local", "40x1x1", "-o", &new];
     code(&[&["patch", folder][..], &words].concat())
         .ended(0, "job 0: proven")
         .says("writes the same bytes for 3 inputs");
     code(&["jobs", &new]).ended(0, "1000x1x1  40x1x1");
     code(&["verify", &new, "--deep"]).gave(0);
-    // Other threads compute something else, or reach other memory; group sizes are limited.
+    // Other results, other memory, too large groups.
     for (global, local, said) in [
         ("504x1x1", "8x1x1", "computes something else"),
         ("1000x1x1", "1000x1x1", "runs at most 512"),
@@ -115,7 +115,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     code(&["disasm", folder, "--save", &place("code")]).gave(0);
     let saved = recording.path().join("code/d84f0a4703cc5cc7.bin");
     let mut words = fs::read(&saved).unwrap();
-    // In its own place it changes nothing; the file beside it says the GPU, and what the job must give.
+    // Nothing changes; the file beside it says the GPU, and what the job must give.
     code(&["disasm", saved.to_str().unwrap()]).ended(0, "g57: 1 shader");
     let own = [
         "patch",
@@ -176,7 +176,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     for ((old, new), y) in old.iter().zip(&new).zip(&y) {
         assert!((old + new - 2.0 * y).abs() <= 1e-4, "{old} {new} {y}");
     }
-    // The changed recording's whole job computes the same elsewhere; a job in its own place changes nothing.
+    // The same elsewhere; nothing changes in its own place.
     let (changed, third, same) = (place("new"), place("third"), place("same"));
     for (from, output) in [(changed.as_str(), &third), (folder, &same)] {
         let from = format!("{from}:0");
@@ -222,7 +222,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
 fn what_is_not_done_with_valhall_is_said() {
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
-    // A command stream's job has no replaceable descriptors of its own.
+    // Its descriptors cannot be replaced.
     let streams = ["patch", "digits-g610", "--jobs=0", "--from=digits-g610:0"];
     let (done, text) = code(&streams);
     assert!(done != 0 && text.contains("in a command stream"), "{text}");

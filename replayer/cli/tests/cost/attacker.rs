@@ -17,22 +17,20 @@ use crate::place::Place;
 use crate::report::{Row, report};
 use crate::{originals, recordings, values, variable};
 
-/// Most kept cases per kind of input.
+/// Cases, per kind of input.
 const KEPT: usize = 48;
-/// Largest seed recording, in bytes.
+/// To begin with.
 const LARGEST: usize = 600 << 10;
-/// Saving interval.
 const SAVED: Duration = Duration::from_secs(20);
 
 pub(crate) struct Attacker {
     place: Place,
     number: u64,
-    /// Seed step: parallel attackers use the seeds between.
+    /// Parallel attackers use seeds between.
     stride: u64,
     rows: Vec<Row>,
-    /// Seconds of earlier runs per command.
+    /// Seconds per command.
     before: Vec<f64>,
-    /// Cases that cost more than those before.
     kept: BTreeMap<Given, Vec<Case>>,
     shipped: Vec<Case>,
     reviewed: Vec<Vec<u8>>,
@@ -70,7 +68,7 @@ impl Attacker {
         }
     }
 
-    /// Divides the seconds evenly among commands. Returns what exceeded a budget.
+    /// Divides the seconds evenly. Returns what exceeded a budget.
     pub(crate) fn attack(&mut self, seconds: u64) -> Vec<String> {
         let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
         let mut saved = Instant::now();
@@ -78,7 +76,7 @@ impl Attacker {
         let numbers = chosen();
         assert!(!numbers.is_empty(), "no command is called so");
         while began.elapsed() < limit {
-            // The command with the least time, in this run and earlier ones.
+            // In this run and earlier ones.
             let spent = |which: usize| self.before[which] + self.rows[which].seconds;
             let least = numbers
                 .iter()
@@ -208,7 +206,6 @@ impl Attacker {
         case
     }
 
-    /// A recording with a changed manifest.
     fn manifest(&self, random: &mut Random) -> Case {
         let mut case = random.choose(&self.shipped).clone();
         let manifest = case
@@ -258,7 +255,7 @@ impl Attacker {
     }
 }
 
-/// Commands with a listed name, or if there is none, with it in their names.
+/// By name, or else with it in their names.
 fn chosen() -> Vec<usize> {
     let Some(only) = variable::<String>("COMMAND") else {
         return (0..COMMANDS.len()).collect();
@@ -272,7 +269,7 @@ fn chosen() -> Vec<usize> {
         .collect()
 }
 
-/// Seconds of earlier runs per command, from an accumulated file.
+/// Seconds, accumulated.
 fn spent(path: PathBuf) -> Vec<f64> {
     let all: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let seconds = |command: &Command| all["commands"][command.name]["seconds"].as_f64();
@@ -282,7 +279,6 @@ fn spent(path: PathBuf) -> Vec<f64> {
         .collect()
 }
 
-/// A recording with states, as a directory and as a pack, and values for them.
 fn state(random: &mut Random) -> Case {
     let (recording, names) = recordings::with_states(random);
     let files = BTreeMap::from([("recording.gpr".to_owned(), recording.clone())]);
@@ -298,7 +294,7 @@ fn state(random: &mut Random) -> Case {
     case
 }
 
-/// Changes a recording in its tables, so that checksums stay right, any other file in its bytes.
+/// Recordings in tables, so that checksums stay right, others in bytes.
 fn change(case: &mut Case, random: &mut Random) {
     let which = random.below(case.files.len() as u64) as usize;
     let bytes = &mut case.files[which].1;

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Pseudo-random, from a seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -45,11 +44,11 @@ impl Random {
     }
 }
 
-/// By path in a folder.
+/// By path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     pub(crate) files: Vec<(String, Vec<u8>)>,
-    /// Declared GPU memory, in bytes.
+    /// GPU memory, in bytes.
     pub(crate) declared: u64,
 }
 
@@ -70,7 +69,6 @@ impl Case {
         self.files.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }
 
-    /// Replaces the folder's files.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         if folder.exists() {
             fs::remove_dir_all(folder)?;
@@ -87,7 +85,7 @@ impl Case {
     }
 }
 
-/// GPU memory declared by a recording or a pack, in bytes, up to the limit of any.
+/// GPU memory in bytes, up to the limit of any.
 fn declared(file: &[u8]) -> u64 {
     use gpureplay_format::Recording;
     let file = match gpureplay_sign::Pack::parse(file) {
@@ -101,7 +99,6 @@ fn declared(file: &[u8]) -> u64 {
     regions.unwrap_or(0).min(4 << 30)
 }
 
-/// Numbers that are likely to matter.
 const TELLING: [u64; 14] = [
     0,
     1,
@@ -119,14 +116,14 @@ const TELLING: [u64; 14] = [
     u64::MAX,
 ];
 
-/// Changes bits, bytes, numbers of both orders, and repeats, moves or removes stretches.
+/// Bits, bytes, numbers of both byte orders, and stretches.
 pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..random.up_to(3) {
         let length = file.len() as u64;
         if length == 0 {
             return;
         }
-        // Half of them near the start, where headers are.
+        // Headers are there.
         let start = if random.once_in(2) {
             length.min(128)
         } else {
@@ -153,7 +150,7 @@ pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
                 drop(file.drain(at..end));
             }
             5 | 6 => {
-                // Frequent repetition costs most.
+                // Repetition costs most.
                 let end = stretch(random);
                 let times = random.up_to(8) as usize;
                 let copy = file[at..end].repeat(times.min((MOST / (end - at).max(1)).max(1)));
@@ -170,5 +167,5 @@ pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Most bytes of a changed file.
+/// Bytes.
 const MOST: usize = 1 << 20;

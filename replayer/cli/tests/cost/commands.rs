@@ -7,24 +7,24 @@ use crate::count::Cost;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Given {
-    /// A directory `rec` with a recording, and sometimes more.
+    /// In `rec`, and sometimes more.
     Recording,
-    /// A recording with states, and a file of values for them.
+    /// And a file of values.
     State,
     Pack,
-    /// A raw trace and the files that its app read and wrote.
+    /// And the app's files.
     Trace,
-    /// The four files of a recording of the original GPUReplay.
+    /// Four files.
     Original,
     Png,
     Jpeg,
     Npy,
     Safetensors,
-    /// A manifest beside a recording.
+    /// Beside a recording.
     Manifest,
 }
 
-/// A fixed part, and a part per byte of the file.
+/// A fixed part, and one per byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) fixed: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The most for a file of so many bytes.
+    /// In bytes.
     pub(crate) const fn of(self, bytes: u64) -> u64 {
         self.fixed.saturating_add(self.each.saturating_mul(bytes))
     }
@@ -43,20 +43,18 @@ impl Budget {
 }
 
 pub(crate) struct Command {
-    /// As in the table.
     pub(crate) name: &'static str,
-    /// `@` stands for the case's folder, `%` for one that all cases share.
+    /// `@`: the case's folder, `%`: the shared one.
     pub(crate) words: &'static str,
     pub(crate) given: Given,
-    /// Bytes of heap at once.
+    /// Bytes at once.
     pub(crate) held: Budget,
     /// Allocations.
     pub(crate) calls: Budget,
-    /// Steps of the program.
     pub(crate) steps: Budget,
-    /// Bytes printed, and of files written.
+    /// Bytes.
     pub(crate) written: Budget,
-    /// Multiples of the declared GPU memory that are added to held and written.
+    /// Times the declared GPU memory, added to held and written.
     pub(crate) memory: u64,
 }
 
@@ -66,7 +64,7 @@ const READS: Budget = Budget {
     fixed: 1 << 24,
     each: 4096,
 };
-/// Runs on the model with a million clauses.
+/// A million clauses.
 const RUNS: Budget = Budget {
     fixed: 1 << 34,
     each: 1 << 16,
@@ -94,7 +92,7 @@ const fn command(given: Given, name: &'static str, words: &'static str, written:
     }
 }
 
-/// Also keeps uploaded memory, and decodes shaders.
+/// Keeps uploads, decodes shaders.
 const fn deep(command: Command) -> Command {
     Command {
         held: command.held.from(128 * MIB),
@@ -105,7 +103,7 @@ const fn deep(command: Command) -> Command {
     }
 }
 
-/// Also lists jobs; a small file may submit the same ones often.
+/// A small file may submit the same jobs often.
 const fn lists(command: Command) -> Command {
     Command {
         calls: command.calls.from(4 << 20),
@@ -115,16 +113,16 @@ const fn lists(command: Command) -> Command {
 
 const fn runs(command: Command) -> Command {
     Command {
-        // Each job, chain and restored page takes some, in every run.
+        // Per job, chain and restored page, in every run.
         calls: command.calls.from(4 << 20),
         steps: RUNS,
-        // The GPU's memory, and outputs that may share it.
+        // Outputs may share memory.
         memory: 1 + Limits::OUTPUT_COPIES,
         ..command
     }
 }
 
-/// Also looks at every instruction of every job's shader, for another GPU.
+/// Looks at every instruction, for another GPU.
 const fn fits(command: Command) -> Command {
     Command {
         calls: command.calls.from(64 << 20),
@@ -132,7 +130,7 @@ const fn fits(command: Command) -> Command {
     }
 }
 
-/// Decodes a picture of the most pixels allowed.
+/// Decodes the most pixels allowed.
 const fn pictures(command: Command) -> Command {
     Command {
         held: command.held.from(512 * MIB),
@@ -153,7 +151,7 @@ const fn pages(command: Command) -> Command {
 
 use Given::{Jpeg, Manifest, Npy, Original, Pack, Png, Recording, Safetensors, State, Trace};
 
-/// A row each: extra work, outermost first, and arguments of [`command`].
+/// Extra work, outermost first, and arguments of [`command`].
 macro_rules! commands {
     ($([$($also:ident)*] $given:ident, $name:literal, $words:literal, $written:literal;)*) => {
         [$(commands!(@ [$($also)*] command($given, $name, $words, $written))),*]
@@ -202,7 +200,7 @@ pub(crate) const COMMANDS: [Command; 36] = commands! {
 };
 
 impl Command {
-    /// What exceeds the budget for a case of so many bytes and so much declared GPU memory.
+    /// `declared`: GPU memory.
     pub(crate) fn exceeded(&self, cost: &Cost, bytes: u64, declared: u64) -> Option<String> {
         let memory = self.memory.saturating_mul(declared);
         let rows = [

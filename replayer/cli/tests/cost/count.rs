@@ -12,7 +12,7 @@ struct Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Plain numbers: the counter must call nothing that is itself counted.
+/// The counter must call nothing that is itself counted.
 static mut STEPS: u64 = 0;
 /// Limit of [`STEPS`].
 static mut LAST_STEP: u64 = u64::MAX;
@@ -51,11 +51,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Called per object file, with the guards of [`__sanitizer_cov_trace_pc_guard`], which are unused.
+/// Per object file; the guards are unused.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard_init(_: *mut u32, _: *mut u32) {}
 
-/// Called at each block. The compiler does not instrument functions of this name.
+/// Per block. The compiler does not instrument functions of this name.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard(_: *mut u32) {
     // SAFETY: words that are only read and written whole. Threads that count at the same time lose steps.
@@ -77,7 +77,7 @@ fn stop_at(step: u64) {
     unsafe { LAST_STEP = step }
 }
 
-/// Ends the process: the work would not come back soon.
+/// The work would not come back soon.
 #[cold]
 fn stop(why: &str) -> ! {
     LAST_BYTE.store(usize::MAX, Relaxed);
@@ -88,17 +88,17 @@ fn stop(why: &str) -> ! {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Bytes of heap at once.
+    /// Bytes at once.
     pub(crate) held: u64,
     /// Allocations.
     pub(crate) calls: u64,
-    /// Blocks of machine code, or 0 in a build that does not count them.
+    /// Blocks, or 0 if they are not counted.
     pub(crate) steps: u64,
-    /// Bytes printed and written.
+    /// Bytes.
     pub(crate) written: u64,
 }
 
-/// Ends the process beyond `bytes` of heap, or at `most` steps.
+/// Ends the process beyond `bytes` or at `most` steps.
 pub(crate) fn counted(bytes: usize, most: u64, work: impl FnOnce()) -> Cost {
     let (before, calls, first) = (NOW.load(Relaxed), CALLS.load(Relaxed), steps());
     MOST.store(before, Relaxed);

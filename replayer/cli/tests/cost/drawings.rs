@@ -10,7 +10,6 @@ use crate::machine::{CODE, DATA, Format, JOBS, Machine};
 use crate::picture::{self, FRAGMENT_JOB};
 use crate::recordings::GPU;
 
-/// Its memory: jobs, code, data.
 pub(crate) struct Drawing {
     jobs: Vec<u8>,
     code: Vec<u8>,
@@ -35,7 +34,6 @@ impl Drawing {
         }
     }
 
-    /// With some words changed.
     pub(crate) fn recording(&self, random: &mut Random) -> Vec<u8> {
         let mut jobs = self.jobs.clone();
         let changed = if random.once_in(16) {

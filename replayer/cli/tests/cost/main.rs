@@ -47,7 +47,6 @@ fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
         .ok()
 }
 
-/// Returns what exceeds its budget.
 type Test = fn() -> Vec<String>;
 
 /// One at a time: the whole process is counted.
@@ -66,7 +65,7 @@ const TESTS: [(&str, Test); 3] = [
     ),
 ];
 
-/// The needed part of a test harness: filters names by arguments, and prints a line each and the sum.
+/// Filters names by arguments, and prints a line each and the sum.
 fn main() -> ExitCode {
     let words = std::env::args().skip(1);
     let filters: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
@@ -92,7 +91,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// Runs for as many seconds as the variable says.
+/// For as many seconds as the variable says.
 fn no_file_costs_more_than_its_budget() -> Vec<String> {
     let (seed, stride) = (variable("SEED"), variable("STRIDE"));
     let mut attacker = Attacker::new(Place::new(), seed.unwrap_or(0), stride.unwrap_or(1));
@@ -111,7 +110,7 @@ fn a_session_has_three_copies_of_a_state() -> Vec<String> {
     other.into_iter().collect()
 }
 
-/// Power of two by which the review's files are smaller here: they are made anew in each run, without optimisation.
+/// The review's files are smaller by this power of two: they are made anew in each run, without optimisation.
 const SCALE: u32 = 6;
 
 fn the_files_of_the_review_are_refused_or_stay_within_their_budgets() -> Vec<String> {

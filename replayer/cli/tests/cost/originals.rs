@@ -8,7 +8,7 @@ use crate::driver::{Driver, vector_add, vector_add_code};
 
 const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
-/// A real recording to change, if it is there.
+/// If it is there.
 pub(crate) fn silicon() -> Option<Case> {
     let folder = gpureplay_kit::shared("gpureplay-recordings/mnist")?;
     let read = |name: &str| {
@@ -24,7 +24,7 @@ pub(crate) fn silicon() -> Option<Case> {
         .map(Case::new)
 }
 
-/// Shared page tables, regions and ranges of any size, a history of writes.
+/// Shared page tables, any regions and ranges.
 pub(crate) fn original(random: &mut Random) -> Case {
     let files = [
         history(random),
@@ -59,7 +59,7 @@ fn history(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Few addresses, so that they are used again.
+/// Few, for reuse.
 fn table_address(level: u64, index: u64) -> u64 {
     (1 + level * 16 + index) << 12
 }
@@ -126,7 +126,6 @@ fn ranges(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// With the files that the app read and wrote.
 pub(crate) fn trace() -> Case {
     const CODE: u64 = 0x200_0000;
     const POOL: u64 = 0x210_0000;

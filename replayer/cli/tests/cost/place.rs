@@ -16,18 +16,17 @@ use crate::commands::Command;
 use crate::count::{Cost, counted};
 use crate::values::SIDE;
 
-/// Heap limit of a command, in bytes; then the process ends.
+/// Bytes; beyond, the process ends.
 const MOST_HEAP: usize = 12 << 30;
-/// Step limit of a command; then the process ends.
+/// Beyond, the process ends.
 const MOST_STEPS: u64 = 1 << 38;
-/// Bytes kept of a command's output.
+/// Bytes of output.
 const KEPT: u64 = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// -1 if it panicked.
     pub(crate) code: i32,
-    /// The end of its errors.
     pub(crate) text: String,
 }
 
@@ -61,7 +60,7 @@ impl Place {
         place
     }
 
-    /// For all cases: a pair of keys, and a recording whose input may be a picture.
+    /// A pair of keys, and a recording whose input may be a picture.
     fn share(&self) {
         let shared = self.folder.path().join("shared");
         fs::create_dir_all(shared.join("picture")).unwrap();
@@ -108,7 +107,6 @@ impl Place {
         words.map(OsString::from).collect()
     }
 
-    /// Standard output and errors go to files.
     fn run(&self, words: Vec<OsString>) -> (Cost, Outcome) {
         self.output.set_len(0).unwrap();
         self.errors.set_len(0).unwrap();
@@ -118,7 +116,7 @@ impl Place {
         let mut cost = counted(MOST_HEAP, MOST_STEPS, || {
             let words = std::iter::once("gpureplay".into()).chain(words);
             let ended = catch_unwind(AssertUnwindSafe(|| gpureplay_command::execute(words)));
-            // An exit code can only be compared.
+            // Exit codes can only be compared.
             let mut codes = (0..=255u8).map(|code| (i32::from(code), ExitCode::from(code)));
             if let Ok(ended) = ended {
                 code = codes

@@ -14,7 +14,6 @@ pub(crate) const CODE: u64 = 0x100_0000;
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const DATA: u64 = 0x300_0000;
 
-/// A Mali-G52 with a page of descriptors.
 pub(crate) fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -22,7 +21,7 @@ pub(crate) fn builder() -> Builder {
     builder
 }
 
-/// With 64-bit addresses and its successor.
+/// 64-bit addresses.
 pub(crate) fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -68,7 +67,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
                 _ => chain(&mut builder, random),
             }
         }
-        // Usually binds every input before a job and reads every output after one, as the rules demand.
+        // Usually as the rules demand.
         if random.once_in(64) {
             tensors
                 .iter()
@@ -87,7 +86,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }
 
-/// An addition, sometimes between others of its clauses.
+/// Sometimes between other clauses.
 fn shader(random: &mut Random) -> Vec<u8> {
     let code = vector_add_code();
     let mut bytes = Vec::new();
@@ -99,14 +98,14 @@ fn shader(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Textures, surfaces and texels at once: each word pair is the address of one of them.
+/// Each word pair is one's address.
 fn textures(random: &mut Random, bytes: u64) -> Vec<u8> {
     let address = DATA + 8 * random.below(bytes / 8);
     let length = bytes.min(1 << random.below(20)) as usize / 8 * 8;
     address.to_le_bytes().repeat(length / 8)
 }
 
-/// Puts textures at `DATA` into a job's renderer state.
+/// In its renderer state.
 fn name_textures(job: &mut [u8], count: u16) {
     job[0x60..0x68].copy_from_slice(&DATA.to_le_bytes());
     job[0x10a..0x10c].copy_from_slice(&count.to_le_bytes());
@@ -127,7 +126,7 @@ fn chain(builder: &mut Builder, random: &mut Random) {
     builder.submit(random.below(2) as u8, JOBS, 1000);
 }
 
-/// Tensors with long names and pieces of all shapes in `bytes` of memory.
+/// Long names and pieces of all shapes.
 fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<TensorId> {
     let kinds = [
         TensorKind::Input,
@@ -139,7 +138,7 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
         let name = format!("{index}{}", "n".repeat(random.up_to(8) as usize));
         let kind = *random.choose(&kinds);
         let mut tensor = match random.below(4) {
-            // Every element in a stretch of its own.
+            // One stretch each.
             0 => {
                 let (rows, columns) = (random.up_to(9) as u32, random.up_to(9) as u32);
                 let mut tensor =
@@ -147,7 +146,6 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
                 tensor.pieces = vec![Piece::strided(&[rows, columns], &[1, rows], DATA)];
                 tensor
             }
-            // Many pieces of the same.
             1 => {
                 let count = random.up_to(7) as u32;
                 let mut tensor = Tensor::dense(&name, kind, ElementType::U8, &[count], DATA);
@@ -174,7 +172,7 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
     tensors
 }
 
-/// Jobs do not change the states. Also returns their names and sizes in bytes.
+/// Unchanged by jobs. Also returns names and bytes.
 pub(crate) fn with_states(random: &mut Random) -> (Vec<u8>, Vec<(String, u32)>) {
     let mut builder = builder();
     let states: Vec<(String, u32)> = (0..random.up_to(8))

@@ -9,20 +9,20 @@ use crate::count::{Cost, counts_steps};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) inputs: u64,
-    /// Processor time, in seconds.
+    /// Of processor time.
     pub(crate) seconds: f64,
     /// Inputs beyond the budget.
     pub(crate) findings: u64,
-    /// Largest share of the budget: heap, allocations, steps, bytes written.
+    /// Of heap, allocations, steps, bytes written.
     pub(crate) shares: [f64; 4],
-    /// Most per byte of a case, without the budget's fixed part.
+    /// Per byte, without the fixed part.
     pub(crate) ratios: [f64; 4],
-    /// Most for any size.
+    /// For any size.
     pub(crate) most: [u64; 4],
 }
 
 impl Row {
-    /// Returns whether the input took a new largest share.
+    /// Whether a share grew.
     pub(crate) fn add(
         &mut self,
         command: &Command,
@@ -48,7 +48,6 @@ impl Row {
     }
 }
 
-/// As text and as JSON.
 pub(crate) fn report(rows: &[Row], next_seed: u64) -> (String, String) {
     let mut text = String::new();
     let mut all = serde_json::Map::new();

@@ -10,15 +10,15 @@ const GPU: u32 = 0x7212_0000;
 const DATA: u64 = 0x300_0000;
 const STEP: u32 = 4 << 20;
 
-/// Most at once, over runs, a second loading, and the end.
+/// Over runs, a second loading, and the end.
 pub(crate) fn copies() -> u64 {
     let (smaller, larger) = (held(STEP), held(2 * STEP));
     let more = larger.saturating_sub(smaller);
-    // The model's tables take some bytes per page.
+    // Some bytes per page.
     (more + u64::from(STEP) / 8) / u64::from(STEP)
 }
 
-/// Most heap at once, with a state of so many bytes.
+/// With a state of `bytes`.
 fn held(bytes: u32) -> u64 {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);

@@ -90,11 +90,10 @@ pub(crate) struct Bench {
 struct Measured {
     /// Until the first run could start.
     open: Duration,
-    /// Seconds of each counted run.
+    /// Seconds.
     runs: Vec<f64>,
-    /// Of each counted run.
     counted: Vec<Timing>,
-    /// Uncounted first runs.
+    /// Uncounted.
     warmed: u32,
 }
 
@@ -116,7 +115,7 @@ impl Bench {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
-        // Threads started from here on leave Ctrl-C to it.
+        // New threads leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
@@ -138,7 +137,7 @@ impl Bench {
                 "--json and another result both want standard output; one of them is enough".into(),
             ));
         }
-        // Signals wait from before the device is opened until it is closed.
+        // From before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let id = recording.verified().recording().gpu_id();
         let observer = watch.as_ref().and_then(JobWatch::observer);

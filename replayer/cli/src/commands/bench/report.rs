@@ -125,7 +125,6 @@ impl Report {
     }
 }
 
-/// A dash for what too few runs do not say.
 fn or_dash(value: Option<f64>) -> String {
     value.map_or("-".into(), text::seconds)
 }

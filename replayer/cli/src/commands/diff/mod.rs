@@ -94,18 +94,16 @@ pub(crate) struct Report {
 struct Pair {
     both: LockStep<Device, Device>,
     memory: Vec<(u64, u64)>,
-    /// Numbers of chains after which memory is compared; `None`: all.
+    /// By number; `None`: all.
     after: Option<BTreeSet<usize>>,
-    /// The next chain to end.
     next: usize,
-    /// Filled when the devices are closed.
     outcome: Arc<Mutex<Outcomes>>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Outcomes {
     divergence: Option<Divergence>,
-    /// If the second device has a fault: its calls, and whether one went wrong.
+    /// The second device's calls, and whether one went wrong.
     fault: Option<(u64, bool)>,
 }
 
@@ -118,7 +116,7 @@ impl Pair {
                 if self.both.divergence().is_some() {
                     return;
                 }
-                // Failing to read is a difference of its own.
+                // A difference of its own.
                 let _ = self.both.read_memory(va + offset, &mut block);
             }
         }
@@ -153,7 +151,7 @@ impl gpureplay_core::Wrapper for Pair {
     }
 }
 
-/// Constants of the GPU, counters, and what is still moving.
+/// Constants, counters, and what is still moving.
 fn may_differ(register: u32) -> bool {
     lookup(register)
         .is_none_or(|located| !matches!(located.class(), Class::Status | Class::Interrupt))
@@ -215,7 +213,6 @@ impl Diff {
 struct Found {
     divergence: Option<Divergence>,
     fault: Option<(u64, bool)>,
-    /// Chains after which memory was compared.
     chains: u32,
     error: Option<String>,
 }
@@ -223,14 +220,14 @@ struct Found {
 #[derive(Default)]
 struct How {
     ignore_identity: bool,
-    /// Numbers of chains after which memory is compared; `None`: all.
+    /// By number; `None`: all.
     after: Option<BTreeSet<usize>>,
 }
 
-/// Most bytes of either device that are compared, over all chains.
+/// Bytes of either device.
 const MAX_COMPARED: u64 = 1 << 40;
 
-/// Refuses comparisons that take hours.
+/// Refuses comparisons of hours.
 fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
     match bytes.saturating_mul(chains) > MAX_COMPARED {
         true => Err(Failure::Usage(format!(
@@ -323,7 +320,6 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Names a difference: what, in which job, and which instruction wrote it.
 fn report(
     recording: &Recording,
     found: &Found,

@@ -14,9 +14,8 @@ use mali_facts::registers::GpuId;
 
 #[derive(Clone, Copy)]
 enum When {
-    /// Before the chain, and back at its end: as if it had read another value.
+    /// Back at its end: as if it had read another value.
     During,
-    /// At the chain's end.
     After,
 }
 
@@ -48,7 +47,6 @@ impl Watch for Flip {
     }
 }
 
-/// Replays on the model and on one with a flipped bit.
 fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let recording = gpureplay_library::Recording::open(directory.join(name)).unwrap();
@@ -139,7 +137,7 @@ fn another_value_that_is_read_is_traced_to_the_store_of_what_follows() {
         }
     });
     assert_eq!(instruction(&report).1, "clause_10");
-    // The flipped byte belongs to element 5.
+    // Element 5.
     let address = u64::from_str_radix(&report.address.unwrap()[2..], 16).unwrap();
     assert_eq!((address - out) / 4, 5);
 }
@@ -152,7 +150,7 @@ fn the_shader_is_that_of_the_chain_that_differs() {
     let chains = mali_jobs::walk::check(recording.verified().chains().unwrap())
         .unwrap()
         .chains;
-    // The network's last chain writes its output.
+    // It writes the output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,
         va: tensor(recording, "probabilities") + 8,
@@ -167,7 +165,7 @@ fn the_shader_is_that_of_the_chain_that_differs() {
 
 #[test]
 fn what_no_store_wrote_is_said_to_be_so() {
-    // An input: no job writes it.
+    // No job writes it.
     let report = differ("saxpy-g52", |recording| Flip {
         chain: 1,
         va: tensor(recording, "y"),

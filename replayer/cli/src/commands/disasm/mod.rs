@@ -164,7 +164,7 @@ impl Disasm {
                     let Some(contents) = contents else {
                         continue;
                     };
-                    // The name follows from the contents.
+                    // By contents.
                     let name = path.file_name().map(Path::new).unwrap_or(&path);
                     let there = beneath::read(directory, name, contents.len() as u64);
                     if there.is_ok_and(|there| there == contents) {
@@ -207,14 +207,14 @@ impl Disasm {
     }
 }
 
-/// Each version is a shader if the code at an address changes between jobs.
+/// Code at an address may change between jobs: each version is a shader.
 struct Found<'a> {
     address: u64,
     jobs: Vec<usize>,
     code: std::result::Result<Shown<'a>, &'a str>,
 }
 
-/// In the order of their first job.
+/// By first job.
 fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();
@@ -273,7 +273,6 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
         writeln!(out)?;
         match (&shader.text, &shader.hash) {
             (Some(text), Some(hash)) => {
-                // Valhall has no clauses.
                 let clauses = shader.clauses.map(|count| format!(" {count} clauses,"));
                 writeln!(
                     out,

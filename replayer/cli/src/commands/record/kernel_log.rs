@@ -22,10 +22,9 @@ impl KernelLog {
         Some(Self(file))
     }
 
-    /// The first complaint of a GPU driver since `open`.
     pub(super) fn first_fault(mut self) -> Option<String> {
         let mut record = [0; 8192];
-        // Each read gives one record; an overwritten record is an error, and the next follows.
+        // An overwritten record is an error, and the next follows.
         for _ in 0..100_000 {
             match self.0.read(&mut record) {
                 Ok(0) => return None,

@@ -114,7 +114,7 @@ impl Record {
             (None, Some(_)) => None,
             (None, None) => Some(default_directory(app)),
         };
-        // The app may change or delete its input files.
+        // The app may change or delete them.
         let mut files = self.choices.read_inputs()?;
         if let Some(raw) = &self.raw {
             let mut destinations = Destinations::new(self.choices.force.force);
@@ -137,7 +137,7 @@ impl Record {
                     let other = Trace::create(None, "second")?;
                     self.run(second, how, &other)?;
                     match self.product(&way, &trace, Some(&other), &files) {
-                        // A first run that compiles kernels uses other memory than later ones.
+                        // Compiling kernels uses other memory.
                         Err(Failure::Runs(_)) => {
                             terminal::note(
                                 "the two runs differ, perhaps because the first one had kernels to compile: recording it again",
@@ -179,7 +179,7 @@ impl Record {
         Ok(product)
     }
 
-    /// The first and the second app; the second is empty without --twice.
+    /// The second is empty without --twice.
     fn apps(&self) -> Result<[&[String]; 2]> {
         if !self.twice {
             return Ok([&self.app, &[]]);
@@ -242,7 +242,6 @@ impl Record {
         }
     }
 
-    /// The command that makes this recording again.
     fn command_line(&self) -> String {
         std::env::args()
             .map(|word| quoted(&word))
@@ -251,14 +250,13 @@ impl Record {
     }
 }
 
-/// `NAME-recording` in the current directory.
 fn default_directory(app: &[String]) -> PathBuf {
     let program = app.first().map(Path::new);
     let name = program.and_then(Path::file_stem).unwrap_or_default();
     PathBuf::from(format!("{}-recording", name.to_string_lossy()))
 }
 
-/// Runs the app while the device's stream goes into a file. Also returns its submissions.
+/// Returns the device's submissions.
 fn record(
     device: &Path,
     app: &[String],
@@ -280,7 +278,7 @@ fn record(
         thread.map_err(|error| Failure::Device(format!("a thread to record with: {error}")))?
     };
     let status = start(app, how, trace);
-    // The recording ends here, whatever the app did.
+    // Whatever the app did.
     let stopped = OpenOptions::new()
         .write(true)
         .open(device)
@@ -309,14 +307,14 @@ fn start(app: &[String], (way, layer): (&Way, Option<&Path>), trace: &Path) -> R
     stage("running the app");
     let trace = std::path::absolute(trace).unwrap_or_else(|_| trace.into());
     let mut command = way.command(app, layer, &trace)?;
-    // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
+    // Inherited: libraries sort buffers by host addresses, and two runs must do the same.
     let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
     let status = command.status();
     let program = app.first().map_or("", String::as_str);
     status.map_err(|error| Failure::Usage(format!("{program}: {error}")))
 }
 
-/// Large pieces: on a network file system each write is a message, and the driver waits while its log is full.
+/// In large pieces: on a network file system each write is a message, and the driver waits while its log is full.
 /// Returns the submissions.
 fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<u64> {
     const PIECE: usize = 4 << 20;
@@ -388,7 +386,6 @@ mod tests {
         assert!(error.contains("insmod gpureplay_recorder.ko"), "{error}");
     }
 
-    /// `record` refuses a trace without submissions.
     #[test]
     fn finding_11_submissions_are_counted_while_the_trace_passes() {
         for submitted in [0, 3] {

@@ -10,7 +10,7 @@ use gpureplay_library::shown;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Removed on drop, unless the user asked for it.
+/// Removed on drop, unless asked for.
 pub(super) struct Trace {
     pub(super) path: PathBuf,
     pub(super) destination: Option<PathBuf>,
@@ -28,7 +28,7 @@ impl Trace {
                 std::env::temp_dir().join(name)
             }
         };
-        // Only for this user: the trace holds all of the GPU's memory.
+        // Only for this user: it holds all of the GPU's memory.
         OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -52,7 +52,6 @@ impl Trace {
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -13,14 +13,13 @@ use crate::common::repeat;
 use crate::common::rows;
 use crate::common::terminal;
 
-/// Most GPU memory of all parallel sessions, in bytes.
+/// Of all parallel sessions.
 const MOST_MEMORY: u64 = 256 << 20;
 
 impl Run {
-    /// Each run starts from what the last one left.
     pub(super) fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        // Threads started from here on leave Ctrl-C to it.
+        // New threads leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         self.constant_outputs(recording);
@@ -61,7 +60,7 @@ impl Run {
                     .into(),
             ));
         }
-        // Threads started from here on leave Ctrl-C to it.
+        // New threads leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let sessions = self.sessions(recording);
@@ -117,8 +116,7 @@ impl Run {
         Ok(Outcome::Done)
     }
 
-    /// Parallel sessions for many inputs: on the model one per host thread, within the memory limit. States need a
-    /// single session.
+    /// On the model one per host thread, within the memory limit. States need a single session.
     pub(super) fn sessions(&self, recording: &Recording) -> usize {
         let mut states = recording.tensors().iter();
         let states = states.any(|tensor| tensor.kind == TensorKind::State);

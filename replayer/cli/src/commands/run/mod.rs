@@ -155,12 +155,12 @@ impl Run {
         };
         let files = recording.files();
         let mut watch = JobWatch::new(&self.watch, lines, &recording, self.on.device())?;
-        // Signals wait from before the device is opened until it is closed.
+        // From before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let constant = self.constant_outputs(&recording);
         let (mut session, inputs) = self.session(&recording, self.model, watch.as_ref())?;
-        // A kernel's driver takes one run's chains in less time than joining layers. With register access, one
-        // chain saves accesses.
+        // Drivers take one run's chains in less time than joining layers. With register access, one chain saves
+        // accesses.
         let by_driver = matches!(
             self.on.device(),
             Choice::Panfrost | Choice::Panthor | Choice::Kbase
@@ -180,12 +180,12 @@ impl Run {
         for name in output_files.keys().chain(expected.keys()) {
             want(name, (layers, running), &mut session)?;
         }
-        // Finds foreseeable failures before any result is written.
+        // Fail before any result is written.
         for name in reported(&session, running).chain(output_files.keys()) {
             let (_, info) = session.bindings().named(name)?;
             classes.fit(name, info.shape.iter().product())?;
         }
-        // The manifest expects the recorded weights and all layers.
+        // It expects the recorded weights and all layers.
         let case = match &self.weights {
             None if selection.running().start == 0 => session.bindings().case(files, &inputs),
             _ => None,
@@ -269,7 +269,7 @@ impl Run {
         Ok(report.outcome())
     }
 
-    /// Shows progress, and closes the device. Returns failed attempts.
+    /// Closes the device. Returns failed attempts.
     fn replay(
         &self,
         session: &mut Session,
@@ -277,7 +277,7 @@ impl Run {
         (jobs, setup_jobs): (u64, u64),
         mut watch: Option<&mut JobWatch>,
     ) -> Result<u32> {
-        // Only the model counts jobs as they end.
+        // Only the model counts.
         let device = session.device().filter(|device| device.is_model());
         let _progress = device.map(|device| {
             Progress::start(
@@ -289,7 +289,6 @@ impl Run {
         });
         if let Some(watch) = watch.as_deref_mut() {
             let started = Instant::now();
-            // A failure here is tried again below.
             if session.prepare().is_ok() {
                 watch.loaded(session, started.elapsed());
             }
@@ -329,7 +328,7 @@ fn named(
     Ok(named)
 }
 
-/// One of the layers that run must compute the tensor.
+/// A running layer must compute it.
 fn want(name: &str, (layers, running): (&[Layer], &[Layer]), session: &mut Session) -> Result<()> {
     let (index, info) = session.bindings().named(name)?;
     if !running
@@ -354,7 +353,6 @@ fn reported<'a>(session: &'a Session, running: &'a [Layer]) -> impl Iterator<Ite
     outputs.map(|info| &info.name)
 }
 
-/// Jobs of the layers that run, and of set-up and finish.
 fn jobs(recording: &Recording, running: &[Layer]) -> (u64, u64) {
     let recording = recording.verified().recording();
     let segments = recording.segments().iter();

@@ -17,7 +17,7 @@ use crate::common::model_options::ModelOptions;
 use crate::common::terminal;
 
 impl Run {
-    /// Also returns the files of inputs.
+    /// And the files of inputs.
     pub(super) fn session(
         &self,
         recording: &Recording,
@@ -33,7 +33,7 @@ impl Run {
                 ));
             }
             Choice::Optee => {
-                // The kernel ends no process inside a call of the secure world.
+                // The kernel ends no process inside such a call.
                 let interrupt = Interrupt::watch();
                 let session = Session::in_secure_world(recording.clone())?;
                 if let Some(canceller) = session.canceller() {
@@ -60,7 +60,7 @@ impl Run {
         Ok((session, inputs))
     }
 
-    /// On a device that this process uses itself.
+    /// This process uses the device itself.
     pub(super) fn session_here(
         &self,
         recording: &Recording,
@@ -78,7 +78,6 @@ impl Run {
         Ok(Session::on(recording, device))
     }
 
-    /// The report or another result uses standard output.
     pub(super) fn has_standard_output(&self, destinations: &Destinations) -> Result<()> {
         if self.json && destinations.takes_standard_output() {
             return Err(Failure::Usage(
@@ -89,7 +88,7 @@ impl Run {
         Ok(())
     }
 
-    /// None may be a file that is read.
+    /// None may be read.
     pub(super) fn destinations<'a>(
         &self,
         (files, session): (&Files, &Session),
@@ -112,7 +111,7 @@ impl Run {
         Ok(destinations)
     }
 
-    /// Named inputs, or a sole one; the manifest's first case if only weights were given.
+    /// The manifest's first case if only weights were given.
     pub(super) fn chosen_inputs(
         &self,
         files: &Files,

@@ -59,7 +59,7 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
     let path = archive(&both, big + 16);
     ran(&path, "a").gave(0);
     ran(&path, "b").ended(4, "u8[5368709120]");
-    // The longest allowed header, and one byte more.
+    // And one byte more.
     let limit = 4 << 20;
     let header = |length: usize| {
         let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
@@ -87,7 +87,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         let length = (text.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
     };
-    // One input more than allowed, and than 4 GiB hold.
+    // More than allowed, and than 4 GiB hold.
     let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
     for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
@@ -109,13 +109,13 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     ] {
         judged(path).ended(4, reason);
     }
-    // 1 KiB for each of the two classes, and a byte more.
+    // 1 KiB per class, and a byte more.
     let text = |length: usize| sparse("long.txt", format!("1\n{:length$}", 2).as_bytes(), 0);
     judged(&text(2046)).gave(0);
     judged(&text(2047)).ended(4, "more than 2048 bytes");
 }
 
-/// The input may be a picture of 8 x 8 pixels.
+/// Of 8 x 8 pixels.
 fn of_pictures() -> File {
     let mut builder = builder();
     let shape = [1, 8, 8, 3];
@@ -130,7 +130,7 @@ fn of_pictures() -> File {
     file
 }
 
-/// Holes of so many bytes follow the parts.
+/// Holes follow the parts.
 fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::create(path).unwrap();
@@ -147,7 +147,7 @@ fn a_long_picture_is_not_read_to_say_that_it_is_too_long() {
     let file = of_pictures();
     let path = file.at("x.jpg");
     let input = format!("x={}", path.display());
-    // A scan without an end, and chunks that change nothing.
+    // Endless scan, useless chunks.
     let scan: &[u8] = b"\xff\xd8\xff\xda\x00\x04\x00\x00";
     let header: &[u8] =
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08\0\0\0\x08\x08\0\0\0\0\xe1\x64\xe1\x57";
@@ -206,7 +206,7 @@ fn no_more_is_read_than_was_signed() {
     file.ran(&required).gave(0);
     for name in ["recording.gpr", "manifest.toml", "a.bin", "recording.sig"] {
         let kept = std::fs::read(file.at(name)).unwrap();
-        // As long as any file may be; a recording says so itself.
+        // A recording says so itself.
         let length: u64 = 4 << 30;
         let mut long = kept.clone();
         if name == "recording.gpr" {
@@ -227,7 +227,7 @@ fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
 #[test]
 fn a_pack_is_looked_at_where_it_lies() {
     let folder = tempfile::tempdir().unwrap();
-    // Its name says nothing about a folder.
+    // No folder is named.
     let path = folder.path().join("..pack");
     let length = 96 << 20;
     std::fs::write(

@@ -22,11 +22,11 @@ use crate::start::{Ended, Says};
 const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// Address space of a command, in KiB: 1 GiB, of which the program itself is a small part.
+/// KiB of address space: 1 GiB, of which the program is a small part.
 const MEMORY: &str = "1048576";
-/// With the model, which takes 8 GiB of address space for its memory.
+/// The model takes 8 GiB.
 const MEMORY_WITH_MODEL: &str = "10485760";
-/// Most bytes that a command may print.
+/// Bytes.
 const PRINTED: usize = 2 << 20;
 
 struct File(tempfile::TempDir);
@@ -42,7 +42,7 @@ impl File {
         self.0.path().join(name)
     }
 
-    /// Exit code, standard output and standard error, with little memory.
+    /// Exit code and both streams.
     fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
         ran(self.0.path(), arguments)
     }
@@ -68,7 +68,6 @@ fn ran_in(memory: &str, recording: &Path, arguments: &[&str]) -> (i32, String, S
     )
 }
 
-/// Without tensors and segments.
 fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -77,7 +76,7 @@ fn builder() -> Builder {
     builder
 }
 
-/// The only input has this name and is bound `binds` times.
+/// Bound `binds` times.
 fn named(name: &str, binds: u32) -> Vec<u8> {
     let mut builder = builder();
     let kind = TensorKind::Input;
@@ -91,7 +90,7 @@ fn named(name: &str, binds: u32) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Peak memory in KiB, from the kernel while it runs.
+/// KiB, from the kernel.
 fn peak(arguments: &[&str]) -> u64 {
     peak_with(arguments, &[])
 }

@@ -28,7 +28,7 @@ fn a_job_that_follows_itself_is_not_tried_again() {
     builder.submit(1, JOBS, 1000);
     let file = File::new(&builder.finish().unwrap());
     let path = file.0.path();
-    // With any number of retries it does the work of one run.
+    // Retries share the work of one run.
     for limit in [&[][..], &["--limit-work", "100000"]] {
         let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
         ran_in(MEMORY_WITH_MODEL, path, &arguments)
@@ -100,13 +100,13 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
         builder.upload(JOBS, &null_job(JOBS));
         builder.submit(1, JOBS, 1000);
         let bytes = builder.finish().unwrap();
-        // A weight beside the recording counts as one inside.
+        // As one inside.
         let limit = (1 << 28) + 2 * (bytes.len() + if external { 4000 } else { 0 });
         let file = File::new(&bytes);
         let weight = file.at("x.bin");
         std::fs::write(&weight, [7; 4000]).unwrap();
         let weight = format!("x={}", weight.display());
-        // A chain ends after 65,535 jobs, half of what a run may do; other attempts go on until the limit.
+        // Half of what a run may do; other attempts go on until the limit.
         let mut arguments = vec!["run", "--threads", "1", "--retry", "3"];
         if external {
             arguments.extend(["--input", &weight]);
@@ -121,7 +121,7 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
 fn work_on_the_model_ends_at_the_limit() {
     let saxpy = shipped("saxpy-g52");
     let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
-    // Searches the limit that is just enough.
+    // Just enough.
     let (mut less, mut more) = (1, 1 << 24);
     assert!(!enough(less) && enough(more));
     while more - less > 1 {
