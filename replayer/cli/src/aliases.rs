@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Old names of flags and commands mean the same as the new ones; the list is complete.
+//! Old names of flags and commands; the list is complete.
 
 use clap::Command;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks before `main`: Rust's runtime replaces a closed standard output by /dev/null.
+//! Before `main`: Rust's runtime replaces a closed standard output by /dev/null.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hands words about CUDA recordings (folders), and `record` on NVIDIA GPUs, to `gpureplay cuda`.
+//! Hands CUDA recordings (folders), and `record` on NVIDIA GPUs, to `gpureplay cuda`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

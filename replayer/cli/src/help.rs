@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `-h`, `--help` and `help`: grouped commands, short help with a line per option, complete long help.
+//! `-h`, `--help` and `help`: grouped commands; short help has a line per option.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};

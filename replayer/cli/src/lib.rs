@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `gpureplay` command: one file per subcommand in `commands`, shared code in `common`. A library only for
-//! fuzzing and tests; programs embed `gpureplay-library`.
+//! The `gpureplay` command: subcommands in `commands`, shared code in `common`. A library only for fuzzing and
+//! tests; programs embed `gpureplay-library`.
 #![forbid(unsafe_code)]
 // `terminal` escapes text and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -124,10 +124,10 @@ fn replay(words: &[OsString]) -> Option<Arguments> {
     })
 }
 
-/// Parses words, the first the program's name, and does nothing.
+/// Only parses; the first word is the program's name.
 ///
 /// # Errors
-/// What is wrong, as the command says it.
+/// As the command says it.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
     let words = hand_on::to_cuda(words.into_iter().collect());
     match parsed(&words) {
@@ -149,7 +149,7 @@ pub fn main() -> ExitCode {
     execute(std::env::args_os())
 }
 
-/// Runs these words; the first is the program's name.
+/// The first word is the program's name.
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = hand_on::to_cuda(words.into_iter().collect());
     if words.len() <= 1 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that this program takes all commands in the documents.
+//! All commands in the documents parse.
 
 use std::{
     fs,

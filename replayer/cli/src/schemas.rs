@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/reference/schemas`: JSON schemas of `--json`, made from the types.
+//! `docs/reference/schemas`, made from the types.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay analyse`: what a recording's shaders do to memory.
+//! `gpureplay analyse`.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay doctor`: how this machine records and replays, and what is missing otherwise.
+//! `gpureplay doctor`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

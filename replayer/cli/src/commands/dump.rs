@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay info --actions`: all details of a recording or a raw trace.
+//! `gpureplay info --actions`.
 
 use std::io::{Read, Write};
 use std::ops::Range;

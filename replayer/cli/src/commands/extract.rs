@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay extract`: jobs as a recording, or a tensor's value as a file.
+//! `gpureplay extract`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay generate`: shell completions, and help as man pages or Markdown.
+//! `gpureplay generate`.
 
 use std::fmt::Write as _;
 use std::io::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay import`: convert a recording of the original GPUReplay.
+//! `gpureplay import`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay info`: what is in a recording.
+//! `gpureplay info`.
 
 use std::borrow::Cow;
 use std::io::Write;

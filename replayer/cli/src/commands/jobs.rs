@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay jobs`: a recording's jobs, their work and their times.
+//! `gpureplay jobs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

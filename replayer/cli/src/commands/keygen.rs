@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay keygen`: make a pair of keys.
+//! `gpureplay keygen`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

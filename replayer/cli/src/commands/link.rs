@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay link`: joins successive chains, or gives each job its own.
+//! `gpureplay link`.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay node`: runs an app whose render node is the GPU model.
+//! `gpureplay node`.
 
 use std::os::unix::process::CommandExt;
 

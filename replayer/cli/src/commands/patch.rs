@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay patch`: changes one job's sizes or shader.
+//! `gpureplay patch`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay retarget`: a recording for another GPU.
+//! `gpureplay retarget`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

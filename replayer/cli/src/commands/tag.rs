@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay record --make-input`: a file whose elements can be found in GPU memory.
+//! `gpureplay record --make-input`.
 
 use std::path::{Path, PathBuf};
 

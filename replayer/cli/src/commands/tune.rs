@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay tune`: tries candidates for one job, and names the best.
+//! `gpureplay tune`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

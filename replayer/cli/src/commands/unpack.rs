@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay unpack`: a pack as a directory again.
+//! `gpureplay unpack`.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay verify`: check a recording without a device.
+//! `gpureplay verify`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Classifications: the largest elements of an output, with class names.
+//! Classifications: the largest elements, with names.
 
 use std::path::{Path, PathBuf};
 

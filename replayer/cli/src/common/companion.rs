@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Libraries that a recorded app loads, and where they lie.
+//! Libraries that a recorded app loads.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a recording's jobs can reach, for `gpureplay verify --deep`.
+//! Reach of jobs, for `gpureplay verify --deep`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

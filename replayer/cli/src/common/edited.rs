@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording made from another one: its trial values and directory.
+//! Recordings made from another one.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --inputs`: many inputs in one process, and correct answers.
+//! `gpureplay run --inputs`: answers, and which are right.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a command fails: an exit code and one line.
+//! Failures: an exit code and one line.
 
 use std::fmt;
 use std::io;

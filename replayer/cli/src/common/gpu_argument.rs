@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU on the command line, by its name or a board's.
+//! A GPU by its name or a board's.
 
 use mali_facts::{Product, Profile};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C ends work soon; what is done is still reported.
+//! Ctrl-C ends work soon, with a report.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

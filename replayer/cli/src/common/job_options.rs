@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which jobs of a recording a command is about: `--jobs`.
+//! `--jobs`.
 
 use clap::Args;
 use gpureplay_jobs::{Jobs, JobsError, Selector, SelectorError};

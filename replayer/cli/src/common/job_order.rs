@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sort order of jobs, and each one's share of the sum.
+//! Sort order and shares of jobs.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of jobs as text, JSON and comma-separated values.
+//! Reports of jobs as text, JSON and CSV.
 
 use std::collections::HashMap;
 use std::io::Write;

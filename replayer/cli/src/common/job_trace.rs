@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --trace-lines` and `--trace -`: each job's work on the model.
+//! `gpureplay run --trace-lines` and `--trace -`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run's jobs and times, for `--trace`, `--trace-lines` and `--per-job` of `run` and `bench`.
+//! `--trace`, `--trace-lines` and `--per-job` of `run` and `bench`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

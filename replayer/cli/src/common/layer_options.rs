@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which layers run: `--layers`, `--until`, `--output-layer`.
+//! `--layers`, `--until`, `--output-layer`.
 
 use std::ops::Range;
 use std::path::PathBuf;

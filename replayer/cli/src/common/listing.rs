@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown of a recording: all, or a bounded part of an unsound one.
+//! What is shown of a recording; a bounded part of an unsound one.
 
 use std::borrow::Cow;
 use std::io::Write;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speed of reading and verifying a recording, compared with reading its file.
+//! Speed of loading, compared with reading the file.
 
 use std::fs::File;
 use std::io::Read;

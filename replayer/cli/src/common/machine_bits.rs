@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bits that no public source tells: special functions, subnormals and conversions, on device and model.
+//! Special functions, subnormals and conversions, which no public source tells: device against model.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This machine's GPU, by its device tree, and recordings that fit it.
+//! This machine's GPU, and recordings that fit it.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay doctor --report`: all that an owner of a new board can tell us.
+//! `gpureplay doctor --report`, for owners of new boards.
 
 use std::env;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A new manifest's text, with as many job names as fit.
+//! A new manifest's text, within the limit.
 
 use crate::common::terminal;
 use crate::manifest::Manifest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Apps whose render node is the model: library, OpenCL runtime, and start.
+//! Apps whose render node is the model.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by `compile` and `record`: traces and tensor files in, a recording's directory out.
+//! Shared by `compile` and `record`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

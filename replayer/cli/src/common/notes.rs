@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What OpenCL notes add: tensors without files, and names of jobs.
+//! What OpenCL notes add: tensors and job names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

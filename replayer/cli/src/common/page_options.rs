@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A report's `--output`: page, JSON or CSV by extension; and a GPU's facts from the user.
+//! A report's `--output`, and facts of a GPU from the user.
 
 use std::path::{Path, PathBuf};
 

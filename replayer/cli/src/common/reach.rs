@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which inputs can reach which outputs, by the buffers given to jobs.
+//! Which inputs can reach which outputs, by buffers.
 
 use std::collections::BTreeSet;
 

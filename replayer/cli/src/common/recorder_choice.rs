@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which recorder watches an app: the kernel's, or a library in the app, on a stock driver or the model.
+//! Recorders: the kernel's, or a library on a stock driver or the model.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of `compile` and `record`, and their tensors in files.
+//! Options of `compile` and `record`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

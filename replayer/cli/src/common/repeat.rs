@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --repeat`: successive runs, each from the last one's states.
+//! `gpureplay run --repeat`.
 
 use std::collections::BTreeMap;
 use std::io::Write;

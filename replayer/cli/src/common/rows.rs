@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --inputs DIR --output FILE`: an output row per input, as tensor or CSV.
+//! `run --inputs DIR --output FILE`: a row per input.
 
 use std::path::Path;
 

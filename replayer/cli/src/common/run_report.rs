@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run did: lines for people, JSON for programs.
+//! A run's report as text and JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write;

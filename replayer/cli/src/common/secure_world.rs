@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether this machine's secure world replays, for `gpureplay doctor`.
+//! The secure world, for `gpureplay doctor`.
 
 use std::time::Duration;
 

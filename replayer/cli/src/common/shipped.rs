@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shipped recordings, and this command as a process that replays them.
+//! Shipped recordings, replayed by this command as a process.
 
 use std::env;
 use std::path::{Path, PathBuf};

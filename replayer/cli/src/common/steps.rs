@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Repeated steps: the first becomes the recording, the second shows what it goes on from.
+//! Repeated steps: the first becomes the recording.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options and files that name automatically found tensors, and state types and shapes.
+//! The user's names, types and shapes of found tensors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ways to record and replay here, best first, and the next command.
+//! Ways to record and replay here, and the next command.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay analyse`, `jobs --html` and `disasm --annotate` as scripts use them.
+//! `gpureplay analyse`, `jobs --html` and `disasm --annotate`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command as users and scripts see it: output, one-line errors, exit codes.
+//! Output, one-line errors, exit codes.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tag`, `compile` and `run` as typed, on a trace of real jobs on the GPU model.
+//! `tag`, `compile` and `run`, on a trace of the GPU model.
 
 #[path = "../../../compile/tests/model/driver.rs"]
 mod driver;

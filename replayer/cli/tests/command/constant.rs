@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An output that is the same for all inputs always gets a remark.
+//! Outputs that are the same for all inputs get a remark.
 
 use gpureplay_library::weights::sha256;
 use gpureplay_trials::parts::Parts;

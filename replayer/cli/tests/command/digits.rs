@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! recordings/digits-g52: the replay answers every held-out digit as the CPU does.
+//! recordings/digits-g52 answers every held-out digit as the CPU does.
 #![allow(clippy::indexing_slicing)]
 
 use std::path::Path;

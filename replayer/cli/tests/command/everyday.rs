@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everyday use: times, packs, completions, the manual, failures as JSON.
+//! Times, packs, completions, the manual, failures as JSON.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `extract` and `unpack`: what comes out is what was in.
+//! `extract` and `unpack`.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Injected faults, retries and comparisons on the command line.
+//! Injected faults, retries and comparisons.
 
 use crate::start::{Ended, Says, said as ran};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hostile names, closed or full streams, no threads: no forged line or panic, the right exit code.
+//! Hostile names, closed or full streams, no threads.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

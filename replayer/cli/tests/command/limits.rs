@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits of the specification: the limit is taken, one more is refused by name.
+//! Limits of the specification: one more is refused by name.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links in a recording's directory lead no command outside of it.
+//! Links lead no command outside of a recording's directory.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many inputs and runs: a row per input, and Ctrl-C keeps what is done.
+//! Many inputs and runs, and Ctrl-C.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Senseless options and missing files: the right exit code, or no surprise.
+//! Senseless options and missing files.
 
 use std::path::Path;
 

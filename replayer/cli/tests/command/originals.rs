@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `import` of a hostile original: its cost, and files outside of both directories.
+//! `import` of hostile originals: cost, and files outside.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `patch` and `tune`: what they refuse, write and say.
+//! `patch` and `tune`.
 
 use std::fs;
 use std::path::Path;

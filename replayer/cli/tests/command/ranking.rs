@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The heaviest job and the cheapest candidate: by work, memory lines or time.
+//! The heaviest job and the cheapest candidate.
 
 use gpureplay_kit::command::Words;
 

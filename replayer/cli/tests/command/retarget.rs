@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay retarget` and `verify --for` as users see them.
+//! `gpureplay retarget` and `verify --for`.
 
 use std::path::Path;
 

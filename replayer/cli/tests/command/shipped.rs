@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shipped recordings, repeated with alternating inputs in one session: no run remembers another.
+//! Shipped recordings, repeated: no run remembers another.
 
 use std::path::Path;
 

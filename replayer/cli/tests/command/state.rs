@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that go on from each other: `--repeat`, `--state-in`, `--state-out`.
+//! `--repeat`, `--state-in`, `--state-out`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command on command streams: as on job chains, or the reason why not.
+//! Command streams: as job chains, or the reason why not.
 
 use std::fs;
 use std::process::Command;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --trace FILE`: nested events whose numbers are the report's.
+//! `run --trace FILE`: nested events, with the report's numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;

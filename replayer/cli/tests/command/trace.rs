@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --trace-lines` and `disasm`: numbers that follow from the kernels' sources.
+//! `run --trace-lines` and `disasm`: numbers from the kernels' sources.
 
 use serde_json::Value;
 

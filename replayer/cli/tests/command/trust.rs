@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keys, signatures and packs on the command line, with a shipped recording.
+//! Keys, signatures and packs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

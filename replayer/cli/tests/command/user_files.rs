@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No user data is lost or misreported: outputs, foreign texts, hashes, formats, numbers.
+//! No user data is lost or misreported.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `disasm` of Valhall: of a file with a stated GPU, and of a recording.
+//! `disasm` and `patch` of Valhall.
 
 use std::fs;
 use std::path::Path;

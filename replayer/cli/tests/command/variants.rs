@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recording for several GPUs: made, handed on and run.
+//! One recording for several GPUs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes cases for the commands, and mutates the most expensive.
+//! Makes cases, and mutates the most expensive.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands for a stranger's file, and their budgets from `docs/reference/specification.md`.
+//! Commands, and budgets from `docs/reference/specification.md`.
 
 use gpureplay_core::Limits;
 

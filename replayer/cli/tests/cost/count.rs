@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts a command's heap, allocations, and steps.
+//! Counts heap, allocations, and steps.
 //!
 //! Steps are entered blocks of machine code. `cargo xtask cost` builds all crates so that each block calls a
 //! function here; other builds count none. Parallel threads lose some.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings of the model tests' drawing with changed descriptors. Deep verification refuses such jobs; the model
-//! runs them.
+//! The model tests' drawing with changed descriptors. Deep verification refuses it; the model runs it.
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use mali_facts::Memory;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A standing attacker: expensive files, changed at random, go through the commands in this process. Heap, steps,
-//! printed and written bytes must stay within a budget per byte of the files.
+//! A standing attacker: expensive files, changed at random. Heap, steps, printed and written bytes of commands must
+//! stay within a budget per byte of the files.
 //!
 //! `cargo xtask cost` also counts steps, runs longer, and adds up results. Variables:
 //! - `GPUREPLAY_COST_SECONDS`: duration.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expensive random recordings of the original GPUReplay, and raw traces of an adding app.
+//! Expensive random originals, and raw traces of an adding app.
 
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 

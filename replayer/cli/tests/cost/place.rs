@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where commands run: a folder of inputs, and their output in a file.
+//! Where commands run.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

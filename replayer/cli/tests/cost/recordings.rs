@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expensive random recordings: much of something, shared by much of something else.
+//! Expensive random recordings: much of something, shared by much else.
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorId,

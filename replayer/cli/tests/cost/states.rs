@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of states in a session: heap growth with a larger state.
+//! Copies of states in a session, by heap growth.
 
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 use gpureplay_library::{ModelOptions, Options, Recording};

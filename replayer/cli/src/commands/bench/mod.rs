@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay bench`: load once, run many times, say where the time goes.
+//! `gpureplay bench`.
 
 mod compare;
 pub(crate) mod report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay diff`: one replay on two devices in lock-step, to their first difference.
+//! `gpureplay diff`.
 
 #[cfg(test)]
 mod tests;

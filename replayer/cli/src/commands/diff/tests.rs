@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences of known cause: the right instruction must be named.
+//! Differences of known cause.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the instruction that writes a byte: the model searches at the chain.
+//! Finds the instruction that writes a byte.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};

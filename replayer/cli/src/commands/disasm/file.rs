@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay disasm` of a code file without a recording.
+//! `gpureplay disasm` without a recording.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay disasm`: the shaders of a recording as text.
+//! `gpureplay disasm`.
 
 mod file;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay record`: runs an app, collects its trace, and compiles it.
+//! `gpureplay record`.
 
 mod kernel_log;
 mod trace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of one app or two on a command line.
+//! One app or two on a command line.
 
 /// Cuts at a `--`; of several, the second app must begin as the first.
 pub(super) fn pairs(words: &[String]) -> Vec<[&[String]; 2]> {

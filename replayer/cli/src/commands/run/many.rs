@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many runs: per input, or each from the last one's states.
+//! Runs per input, or each from the last one's states.
 
 use gpureplay_library::device::Choice;
 use gpureplay_library::{HeldSignals, Recording, TensorKind};

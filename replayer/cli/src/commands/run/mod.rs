@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run`: replay a recording with new inputs.
+//! `gpureplay run`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

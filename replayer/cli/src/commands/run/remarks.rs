@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What may make an answer worthless although nothing failed.
+//! What may make an answer worthless.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run's session: device, values and places of results.
+//! Device, values and places of results.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

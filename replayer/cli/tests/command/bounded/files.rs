@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files beside a recording, pictures and packs: sizes are checked before contents.
+//! Other files: sizes are checked before contents.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cost of a stranger's file: expensive ones are refused, or shown within bounds on memory and output.
+//! Cost of hostile files: refused, or shown within bounds on memory and output.
 
 mod compile;
 mod files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `info`, `dump` and errors show of a file.
+//! `info`, `dump` and errors.
 
 use super::*;
 

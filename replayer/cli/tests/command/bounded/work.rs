@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work and memory of a run, its checkpoints and the choice of layers.
+//! Runs, checkpoints and the choice of layers.
 
 use super::*;
 
