@@ -14,7 +14,7 @@ const PARTS: [&str; 3] = ["launches", "runs", "objects"];
 /// Made by NVIDIA's driver.
 const NVIDIA: &str = "/dev/nvidiactl";
 
-/// For a CUDA recording, or record with an NVIDIA GPU.
+/// Puts `cuda` before the command for a CUDA recording, or for record with an NVIDIA GPU.
 pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
     to_cuda_on(words, Path::new(NVIDIA).exists())
 }

@@ -251,7 +251,7 @@ fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     }
 }
 
-/// But not of an app to record.
+/// Ignores words of an app to record.
 fn wants_json(words: &[OsString]) -> bool {
     let mut own = words.iter().take_while(|word| *word != "--");
     own.any(|word| word == "--json")

@@ -94,7 +94,7 @@ fn refusal(words: &[String], part: bool) -> Option<String> {
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => true,
         _ => !part,
     };
-    // It stands for a command.
+    // A word in capitals stands for a command.
     let named = |word: &String| word.chars().all(|letter| letter.is_ascii_uppercase());
     let stands = words.get(1).is_some_and(named);
     (wrong && !stands).then(|| error.to_string())

@@ -596,9 +596,9 @@ impl Capture {
     }
 }
 
-/// In instructions.
+/// Instructions.
 const LONGEST_STREAM: u32 = 1 << 16;
-/// Of any GPU.
+/// Behind the last address of any GPU.
 const ADDRESS_END: u64 = 1 << 48;
 /// 4 GiB, as in a recording.
 const MAX_PAGES: u64 = 1 << 20;

@@ -152,7 +152,7 @@ fn timeout(wanted_us: u32, jobs: usize) -> u32 {
     wanted_us.min(u32::try_from(share).unwrap_or(u32::MAX))
 }
 
-/// Register, mask, value.
+/// What both GPUs must have in common: register, mask, value.
 fn identity(capture: &Capture) -> Vec<(u32, u32, u32)> {
     // The product; revision and status do not change what a job does.
     let mut wanted = vec![(gpu::GPU_ID, 0xffff_0000)];

@@ -87,7 +87,7 @@ pub struct Summary {
     pub scratch_pages: u64,
     /// Bytes that set-up loads, zeros included.
     pub loaded_bytes: u64,
-    /// By every run, zeros included.
+    /// Restored by every run, zeros included.
     pub restored_bytes: u64,
     /// Loaded by every run between its jobs.
     pub between_bytes: u64,

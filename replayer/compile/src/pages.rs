@@ -11,7 +11,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// Bytes of a page.
 pub type PageBytes = [u8; PAGE_SIZE];
 
-/// Equal contents have equal names.
+/// A page content in a [`Pool`]; equal contents have equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Content(u32);
 
@@ -112,7 +112,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// From this moment on. Moments must not decrease.
+    /// Sets a page from this moment on. Moments must not decrease.
     pub fn set(&mut self, moment: Moment, va: u64, bytes: Option<&PageBytes>) {
         let content = bytes.map_or(Content::ZERO, |b| self.pool.intern(b));
         let history = self.pages.entry(va).or_default();
@@ -133,7 +133,7 @@ impl Memory {
         self.pages.retain(|_, history| !history.is_empty());
     }
 
-    /// `None` if not known yet.
+    /// A page's content; `None` if not known yet.
     pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -142,7 +142,7 @@ impl Memory {
             .map(|(_, content)| *content)
     }
 
-    /// Up to this moment.
+    /// Last change of a page up to this moment.
     pub fn last_change(&self, moment: Moment, va: u64) -> Option<Moment> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);

@@ -94,7 +94,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
     Ok(plan)
 }
 
-/// Beyond status in its headers.
+/// Pages in which a job wrote more than status in its headers.
 fn computed(capture: &Capture) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     for job in 0..capture.jobs.len() {
@@ -617,7 +617,7 @@ impl Planner<'_> {
                 })
             };
         }
-        // Except for job headers.
+        // The page appears with this change and stays, except for job headers.
         let unchanged_later = memory.history(va).iter().all(|(m, _)| {
             *m == moment
                 || m.is_after()

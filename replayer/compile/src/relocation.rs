@@ -16,7 +16,7 @@ use crate::pages::{Moment, PageBytes, differing};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Of one job.
+/// From the first run to the second, for one job.
 #[derive(Debug, Default)]
 pub(crate) struct Renaming {
     to_second: Places,
@@ -44,13 +44,13 @@ impl Places {
     }
 }
 
-/// Without the address's low eight bits: Valhall's pointer to thread storage.
+/// Bits of a packed address, without its low eight: Valhall's pointer to thread storage.
 const PACKED_BITS: u32 = 48;
-/// See `LocalStorage` of `mali-facts`.
+/// Place of the mode in such a word; see `LocalStorage` of `mali-facts`.
 const PACKED_MODE: u32 = 60;
-/// Of a uniform-buffer table entry, in low bits.
+/// Low bits of a uniform-buffer table entry: its size.
 const ENTRY_SIZE: u32 = 12;
-/// One page may tell where another is.
+/// Passes over a job's pages: one may tell where another is.
 const ROUNDS: usize = 4;
 
 /// What the four bytes at `at` may be if they belong to an address. A 64-bit address may begin at each word.
@@ -157,7 +157,7 @@ impl Renaming {
         self.to_first.of(va).unwrap_or(va)
     }
 
-    /// Offsets without renamed addresses, and the number of those.
+    /// Offsets of four-byte words, without renamed addresses, and the number of those.
     pub(crate) fn different_words(&self, a: &PageBytes, b: &PageBytes) -> (Vec<usize>, u64) {
         let (mut out, mut renamed) = (Vec::new(), 0);
         let same = |x: u64, y: u64| {

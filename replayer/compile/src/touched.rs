@@ -58,7 +58,7 @@ impl Bytes {
         out
     }
 
-    /// In `start..end`.
+    /// Whether any byte of `start..end` is in the set.
     pub fn any_in(&self, start: u64, end: u64) -> bool {
         // A range may be long.
         let first = start - start % PAGE;
@@ -74,7 +74,7 @@ impl Bytes {
 /// A submission's memory accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// And not written by its earlier jobs.
+    /// Bytes read that none of its earlier jobs wrote.
     pub read: Bytes,
     /// Bytes written.
     pub written: Bytes,

@@ -238,7 +238,7 @@ impl Device {
         }
     }
 
-    /// Old and new starts of 16 MiB windows, if this device places code.
+    /// Where code must move, if this device places it: old and new starts of 16 MiB windows.
     ///
     /// # Errors
     /// What does not fit.

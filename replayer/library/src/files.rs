@@ -125,7 +125,7 @@ impl Files {
     pub fn verify<'a>(&self, recording: &'a Recording<'a>) -> Result<Verified<'a>, Error> {
         let verified = Verified::check(recording).map_err(|violation| {
             let path = self.path.clone();
-            // Says what is wrong with the launch.
+            // The rule says that a launch is wrong, this one what.
             let launch = (violation.rule == Rule::JobConfiguration)
                 .then(|| streams::broken(recording))
                 .flatten();
@@ -336,7 +336,7 @@ mod tests {
             error.contains("65537 bytes together, more than 65536"),
             "{error}"
         );
-        // Twice these is the most.
+        // In 2 GiB, twice these is the most.
         let half = 1 << 31;
         assert_eq!(in_pages(1 << 19, &[("a", half), ("b", half)]), Ok(()));
         let error = in_pages(1 << 19, &[("a", half), ("b", half), ("c", 1)]).unwrap_err();

@@ -146,7 +146,7 @@ pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     read.into_iter().collect()
 }
 
-/// For each start before `end`: [`crossing`] tensors, and those that `given` has.
+/// For each start from 0 to `end` - 1: [`crossing`] tensors, and those that `given` has.
 pub(crate) fn crossings(
     layers: &[Layer],
     end: usize,

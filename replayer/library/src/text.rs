@@ -82,7 +82,7 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.1} s")
 }
 
-/// As [`duration`]; an invalid time is none.
+/// Seconds as [`duration`]; an invalid time is none.
 pub fn seconds(seconds: f64) -> String {
     duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }

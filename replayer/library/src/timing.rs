@@ -116,7 +116,7 @@ pub struct Transfer {
 pub struct Events {
     /// Ended chains.
     pub chains: Vec<ChainSpan>,
-    /// If the session keeps them.
+    /// Writes to GPU memory, if the session keeps them.
     pub transfers: Vec<Transfer>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct Counts {
     /// Of the last loading.
     setup: Events,
     keeps_transfers: bool,
-    /// Of the tensor being copied.
+    /// Bytes to come of the tensor being copied.
     left: u64,
 }
 
@@ -350,7 +350,7 @@ impl Wrapper for Timed {
 pub(crate) struct Announced<'a> {
     pub(crate) bindings: &'a mut Bindings,
     pub(crate) clock: &'a Clock,
-    /// In GPU memory, copies included.
+    /// Bytes in GPU memory by tensor, copies included.
     pub(crate) sizes: &'a [u64],
 }
 
@@ -378,7 +378,7 @@ impl Tensors for Announced<'_> {
     }
 }
 
-/// In GPU memory.
+/// Bytes in GPU memory by tensor.
 pub(crate) fn sizes(recording: &Recording<'_>) -> Vec<u64> {
     let elements = |axes: &[gpureplay_format::layout::AxisEntry]| {
         axes.iter().fold(1u64, |product, axis| {

@@ -23,7 +23,7 @@ pub(crate) struct Force {
     pub(crate) force: bool,
 }
 
-/// Under any name.
+/// A file under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     device: u64,
@@ -187,7 +187,7 @@ impl Destinations {
         self.claimed.iter().any(|path| is_standard_output(path))
     }
 
-    /// Whole or not at all.
+    /// A file appears whole or not at all.
     ///
     /// # Errors
     /// It cannot be written, or a file has appeared there meanwhile.
@@ -256,7 +256,7 @@ fn exists(path: &Path) -> Failure {
     ))
 }
 
-/// One spelling, as far as it exists.
+/// The path in one spelling, as far as it exists.
 fn place(path: &Path) -> PathBuf {
     if let Ok(place) = path.canonicalize() {
         return place;

@@ -27,13 +27,13 @@ use crate::{Result, text};
 const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
 /// Classes of a printed confusion table.
 const TABLE: usize = 16;
-/// Counts take the square of it.
+/// Classes; counts take the square of it.
 const MAX_CLASSES: usize = 2048;
 /// Inputs in one file.
 const MAX_COUNT: u64 = 1 << 24;
-/// In a file.
+/// Bytes of values in a file.
 const MAX_INPUTS: u64 = 4 << 30;
-/// Bytes, in a file of classes.
+/// Bytes of a line of classes.
 const MAX_LINE: u64 = 1024;
 
 /// Options about many inputs.

@@ -109,7 +109,7 @@ pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize
     }
 }
 
-/// Empty if `all` is 0.
+/// In percent; empty if `all` is 0.
 fn percent(part: u64, all: u64) -> String {
     match all {
         0 => dash(),

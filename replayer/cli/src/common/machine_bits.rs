@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::shipped::{ended, fitting, found, own};
 
-/// As in `tools/guest/apps/bits.cl`.
+/// Results for each word, as in `tools/guest/apps/bits.cl`.
 const ROWS: [&str; 19] = [
     "native_recip",
     "native_rsqrt",

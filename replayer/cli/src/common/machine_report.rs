@@ -27,7 +27,7 @@ enum Kind {
     Streams,
 }
 
-/// A shipped recording.
+/// A shipped recording, its input and the expected result.
 struct Trial {
     recording: &'static str,
     kind: Kind,

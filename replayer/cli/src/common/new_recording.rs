@@ -60,7 +60,7 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
-/// And what turns hand on.
+/// The recorded turn of a loop, and what turns hand on.
 type OneStep = (Turn, Vec<Kept>);
 
 impl Product {

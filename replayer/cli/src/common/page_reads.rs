@@ -172,7 +172,7 @@ impl Part for BytePart {
     }
 }
 
-/// Per submission, in a replay with the tensors' values.
+/// Pages read by each submission, in a replay with the tensors' values.
 ///
 /// # Errors
 /// Why the model does not replay it.
@@ -189,7 +189,7 @@ pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Res
     Ok(reads)
 }
 
-/// Per submission, without tensors; whole pages for jobs with textures or images.
+/// Bytes of each submission, without tensors; whole pages for jobs with textures or images.
 ///
 /// # Errors
 /// Why the model does not replay it.

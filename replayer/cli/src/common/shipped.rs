@@ -15,7 +15,7 @@ pub(super) fn own() -> PathBuf {
     started(env::current_exe().unwrap_or_default(), first)
 }
 
-/// `gpureplay node` starts it through a loader.
+/// The command's path: `gpureplay node` starts it through a loader.
 fn started(executable: PathBuf, first: Option<PathBuf>) -> PathBuf {
     let name = executable.file_name().unwrap_or_default();
     let is_loader = name.as_encoded_bytes().starts_with(b"ld-");

@@ -106,7 +106,7 @@ impl TensorFile {
     }
 }
 
-/// The manifest's first case.
+/// Without inputs, those of the manifest's first case.
 pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) -> Result<()> {
     for given in inputs {
         let tensors = session.recording().tensors();

@@ -29,7 +29,7 @@ impl Folder {
         self.run(arguments).gave(0)
     }
 
-    /// In one line.
+    /// In one line with `text`.
     fn fails(&self, arguments: &str, code: i32, text: &str) {
         let error = self.run(arguments).ended(code, text);
         assert_eq!(error.lines().count(), 1, "{error}");

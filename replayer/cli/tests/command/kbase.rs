@@ -21,7 +21,7 @@ struct Course {
     writes: Vec<Write>,
     /// Without register writes, uploads and fills.
     steps: Vec<String>,
-    /// After all uploads; not zero.
+    /// Pages that are not zero after all uploads.
     memory: BTreeMap<u64, Page>,
 }
 

@@ -159,7 +159,7 @@ fn a_shader_goes_into_files_and_back() {
     code(&["link", "digits-g52", "--split", "-o", &apart]).gave(0);
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
-    // Although the code does not ask for it.
+    // Needed, although the code does not ask for it.
     let text = fs::read_to_string(interface).unwrap();
     for (from, to, says) in [
         (

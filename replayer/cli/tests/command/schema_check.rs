@@ -20,7 +20,7 @@ pub(crate) fn assert_fits(name: &str, text: &str) {
     check(&value, &schema, &schema, "").unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
-/// They say nothing about a value, or others are checked with them.
+/// Words that say nothing about a value, or that others are checked with.
 const NOTES: [&str; 7] = [
     "$schema",
     "$defs",

@@ -49,7 +49,7 @@ fn events_lie_within_each_other() {
         for (inner, outer) in [("job", "chain"), ("chain", "layer")] {
             for (start, end) in slices(inner) {
                 let around = slices(outer);
-                // Rounded fractions.
+                // Microseconds with fractions are rounded.
                 let fits = |it: &&(f64, f64)| it.0 <= start + 1e-6 && end <= it.1 + 1e-6;
                 assert_eq!(around.iter().filter(fits).count(), 1, "{name} {inner}");
             }

@@ -19,7 +19,7 @@ use crate::{originals, recordings, values, variable};
 
 /// Cases, per kind of input.
 const KEPT: usize = 48;
-/// To begin with.
+/// Seed recordings, in bytes.
 const LARGEST: usize = 600 << 10;
 const SAVED: Duration = Duration::from_secs(20);
 

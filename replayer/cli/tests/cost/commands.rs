@@ -200,7 +200,7 @@ pub(crate) const COMMANDS: [Command; 36] = commands! {
 };
 
 impl Command {
-    /// `declared`: GPU memory.
+    /// `bytes` of files, and `declared` bytes of GPU memory.
     pub(crate) fn exceeded(&self, cost: &Cost, bytes: u64, declared: u64) -> Option<String> {
         let memory = self.memory.saturating_mul(declared);
         let rows = [

@@ -8,7 +8,7 @@ use crate::driver::{Driver, vector_add, vector_add_code};
 
 const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
-/// If it is there.
+/// A real recording to change, if it is there.
 pub(crate) fn silicon() -> Option<Case> {
     let folder = gpureplay_kit::shared("gpureplay-recordings/mnist")?;
     let read = |name: &str| {

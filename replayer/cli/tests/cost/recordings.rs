@@ -126,7 +126,7 @@ fn chain(builder: &mut Builder, random: &mut Random) {
     builder.submit(random.below(2) as u8, JOBS, 1000);
 }
 
-/// Long names and pieces of all shapes.
+/// With long names and pieces of all shapes in `bytes` of memory.
 fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<TensorId> {
     let kinds = [
         TensorKind::Input,

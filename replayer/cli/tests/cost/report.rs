@@ -9,7 +9,7 @@ use crate::count::{Cost, counts_steps};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) inputs: u64,
-    /// Of processor time.
+    /// Processor time.
     pub(crate) seconds: f64,
     /// Inputs beyond the budget.
     pub(crate) findings: u64,

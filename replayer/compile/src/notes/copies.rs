@@ -27,7 +27,7 @@ const PART_WORK: u64 = 64;
 
 type Run<'a> = (&'a Capture, &'a Events);
 
-/// A write, whole or in part.
+/// Bytes of a write, whole or in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Origin {
     pub(super) step: usize,

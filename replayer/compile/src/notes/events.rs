@@ -65,7 +65,7 @@ impl Host {
 pub(super) struct Given {
     /// The owning object.
     pub(super) object: u32,
-    /// In that object: all, or a sub-buffer's.
+    /// The argument's, in that object: all, or a sub-buffer's.
     pub(super) bytes: Range<u64>,
     pub(super) index: usize,
     /// Empty if unknown.
@@ -114,7 +114,7 @@ impl Launched {
     }
 }
 
-/// Of an owning object.
+/// Bytes of an owning object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Span {
     pub(super) object: u32,
@@ -544,7 +544,7 @@ impl Queued {
     }
 }
 
-/// `None` for invalid parts.
+/// The byte in the owning object; `None` for invalid parts.
 fn owner(parts: &BTreeMap<u32, Place>, mut at: Place) -> Option<Place> {
     for _ in 0..MAX_DEPTH {
         let Some(of) = parts.get(&at.object) else {

@@ -16,7 +16,7 @@ pub(super) struct Loop {
     pub(super) turns: usize,
 }
 
-/// In steps.
+/// Steps of a turn.
 const MAX_PERIOD: usize = 1 << 14;
 
 /// Steps, counted by [`Event::work`]; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000

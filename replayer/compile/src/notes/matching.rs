@@ -167,7 +167,7 @@ struct Ways {
     step: (usize, Option<usize>),
 }
 
-/// Of several queues.
+/// States of several queues.
 const MAX_STATES: usize = 1 << 16;
 /// Queue places in all states: each state has one per queue.
 const MAX_PLACES: usize = 1 << 20;

@@ -16,7 +16,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// Steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of 1 GiB may each be looked for in 16
 /// buffers.
 const MOST_WORK: u64 = 1 << 28;
-/// As much work as a step.
+/// Of GPU memory: as much work as a step.
 const BYTES_A_STEP: u64 = 64;
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub(super) fn locate(
 ) -> Option<Located> {
     let wanted = host.hash?;
     let end = host.at.offset.checked_add(host.size)?;
-    // At most what the trace holds.
+    // A note may claim more than the trace holds.
     let known = (capture.memory.known() as u64).saturating_mul(PAGE);
     if host.size == 0 || end > root.size || host.size > known {
         return None;

@@ -131,7 +131,7 @@ fn not_computed(
     }
 }
 
-/// An earlier writing job.
+/// The earlier job that wrote the same bytes, if any.
 fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Option<usize>> {
     // Equal contents share a sample.
     let mut samples: HashMap<Sample, Vec<(usize, usize)>> = HashMap::new();
@@ -182,7 +182,7 @@ fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Opti
         .collect()
 }
 
-/// Bytes, and alignment.
+/// Bytes of a sample, and its alignment.
 const SAMPLE: usize = 16;
 const WORD: usize = 4;
 /// Per tensor.

@@ -323,7 +323,7 @@ impl Search<'_> {
         }
     }
 
-    /// Inputs and weights: last by the app; outputs: ever by the GPU.
+    /// Inputs and weights: last written by the app; outputs: ever by the GPU.
     fn written_by_role(&self, page: u64) -> bool {
         let last = self.memory.last_change(self.moment, page);
         match self.role {
@@ -333,7 +333,7 @@ impl Search<'_> {
         }
     }
 
-    /// First and last element, and the first one's address.
+    /// First and last element outside all layouts, and the first one's address.
     ///
     /// Single patterns may occur by chance; sixteen bytes of neighbours in a row do not.
     pub(crate) fn leftover(&self, copies: &[Piece]) -> Option<(u64, u64, u64)> {

@@ -11,7 +11,7 @@ use crate::pages::{Memory, Moment};
 
 /// In bytes.
 const WINDOW: usize = 32;
-/// In a window.
+/// Different elements of a window worth looking for.
 const DISTINCT: usize = 4;
 /// One may lie across two pages.
 const WINDOWS: usize = 4;

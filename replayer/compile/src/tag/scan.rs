@@ -9,7 +9,7 @@ use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};
 
-/// Of one element; with more, the pattern is no tag.
+/// Places noted of one element; with more, the pattern is no tag.
 const MAX_PLACES: usize = 64;
 
 /// No adversary chooses the keys.
@@ -33,7 +33,7 @@ impl Hasher for Multiply {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<Multiply>>;
 
-/// Of one element each.
+/// Patterns of `length` bytes, of one element each.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// Bytes: one element of four or eight, or several smaller ones side by side.

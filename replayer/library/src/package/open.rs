@@ -14,12 +14,12 @@ use tempfile::TempDir;
 
 use crate::seal::Seal;
 
-/// Of a recording, and of a file beside it.
+/// Bytes of a recording, and of a file beside it.
 pub(crate) const MAX_BYTES: u64 = 1 << 32;
 
-/// Kind and, at [`LENGTH`], length.
+/// Bytes that tell the kind and, at [`LENGTH`], the length.
 const HEAD: usize = 64;
-/// Of the whole file.
+/// Place of the whole file's length.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
 /// At most `most` bytes; no device. A pipe is read to its end, or until too long.
@@ -45,7 +45,7 @@ pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }
 
-/// In bytes.
+/// At most `limit` bytes.
 pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || {
         let reason = format!("longer than {limit} bytes");

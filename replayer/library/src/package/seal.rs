@@ -12,7 +12,7 @@ use crate::files::Files;
 use crate::seal::Seal;
 use crate::trust::signature_error;
 
-/// Files beside the recording; others are left out.
+/// Bytes of files beside the recording; others are left out.
 const MAX_COMPARED: u64 = 64 << 20;
 
 impl Files {

@@ -10,7 +10,7 @@ use crate::tensors::Layer;
 
 const PAGE: usize = 4096;
 const STEP: usize = 64 * PAGE;
-/// By all checkpoints, unless a single one needs more.
+/// Bytes read by all checkpoints, unless a single one needs more.
 pub(super) const READ_PER_RUN: u64 = 2 << 30;
 
 pub(super) struct Checkpoint {

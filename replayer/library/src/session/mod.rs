@@ -103,7 +103,7 @@ pub struct Session {
     recorded_values: bool,
     holds_signals: bool,
     clock: Clock,
-    /// In GPU memory.
+    /// Bytes in GPU memory, by tensor.
     sizes: Vec<u64>,
     timing: Timing,
     /// False once some layers ran alone: each change of form loads the recording anew.
@@ -238,7 +238,7 @@ impl Session {
         self.clock.events().0
     }
 
-    /// For [`Session::events`].
+    /// Whether [`Session::events`] has writes to GPU memory.
     pub fn keep_transfers(&mut self, yes: bool) {
         self.clock.keep_transfers(yes);
     }
@@ -262,7 +262,7 @@ impl Session {
         result
     }
 
-    /// Of the recording and bound external weights. The model's default work limit follows from them.
+    /// The recording's and bound external weights'. The model's default work limit follows from them.
     pub fn bytes(&self) -> u64 {
         (self.recording.files().bytes.len() + self.bindings.external_bytes()) as u64
     }
@@ -460,7 +460,7 @@ impl Session {
         }
     }
 
-    /// To single layers, then single jobs, for all later runs. False if it has no such form.
+    /// Shortens chains to single layers, then single jobs, for all later runs. False if it has no such form.
     fn cut(&mut self) -> Result<bool> {
         let shorter = match self.is_joined {
             true => self.recording.clone(),

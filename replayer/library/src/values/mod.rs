@@ -223,7 +223,7 @@ pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// The value's, or for several, those of any file.
+/// Most bytes of a value's file: the value's, or for several, those of any file.
 pub(crate) fn most_bytes(file: &Path, info: &TensorInfo) -> u64 {
     match Kind::of(file) {
         Kind::Raw => info.bytes as u64,

@@ -15,18 +15,18 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use crate::error::{Error, Result};
 use crate::values::MAX_EXTENT;
 
-/// 8192 x 4096: each takes up to 20 bytes on its way to a value.
+/// 8192 x 4096 pixels: each takes up to 20 bytes on its way to a value.
 const MAX_PIXELS: u64 = 1 << 25;
 /// The largest picture takes eight bytes per pixel, and does not compress.
 const MAX_PNG: u64 = 9 * MAX_PIXELS;
-/// It is read whole.
+/// Bytes of a file that is read whole.
 const MAX_JPEG: u64 = 4 * MAX_PIXELS;
 /// Palettes and lines of the PNG decoder.
 const MAX_BESIDE: usize = 1 << 24;
 /// Pixels over all scans of a JPEG: each progressive scan may visit every pixel, and takes a dozen bytes of file.
 /// Encoders write about ten scans.
 const MAX_VISITED: u64 = 1 << 31;
-/// Of red, green and blue (ITU-R BT.709).
+/// Weights of red, green and blue (ITU-R BT.709).
 const LUMINANCE: [f32; 3] = [0.2126, 0.7152, 0.0722];
 
 const PNG_SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
@@ -35,9 +35,9 @@ const JPEG_SIGNATURE: [u8; 3] = [0xff, 0xd8, 0xff];
 pub(super) struct Picture {
     width: usize,
     height: usize,
-    /// Grey, grey and alpha, RGB, or RGB and alpha.
+    /// Per pixel: grey, grey and alpha, RGB, or RGB and alpha.
     channels: usize,
-    /// 1 or 2 bytes of a sample, the larger first.
+    /// Bytes of a sample, the larger first: 1 or 2.
     depth: usize,
     samples: Vec<u8>,
 }
@@ -137,7 +137,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// From 0 to 1.
+    /// One channel, from 0 to 1.
     fn sample(&self, pixel: usize, channel: usize) -> f32 {
         let first = (pixel * self.channels + channel) * self.depth;
         match self.samples.get(first..first + self.depth) {
@@ -238,14 +238,14 @@ struct Needed<R> {
     file: R,
     /// The signature, or a chunk's head.
     head: Vec<u8>,
-    /// Of the head.
+    /// How much of the head was handed out.
     taken: usize,
-    /// Of the chunk, with its checksum.
+    /// The rest of the chunk, with its checksum.
     left: u64,
 }
 
 impl<R: BufRead + Seek> Needed<R> {
-    /// Length and kind.
+    /// Bytes of a chunk's length and kind.
     const HEAD: u64 = 8;
 
     fn new(mut file: R) -> std::io::Result<Self> {

@@ -14,11 +14,11 @@ use crate::tensors::{TensorInfo, misfit};
 
 /// Names in an error; more are counted.
 const LISTED: usize = 8;
-/// Of a name, in characters.
+/// Characters of a name in an error.
 const SHOWN: usize = 80;
-/// Of the length's bytes.
+/// Bytes of the header's length, before it.
 const LENGTH: u64 = 8;
-/// Some ten thousand tensors.
+/// Bytes: some ten thousand tensors.
 pub(crate) const MAX_HEADER: u64 = 4 << 20;
 
 /// The header has been read.
@@ -27,7 +27,7 @@ pub(crate) struct Archive<R> {
     file: R,
     path: PathBuf,
     header: Metadata,
-    /// Offset of the first tensor.
+    /// Start of the first tensor, in bytes.
     data: u64,
 }
 

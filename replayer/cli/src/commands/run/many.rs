@@ -13,7 +13,7 @@ use crate::common::repeat;
 use crate::common::rows;
 use crate::common::terminal;
 
-/// Of all parallel sessions.
+/// Bytes, of all parallel sessions.
 const MOST_MEMORY: u64 = 256 << 20;
 
 impl Run {

@@ -29,7 +29,7 @@ fn chains_that_share_pages(chains: u64) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// `memory` in KiB of address space.
+/// `memory` in KiB of address space; few processor seconds.
 fn linked(recording: &[u8], memory: &str) -> (i32, String) {
     let file = File::new(recording);
     let output = Command::new("sh")
