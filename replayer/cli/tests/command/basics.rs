@@ -12,7 +12,6 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, write_value};
 
 use crate::start::{Ended, Folder, Says, ran};
 
-/// One dimension or two.
 fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
     let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     while (10 + header.len() + 1) % 64 != 0 {
@@ -99,7 +98,6 @@ fn another_input_gives_another_output() {
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
 
-    // By position, with a wrong expectation.
     let expected = folder.at("expected/a.npy");
     let input = folder.at("inputs/b.npy");
     let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());

@@ -29,7 +29,6 @@ impl Folder {
         self.run(arguments).gave(0)
     }
 
-    /// In one line with `text`.
     fn fails(&self, arguments: &str, code: i32, text: &str) {
         let error = self.run(arguments).ended(code, text);
         assert_eq!(error.lines().count(), 1, "{error}");
@@ -39,7 +38,6 @@ impl Folder {
         read_npy(&self.0.at(name)).unwrap()
     }
 
-    /// Adds `a` and `b`.
     fn record(&self, a: &str, b: &str, out: &str, trace: &str) {
         let mut app = Driver::probe(&[
             (CODE, 1, true),
@@ -102,7 +100,6 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         .replace("a=FILE", "a=a2.npy")
         .replace("b=FILE", "b=b2.npy"));
     assert_eq!(folder.tensor("got.npy"), folder.tensor("out2.npy"));
-    // It is the manifest's case.
     let text =
         folder.ok("run rec/add --input a=rec/add/inputs/a.npy --input b=rec/add/inputs/b.npy");
     assert!(!text.contains("nothing to compare"), "{text}");

@@ -10,7 +10,7 @@ use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
 use crate::start::{Ended, Says, ran, ran_in, repository, shipped};
 
-/// Of a probability, from double precision.
+/// Of probabilities, from double precision.
 const TOLERANCE: f64 = 1e-5;
 const CLASSES: usize = 10;
 /// Each on its own GPU.
@@ -114,7 +114,6 @@ fn other_weights_give_another_network() {
     }
 }
 
-/// Both streams.
 fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran(words);
     (code, out + &err)
@@ -196,7 +195,6 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert!(parts[1].ends_with(" on the model"), "{line}");
     assert_eq!(parts[2], "matches the recorded stack bit for bit");
 
-    // As the model counts them.
     let (_, text) = gpureplay(&[&run[..], &["--json", "--trace-lines", &trace]].concat());
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let number = |key: &str| report[key].as_u64().unwrap();
@@ -370,7 +368,6 @@ fn all_held_out_digits_run_in_one_process() {
         (&other["inputs"], &other["right"]),
         (&360.into(), &359.into())
     );
-    // In the same order.
     for threads in [1, 5] {
         let text = gpureplay(&format!("{run} --threads {threads}")).gave(0);
         let answers: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -393,7 +390,6 @@ fn all_held_out_digits_run_in_one_process() {
     let truth = truth.display().to_string();
     let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {truth}");
     gpureplay(&run).ended(0, "10 of 10 right (100.0 %)");
-    // Whichever session meets one first.
     for digit in [4, 5, 8] {
         let path = folder.path().join(format!("pictures/{digit}.npy"));
         std::fs::write(path, "no picture").unwrap();

@@ -231,7 +231,6 @@ fn shells_and_man_know_the_command() {
 fn nothing_is_coloured_but_on_a_terminal() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let help = |no_color: bool| {
-        // It gives a terminal.
         let mut script = Command::new("script");
         script.args([
             "-qec",
@@ -262,7 +261,7 @@ fn nothing_is_coloured_but_on_a_terminal() {
 #[test]
 fn the_doctor_names_cuda_where_its_driver_is() {
     let copy = Copy::of("saxpy-g52");
-    // Cargo built it next to this test.
+    // The driver's stand-in: cargo built it next to this test.
     let test = std::env::current_exe().unwrap();
     let fake = test.with_file_name("libgpureplay_cuda_fake.so");
     std::os::unix::fs::symlink(fake, copy.at("libcuda.so.1")).unwrap();
@@ -294,7 +293,6 @@ fn the_doctor_leads_with_the_ways_and_writes_a_report() {
     assert!(report.starts_with("gpureplay "), "{report}");
     let (ways, _) = found.split_once("\nChecks\n").unwrap();
     report.says(ways);
-    // Beside the command, or in the clone.
     let tests = report.split_once("Self test\n").unwrap().1;
     let own = Path::new(env!("CARGO_BIN_EXE_gpureplay")).parent().unwrap();
     let result = match own.join("../../recordings/saxpy-g52").is_dir() {

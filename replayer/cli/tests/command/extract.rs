@@ -21,7 +21,6 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
     code(&extract).ended(0, "gives every byte");
     code(&["run", &out]).ended(0, "bit for bit");
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
-    // On request, by the same.
     let first = fs::read(Path::new(&out).join("recording.gpr")).unwrap();
     assert_eq!(code(&extract).0, 6);
     fs::write(Path::new(&out).join("recording.sig"), "no signature").unwrap();

@@ -12,7 +12,6 @@ use crate::user_files::Copy;
 /// Cursor, bell, reordering.
 const CONTROLS: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}";
 
-/// In the folder of a copy, `rec`.
 trait Lines {
     fn line(&self, line: &str) -> Output;
     fn words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command;

@@ -81,7 +81,6 @@ struct Side<'a> {
     course: Course,
 }
 
-/// Its start.
 fn code_window(recording: &Recording<'_>) -> Option<u64> {
     let mut regions = recording.regions().iter();
     let code = regions.find(|region| is_code(recording, region.va.get()))?;
@@ -147,7 +146,6 @@ fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Changes kbase's.
 fn compare(change: impl FnOnce(&mut Course)) -> Result<(), String> {
     let (a, b) = (read("saxpy-g52"), read("saxpy-kbase-g52"));
     let (a, b) = (Recording::parse(&a).unwrap(), Recording::parse(&b).unwrap());

@@ -75,6 +75,5 @@ fn all_that_crosses_into_the_layers_that_run_must_be_given() {
     with(&["--input", "left=left.npy", "--recorded-values"]).ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 0.0, 0.0]);
 
-    // Further back is enough.
     with(&["--input", "stem=stem.npy"]).ended(0, "those from left on ran first");
 }

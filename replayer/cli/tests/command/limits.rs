@@ -78,7 +78,6 @@ fn a_pack_has_as_many_files_as_it_may() {
     let beside = |count: u32| (0..count).map(|index| (format!("f/{index}"), vec![1]));
     let key = gpureplay_sign::SecretKey::from_seed([7; 32]).unwrap();
     let recording = simple(1, 1);
-    // Plus recording and signature.
     let mut files: BTreeMap<String, Vec<u8>> = beside(4094).collect();
     let signature = gpureplay_sign::sign(&key, 1, &recording, &files).unwrap();
     files.insert(gpureplay_sign::RECORDING.into(), recording);
@@ -96,7 +95,6 @@ fn a_pack_has_as_many_files_as_it_may() {
         ran(&["verify"], &path).ended(3, "4097 files, more than 4096");
     };
     refused(&pack);
-    // Before its table is read.
     pack[64..].fill(0xff);
     refused(&pack);
 }
@@ -137,7 +135,6 @@ fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
     let folder = tempfile::tempdir().unwrap();
     let shown = |count: u64, actions: usize| {
         let mut parts = Parts::of(&simple(1, 1)).unwrap();
-        // It breaks a rule.
         let region = |index: u64| {
             let rest = [1, RegionKind::Data.code(), 0, 0];
             [&(index << 12).to_le_bytes()[..], &[0xff; 4], &rest].concat()

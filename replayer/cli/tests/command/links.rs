@@ -127,7 +127,6 @@ fn links_are_followed_nowhere() {
     ];
     for file in FILES {
         let commands: &[&str] = match file {
-            // Only these read it.
             "recording.sig" => &[PACK, SIGNED],
             _ => &all,
         };
@@ -190,7 +189,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 
 #[test]
 fn what_a_directory_is_called_leads_nowhere() {
-    // No text; like a tensor file.
+    // A name that is no text, and one like a tensor file's.
     for name in [&b"rec\xff"[..], b"w.safetensors#rec"] {
         let tree = Tree::new();
         let called = tree.0.path().join(OsStr::from_bytes(name));
@@ -221,7 +220,6 @@ fn the_code_of_shaders_is_not_written_through_links() {
     for path in names {
         let code = fs::read(&path).unwrap();
         let outside = tree.at("outside/new");
-        // Not even through a link to a copy.
         for there in [None, Some(b"mine".as_slice()), Some(&code)] {
             fs::remove_file(&path).unwrap();
             symlink(&outside, &path).unwrap();

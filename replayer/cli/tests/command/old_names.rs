@@ -92,7 +92,6 @@ fn old_names_do_what_the_new_ones_do() {
                 path.to_owned()
             };
             let files = copy.contents().into_iter().map(|(path, bytes)| {
-                // The command is in it.
                 let made = path.ends_with("new/manifest.toml");
                 let bytes = (!random && !made).then_some(bytes);
                 (within(path), bytes)

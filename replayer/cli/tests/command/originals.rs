@@ -12,7 +12,6 @@ const CHAIN: u64 = 0x10_0000;
 /// KiB of address space: 1 GiB, of which the program is a small part.
 const MEMORY: &str = "1048576";
 
-/// Jobs with this status, submitted so many times.
 struct Original(Folder);
 
 impl Original {
@@ -89,7 +88,6 @@ fn jobs_that_failed_are_listed_up_to_a_limit_and_counted() {
     assert!(text.len() < 8192, "{} bytes", text.len());
     assert_eq!(text.matches("has status 0x40").count(), 16, "{text}");
     text.says("199984 more of these");
-    // Not in the page tables.
     text.says("200001 defects");
     let text = original.ran("import --plain --check --json @orig").gave(0);
     assert!(text.len() < 16384, "{} bytes", text.len());

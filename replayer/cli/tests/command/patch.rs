@@ -37,7 +37,6 @@ fn a_recording_that_is_read_is_not_replaced() {
     let public = format!("{key}.pub.pem");
     let demanded = format!("patch {ours} --jobs 0 --require-signature {public}");
     code(&format!("{demanded} --from saxpy-g52:0")).ended(3, "saxpy-g52");
-    // Only the place stays.
     code(&format!(
         "patch saxpy-g52 --jobs 0 --local 100 -o {ours} --force"
     ))
@@ -151,7 +150,6 @@ fn a_shader_goes_into_files_and_back() {
     assert_eq!(body(&alone), body(&text));
     alone.says("g52: 1 shader");
     assert_eq!(code(&["disasm", &file, "--jobs", "0"]).0, 2);
-    // In its own place.
     let same = at("same");
     let patch = ["patch", "digits-g52", "--jobs", "11", "--shader", &file];
     code(&[&patch[..], &["-o", &same]].concat()).gave(0);

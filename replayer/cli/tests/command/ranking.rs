@@ -52,7 +52,7 @@ fn tune_finds_sizes_to_try_by_itself() {
     let tuned: serde_json::Value = serde_json::from_str(&text).unwrap();
     let rows = tuned["rows"].as_array().unwrap();
     let best = &rows[tuned["best"].as_u64().unwrap() as usize];
-    // Best by hand.
+    // The best size found by hand.
     assert!(best["cost"].as_u64().unwrap() <= 948, "{best}");
     assert!(
         rows.len() > 4 && rows.iter().all(|row| row["standing"] != "wrong"),

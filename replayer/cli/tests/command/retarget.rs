@@ -24,7 +24,6 @@ fn one_recording_for_two_boards() {
     for (board, gpu) in [("rk3566", "Mali-G52 r1p0"), ("g76", "Mali-G76 r0p0")] {
         let made = out.join(board);
         let made = made.to_str().unwrap();
-        // Bit for bit on the target's model.
         let (code, text, error) = ran(&["run", made]);
         assert_eq!(code, 0, "{error}");
         text.says("bit for bit");
@@ -47,7 +46,7 @@ fn what_does_not_fit_is_named_and_nothing_is_written() {
     let out = folder.path().join("out");
     let place = out.to_str().unwrap();
     ran(&["retarget", recording, "--gpu", "g71", "-o", place]).ended(3, "target-version");
-    // The first would do; nothing is written.
+    // The first GPU would do; nothing is written for it either.
     let both = [
         "retarget",
         recording,

@@ -93,7 +93,6 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
                     }
                 }
             }
-            // Checked below.
             "properties" | "additionalProperties" | "prefixItems" => {}
             note if NOTES.contains(&note) => {}
             other => {

@@ -33,7 +33,6 @@ pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
     (code, out + &err)
 }
 
-/// It must succeed.
 pub(crate) fn well(words: &(impl Words + ?Sized)) -> String {
     said(words).gave(0)
 }

@@ -54,7 +54,6 @@ fn inputs_come_run_by_run_from_a_directory() {
     assert_eq!(wrong.0, 2);
 }
 
-/// Compared with NumPy's.
 fn write(words: &str, written: &str) {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("text.bin");

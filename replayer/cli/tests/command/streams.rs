@@ -29,7 +29,6 @@ fn layers_give_alone_what_they_give_among_all() {
     let shipped = recordings().join("digits-g610").display().to_string();
     let bench = ["bench", &shipped, "--runs", "2", "--trace", "bench.json"];
     folder.ran(GPUREPLAY, &bench).gave(0);
-    // Set-up's too.
     for name in ["lines.json", "bench.json"] {
         let lines = String::from_utf8(read(name)).unwrap();
         for chain in 0..19 {
@@ -126,7 +125,7 @@ __attribute__((destructor)) static void end(void)
 
 #[test]
 fn a_group_of_panthors_that_takes_no_more_is_replaced() {
-    // Must come first.
+    // A sanitizer's runtime must come first.
     if std::env::var_os("ASAN_OPTIONS").is_some() {
         return;
     }
@@ -179,7 +178,7 @@ fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
     let file = files.find(|file| file.extension().is_some_and(|end| end == "bin"));
     let file = file.unwrap();
     let code = |text: &str| text.split_once("\n    0  ").unwrap().1.to_owned();
-    // Else the user says the GPU.
+    // Without the file beside it, the user says the GPU.
     let text = well(&["disasm", file.to_str().unwrap()]);
     text.says("g610: 1 shader");
     assert_eq!(code(&text), code(&shown));

@@ -91,7 +91,6 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
             .filter(in_setup)
             .all(|it| it["args"]["layer"].is_null())
     );
-    // As in `info`.
     for (layer, count) in jobs_of("run") {
         let of_layer = |it: &&&Value| it["args"]["phase"] == "run" && it["args"]["layer"] == layer;
         assert_eq!(jobs.iter().filter(of_layer).count() as u64, count);
@@ -246,7 +245,6 @@ fn perfetto_reads_what_the_report_says() {
         let [lost, tracks, arrows, work, counts @ ..] = &answers[..] else {
             panic!("{answers:?}")
         };
-        // Nothing is lost.
         assert!(lost.is_empty(), "{name}: {lost:?}");
         let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
         assert_eq!(Value::from(tracks.clone()), expected, "{name}");

@@ -46,7 +46,6 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
         .ran("verify --require-signature @key.pub.pem --min-counter 5 @saxpy")
         .ended(3, "counter is 4");
 
-    // One bit at its end.
     for name in ["recording.gpr", "manifest.toml", "recording.sig"] {
         let path = folder.at(&format!("saxpy/{name}"));
         let original = fs::read(&path).unwrap();
@@ -130,7 +129,6 @@ fn signers_at_once_leave_one_whole_signature() {
                 }
             });
         }
-        // Whole, or none yet.
         for _ in 0..8 {
             let (code, text) = folder.ran("run --require-signature @key.pub.pem @saxpy");
             let none = text.contains("a signature is required");
@@ -141,7 +139,6 @@ fn signers_at_once_leave_one_whole_signature() {
         let line = format!("run --require-signature @key.pub.pem --min-counter {counter} @saxpy");
         folder.ran(&line).0
     };
-    // Whichever it was.
     let last = (1..=9).take_while(|counter| least(*counter) == 0).count();
     assert!((1..=8).contains(&last), "{last}");
 }

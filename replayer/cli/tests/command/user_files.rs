@@ -14,7 +14,6 @@ use nix::unistd::Pid;
 
 use crate::start::{Ended, Folder, Says, command, ran_in, shipped};
 
-/// It may be damaged.
 pub(crate) struct Copy(Folder);
 
 impl Copy {
@@ -288,7 +287,6 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
     assert!(!copy.at("-").exists());
     let both = ["run", "rec", "--output", "-", "--json"];
     assert_eq!(copy.ran(&both).0, 2);
-    // Standard input too.
     let mut child = command()
         .current_dir(copy.folder())
         .args("run rec --input x=- --input y=rec/inputs/y.npy".split(' '))
@@ -329,7 +327,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let text = fs::read_to_string(copy.at("o.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["data"][0], "NaN");
-    // Infinitely far off, in JSON too.
+    // A NaN is infinitely far off, in JSON too.
     let expect = "rec/expected/0.npy";
     let json = [
         "run", "rec", "--input", input, "--bind", bias, "--expect", expect, "--json",
@@ -339,7 +337,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
-    // They are no answer to an input.
+    // Recorded values are no answer to an input.
     let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
     out.says("not from an input");
 }

@@ -74,7 +74,6 @@ fn sizes_of_a_job_are_changed_and_compared() {
         .says("writes the same bytes for 3 inputs");
     code(&["jobs", &new]).ended(0, "1000x1x1  40x1x1");
     code(&["verify", &new, "--deep"]).gave(0);
-    // Other results, other memory, too large groups.
     for (global, local, said) in [
         ("504x1x1", "8x1x1", "computes something else"),
         ("1000x1x1", "1000x1x1", "runs at most 512"),
@@ -176,7 +175,6 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     for ((old, new), y) in old.iter().zip(&new).zip(&y) {
         assert!((old + new - 2.0 * y).abs() <= 1e-4, "{old} {new} {y}");
     }
-    // The same elsewhere; nothing changes in its own place.
     let (changed, third, same) = (place("new"), place("third"), place("same"));
     for (from, output) in [(changed.as_str(), &third), (folder, &same)] {
         let from = format!("{from}:0");

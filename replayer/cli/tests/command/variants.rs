@@ -8,7 +8,6 @@ use tempfile::TempDir;
 
 use crate::start::{Ended, Says, said as ran, shipped, well};
 
-/// For a G31 and a G76 as well.
 fn digits(folder: &TempDir) -> PathBuf {
     let made = folder.path().join("digits");
     let from = shipped("digits-g52");
@@ -29,7 +28,6 @@ fn a_run_takes_the_variant_that_fits() {
         first,
         fs::read(shipped("digits-g52").join("recording.gpr")).unwrap()
     );
-    // In the first file only.
     for variant in ["rk3566.variant", "g76.variant"] {
         let bytes = fs::metadata(at(variant)).unwrap().len();
         assert!(bytes < first.len() as u64 / 10, "{variant}: {bytes}");
@@ -50,12 +48,10 @@ fn a_run_takes_the_variant_that_fits() {
                 let input = format!("input={}", picture.display());
                 let run = ["run", recording, "--device", device, "--input", &input];
                 let text = well(&[&run[..], &["--require-signature", &public]].concat());
-                // As the recorded stack.
                 assert!(text.contains("bit for bit"), "{device}: {text}");
             }
         }
     }
-    // Changed after signing: refused.
     let other = fs::read(at("rk3566.variant")).unwrap();
     let variant = fs::read(at("g76.variant")).unwrap();
     fs::write(at("g76.variant"), other).unwrap();
@@ -100,10 +96,8 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         ran(command).ended(3, "g76.variant");
     }
     assert!(!Path::new(packed).exists() && !made.join("recording.sig").exists());
-    // None is needed.
     well(&["run", path]);
 
-    // Sound, but another one.
     fs::copy(made.join("rk3566.variant"), &variant).unwrap();
     let (code, text) = ran(&["verify", path]);
     assert_ne!(code, 0, "{text}");

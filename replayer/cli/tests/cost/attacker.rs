@@ -26,10 +26,9 @@ const SAVED: Duration = Duration::from_secs(20);
 pub(crate) struct Attacker {
     place: Place,
     number: u64,
-    /// Parallel attackers use seeds between.
+    /// Others that attack at the same time use the seeds between.
     stride: u64,
     rows: Vec<Row>,
-    /// Seconds per command.
     before: Vec<f64>,
     kept: BTreeMap<Given, Vec<Case>>,
     shipped: Vec<Case>,
@@ -76,7 +75,6 @@ impl Attacker {
         let numbers = chosen();
         assert!(!numbers.is_empty(), "no command is called so");
         while began.elapsed() < limit {
-            // In this run and earlier ones.
             let spent = |which: usize| self.before[which] + self.rows[which].seconds;
             let least = numbers
                 .iter()
@@ -105,7 +103,6 @@ impl Attacker {
         report(&self.rows, self.number)
     }
 
-    /// Returns what exceeded its budget.
     fn once(&mut self, which: usize) -> Option<String> {
         let before = processor_seconds();
         let command = &COMMANDS[which];
@@ -269,7 +266,6 @@ fn chosen() -> Vec<usize> {
         .collect()
 }
 
-/// Seconds, accumulated.
 fn spent(path: PathBuf) -> Vec<f64> {
     let all: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let seconds = |command: &Command| all["commands"][command.name]["seconds"].as_f64();

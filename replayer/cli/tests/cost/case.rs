@@ -30,7 +30,6 @@ impl Random {
         1 + self.below(1 << bits)
     }
 
-    /// True once in so many times.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -44,7 +43,6 @@ impl Random {
     }
 }
 
-/// By path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     pub(crate) files: Vec<(String, Vec<u8>)>,
@@ -123,7 +121,7 @@ pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
         if length == 0 {
             return;
         }
-        // Headers are there.
+        // Headers are near the start.
         let start = if random.once_in(2) {
             length.min(128)
         } else {
@@ -167,5 +165,4 @@ pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Bytes.
 const MOST: usize = 1 << 20;

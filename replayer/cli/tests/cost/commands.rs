@@ -32,7 +32,6 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// In bytes.
     pub(crate) const fn of(self, bytes: u64) -> u64 {
         self.fixed.saturating_add(self.each.saturating_mul(bytes))
     }
@@ -49,7 +48,6 @@ pub(crate) struct Command {
     pub(crate) given: Given,
     /// Bytes at once.
     pub(crate) held: Budget,
-    /// Allocations.
     pub(crate) calls: Budget,
     pub(crate) steps: Budget,
     /// Bytes.

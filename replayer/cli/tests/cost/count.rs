@@ -90,7 +90,6 @@ fn stop(why: &str) -> ! {
 pub(crate) struct Cost {
     /// Bytes at once.
     pub(crate) held: u64,
-    /// Allocations.
     pub(crate) calls: u64,
     /// Blocks, or 0 if they are not counted.
     pub(crate) steps: u64,

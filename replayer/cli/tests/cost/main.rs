@@ -91,7 +91,6 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// For as many seconds as the variable says.
 fn no_file_costs_more_than_its_budget() -> Vec<String> {
     let (seed, stride) = (variable("SEED"), variable("STRIDE"));
     let mut attacker = Attacker::new(Place::new(), seed.unwrap_or(0), stride.unwrap_or(1));

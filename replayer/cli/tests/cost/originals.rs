@@ -59,7 +59,6 @@ fn history(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Few, for reuse.
 fn table_address(level: u64, index: u64) -> u64 {
     (1 + level * 16 + index) << 12
 }
@@ -77,7 +76,6 @@ fn tables(random: &mut Random) -> Vec<u8> {
                     (false, _) => 2,
                     (true, 0) => below | 3,
                     (true, 3) => (entry + 64) << 12 | 3 | 1 << 6,
-                    // A block, or a table.
                     (true, _) if random.once_in(4) => 1 | 1 << 6,
                     (true, _) => below | 3,
                 };

@@ -105,7 +105,6 @@ fn textures(random: &mut Random, bytes: u64) -> Vec<u8> {
     address.to_le_bytes().repeat(length / 8)
 }
 
-/// In its renderer state.
 fn name_textures(job: &mut [u8], count: u16) {
     job[0x60..0x68].copy_from_slice(&DATA.to_le_bytes());
     job[0x10a..0x10c].copy_from_slice(&count.to_le_bytes());
@@ -138,7 +137,6 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
         let name = format!("{index}{}", "n".repeat(random.up_to(8) as usize));
         let kind = *random.choose(&kinds);
         let mut tensor = match random.below(4) {
-            // One stretch each.
             0 => {
                 let (rows, columns) = (random.up_to(9) as u32, random.up_to(9) as u32);
                 let mut tensor =

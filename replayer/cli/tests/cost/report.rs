@@ -22,7 +22,6 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether a share grew.
     pub(crate) fn add(
         &mut self,
         command: &Command,

@@ -18,7 +18,6 @@ pub(crate) fn copies() -> u64 {
     (more + u64::from(STEP) / 8) / u64::from(STEP)
 }
 
-/// With a state of `bytes`.
 fn held(bytes: u32) -> u64 {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);

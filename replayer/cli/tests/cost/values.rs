@@ -61,7 +61,6 @@ pub(crate) fn png(random: &mut Random) -> Case {
     Case::of("x.png", bytes)
 }
 
-/// Corrects checksums.
 fn repair_png(bytes: &mut [u8]) {
     let mut at = 8;
     while let Some(length) = bytes.get(at..at + 4) {
@@ -219,7 +218,6 @@ pub(crate) fn safetensors(random: &mut Random) -> Case {
     Case::of("x.safetensors", archive(header, end, random))
 }
 
-/// Some of another size.
 pub(crate) fn states(states: &[(String, u32)], random: &mut Random) -> Vec<u8> {
     let mut end = 0u64;
     let mut entries = Vec::new();

@@ -143,7 +143,6 @@ impl Run {
     }
 }
 
-/// By the files that both runs have.
 pub(crate) fn compare(first: &Run, second: &Run, names: &[&str]) -> Result<Agreement, Unexplained> {
     let named = |run: &Run| -> Vec<TensorFile> {
         let bound = |file: &&TensorFile| names.contains(&file.name.as_str());
@@ -180,7 +179,6 @@ pub(crate) fn out(values: &Values) -> Tensor {
     Tensor::new(ElementType::F32, &[32, 32], values.get("out").to_vec()).unwrap()
 }
 
-/// Weights are in `values`.
 pub(crate) fn open<'r>(
     view: &'r Recording<'r>,
     workspace: &'r mut Workspace,

@@ -63,7 +63,6 @@ impl Noted {
         self.copied(copy(from, to, BYTES));
     }
 
-    /// For the object that is made next.
     fn mapped(&mut self, va: u64) {
         self.driver.renew(va, 1);
         self.driver.note(&Note::Object(Object {
@@ -382,7 +381,7 @@ fn what_weights_alone_make_may_be_copied_if_they_are_fixed() {
     let (first, second) = (record(1).1, record(3).1);
     let text = refused(&first, Some(&second));
     assert!(text.contains("--fixed-weights"), "{text}");
-    // It may be a copied weight.
+    // One run does not tell whether it is a copied weight.
     let weights_stay = Choices {
         fixed_weights: true,
         ..Choices::default()

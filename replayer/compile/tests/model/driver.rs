@@ -162,7 +162,6 @@ impl Driver {
         self.device.write_memory(va, bytes).unwrap();
     }
 
-    /// At an old one's address.
     #[allow(dead_code, reason = "not every test gives an address again")]
     pub(crate) fn renew(&mut self, va: u64, pages: u32) {
         let bytes = u64::from(pages) * PAGE;
@@ -233,7 +232,6 @@ impl Driver {
         self.submit(at);
     }
 
-    /// Uses job slot 1.
     pub(crate) fn submit(&mut self, chain: u64) {
         let register = |r| job_slot::offset(1, r);
         self.read(register(job_slot::COMMAND_NEXT));

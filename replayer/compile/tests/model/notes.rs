@@ -142,7 +142,6 @@ pub(crate) fn flat(tensor: &Tensor) -> Tensor {
     Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
-/// Also returns what the app read.
 fn two_layers(a: &Tensor, b: &Tensor) -> (Tensor, Capture) {
     let mut app = Noted::start();
     app.write(B, b);
@@ -638,7 +637,6 @@ fn elements(at: u64, first: usize, count: usize) -> Bytes {
     out
 }
 
-/// Memory of a `Noted::add_with` job.
 fn sum_of(read: [u64; 2], written: u64) -> Touched {
     let mut touched = Touched {
         written: elements(written, 0, COUNT),
@@ -745,7 +743,6 @@ fn a_launch_whose_size_depends_on_the_step_is_named() {
         COUNT - 1
     );
     assert!(text.contains(&expected), "{text}");
-    // They leave nothing for each other.
     assert_eq!(record(false), Ok(vec![]));
 }
 
@@ -769,7 +766,7 @@ fn what_is_written_in_part_before_it_is_read_is_a_state() {
     }
     let kept = notes::kept(&capture, &memory).unwrap();
     assert_eq!(kept.iter().map(|kept| kept.va).collect::<Vec<_>>(), [TOTAL]);
-    // Nothing of it lasts.
+    // Each step takes only its own part: nothing of it lasts.
     for (step, job) in [(0, 1), (1, 3)] {
         memory[job].read = elements(TOTAL, step, 1);
     }

@@ -62,7 +62,7 @@ fn regions_map_as_much_as_a_recording_may_have() {
     };
     let limit = 1u64 << 20;
     let too_much = |result| matches!(result, Err(CompileError::TooMuchMemory { .. }));
-    // However often listed; then nothing runs.
+    // However often listed; the error is then that nothing runs.
     let all = listed(&vec![(0x1000, limit); 100]);
     assert!(matches!(all, Err(CompileError::NoJobs)), "{all:?}");
     assert!(too_much(listed(&[(0x1000, limit + 1)])));
@@ -147,7 +147,7 @@ fn addresses_that_no_gpu_has_are_refused() {
         Capture::read(trace.end().unwrap().as_slice()).unwrap_err()
     };
     for page in [true, false] {
-        // The last valid one; then nothing runs.
+        // The last valid one; the error is then that nothing runs.
         let last = seen(page, (1 << 48) - 0x1000);
         assert!(matches!(last, CompileError::NoJobs), "{last}");
         for va in [1 << 48, 1 << 63] {
@@ -165,7 +165,7 @@ fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
         trace.submit(1, space, 0).unwrap();
         Capture::read(trace.end().unwrap().as_slice()).map(|_| ())
     };
-    // The last valid one; then the job does not end.
+    // The last valid one; the error is then that the job does not end.
     let last = submitted(15);
     let unfinished = matches!(last, Err(CompileError::JobUnfinished { job: 0 }));
     assert!(unfinished, "{last:?}");

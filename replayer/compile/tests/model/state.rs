@@ -23,7 +23,6 @@ fn with_state(a: &Tensor, b: &Tensor) -> Run {
     run
 }
 
-/// In the order of the GPU.
 fn after(total: &Tensor, inputs: &[&Tensor], b: &Tensor) -> Tensor {
     let mut value = total.clone();
     for a in inputs {

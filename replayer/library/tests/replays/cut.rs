@@ -18,7 +18,6 @@ fn recordings() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings")
 }
 
-/// Takes short chains only.
 struct Impatient {
     model: OnModel,
     most_jobs: u32,

@@ -24,7 +24,6 @@ fn pictures() -> PathBuf {
 
 const PALETTE: [u8; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 200, 210, 220];
 
-/// Rows of whole bytes.
 fn write_png(path: &Path, size: (u32, u32), colour: ColorType, depth: BitDepth, data: &[u8]) {
     let mut encoder = png::Encoder::new(File::create(path).unwrap(), size.0, size.1);
     encoder.set_color(colour);

@@ -398,7 +398,6 @@ fn layers_are_chosen_by_what_is_given() {
     for wrong in ["", "5..3", "conv9", "0", "8"] {
         assert_eq!(range(wrong).unwrap_err().class(), Class::Usage, "{wrong}");
     }
-    // All layers before run first.
     assert_eq!(session.select(3..7).unwrap().running(), 0..7);
     let pool1 = session.tensor("pool1").unwrap().clone();
     let zeros = Tensor::zeros(pool1.dtype, &pool1.shape).unwrap();

@@ -62,7 +62,6 @@ fn each_run_goes_on_from_the_last_one() {
     }
     assert_eq!(write(&mut other, 26), rest);
 
-    // A reset begins again.
     assert_eq!(write(&mut session, 6), "nine l");
     session.close().unwrap();
     assert_eq!(write(&mut session, 6), "ittle ");

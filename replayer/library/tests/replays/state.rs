@@ -84,7 +84,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let (expected, calls) = two_steps();
     let (mut failed, mut tried) = (0, 0);
     let middle = (calls.start + calls.end) / 2;
-    // They read states that jobs have changed already.
+    // The last calls read states that jobs have changed already.
     for (kind, places) in [
         (FaultKind::FailedJob, [calls.start, middle]),
         (FaultKind::Memory, [middle, calls.end - 2]),
@@ -92,7 +92,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
         for call in places {
             let mut session = session(Some(Fault::At(kind, call)));
             tried += 1;
-            // Its place varies with how often the device is asked whether a job is done.
+            // The fault's place varies with how often the device is asked whether a job is done.
             for _ in 0..2 {
                 let before = session.states().unwrap();
                 if session.run().is_err() {

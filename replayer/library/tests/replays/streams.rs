@@ -91,7 +91,6 @@ fn a_hostile_launch_is_refused_by_name() {
     builder.identity(0, 0xffff_0000, GPU);
     builder.region(0x1000, 1, Access::READ_WRITE, RegionKind::Data);
     builder.segment("run", SegmentKind::Run);
-    // A store to memory.
     builder.launch(0, &[0, 0x15 << 24], 1000);
     let error = Recording::from_bytes(builder.finish().unwrap()).unwrap_err();
     let error = error.to_string();

@@ -100,7 +100,6 @@ fn written(object: usize, offset: usize, hash: u64) -> String {
 
 #[test]
 fn turns_of_launches_with_many_arguments_are_looked_for_in_bounded_time() {
-    // But for an object at the very end.
     let steps = 8000;
     let step = |at: usize| match at % 2 {
         0 => written(0, 0, 7),
@@ -124,7 +123,6 @@ fn what_launches_with_many_arguments_read_is_looked_for_in_bounded_time() {
 
 #[test]
 fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
-    // Each chain may be any of them.
     let queues = 17;
     let notes = (0..5_000).flat_map(|_| {
         let launches = (0..queues).map(|at| Some(launch(at, at, 1)));

@@ -59,7 +59,6 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
     let path = archive(&both, big + 16);
     ran(&path, "a").gave(0);
     ran(&path, "b").ended(4, "u8[5368709120]");
-    // And one byte more.
     let limit = 4 << 20;
     let header = |length: usize| {
         let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
@@ -227,7 +226,6 @@ fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
 #[test]
 fn a_pack_is_looked_at_where_it_lies() {
     let folder = tempfile::tempdir().unwrap();
-    // No folder is named.
     let path = folder.path().join("..pack");
     let length = 96 << 20;
     std::fs::write(
@@ -254,7 +252,6 @@ fn a_pack_has_as_many_folders_as_it_may() {
     let path = folder.path().join("x.pack");
     let name = |at: usize| format!("{at}/b/c/d/e/f/g/x");
     let files = |count| (0..count).map(|at| (name(at), Vec::new()));
-    // Seven each.
     for (count, refused) in [(36, false), (37, true), (4000, true)] {
         std::fs::write(&path, packed(files(count))).unwrap();
         for command in ["verify", "unpack"] {

@@ -42,7 +42,6 @@ impl File {
         self.0.path().join(name)
     }
 
-    /// Exit code and both streams.
     fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
         ran(self.0.path(), arguments)
     }
@@ -76,7 +75,6 @@ fn builder() -> Builder {
     builder
 }
 
-/// Bound `binds` times.
 fn named(name: &str, binds: u32) -> Vec<u8> {
     let mut builder = builder();
     let kind = TensorKind::Input;

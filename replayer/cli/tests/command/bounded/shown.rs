@@ -13,7 +13,6 @@ fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
     assemble(Platform::of(GPU), &sections)
 }
 
-/// `info` and `dump` show it on request.
 fn is_refused_and_shown_within_bounds(file: &File, reason: &str) {
     for command in ["info", "dump"] {
         let (code, out, error) = file.ran(&[command]);

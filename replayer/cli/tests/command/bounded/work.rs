@@ -100,7 +100,7 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
         builder.upload(JOBS, &null_job(JOBS));
         builder.submit(1, JOBS, 1000);
         let bytes = builder.finish().unwrap();
-        // As one inside.
+        // A weight beside the recording counts as one inside.
         let limit = (1 << 28) + 2 * (bytes.len() + if external { 4000 } else { 0 });
         let file = File::new(&bytes);
         let weight = file.at("x.bin");
@@ -121,7 +121,6 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
 fn work_on_the_model_ends_at_the_limit() {
     let saxpy = shipped("saxpy-g52");
     let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
-    // Just enough.
     let (mut less, mut more) = (1, 1 << 24);
     assert!(!enough(less) && enough(more));
     while more - less > 1 {
