@@ -11,7 +11,6 @@ const SHARED: [&str; 11] = [
 ];
 /// Every CUDA recording has one of them.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
-/// Made by NVIDIA's driver.
 const NVIDIA: &str = "/dev/nvidiactl";
 
 /// Puts `cuda` before the command for a CUDA recording, or for record with an NVIDIA GPU.

@@ -165,7 +165,7 @@ fn short(parent: &str, command: Command) -> Command {
     command.after_long_help(all).after_help(few)
 }
 
-/// The beginning of long help.
+/// Short help is the beginning of long help.
 fn one_line(arg: Arg) -> Arg {
     let id = arg.get_id().as_str().to_owned();
     let rare = RARE.iter().find(|(_, ids)| ids.contains(&id.as_str()));

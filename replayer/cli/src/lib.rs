@@ -137,7 +137,7 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
     }
 }
 
-/// It is no command.
+/// `help exit-codes` is no command.
 fn asks_for_exit_codes(words: &[OsString]) -> bool {
     words
         .get(1..)
@@ -153,7 +153,7 @@ pub fn main() -> ExitCode {
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = hand_on::to_cuda(words.into_iter().collect());
     if words.len() <= 1 {
-        // Failures cannot be reported.
+        // A failure cannot be reported.
         let _ = write!(std::io::stderr(), "{}", help::NO_COMMAND);
         return ExitCode::from(2);
     }
@@ -172,7 +172,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let text = error.to_string().trim_end().to_owned();
                 failed_in_json(&Failure::Usage(text));
             }
-            // Failures cannot be reported.
+            // A failure cannot be reported.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

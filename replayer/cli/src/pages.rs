@@ -8,7 +8,6 @@ use std::{
 
 use clap::error::ErrorKind;
 
-/// In a shell line.
 const ENDS: [&str; 6] = [";", "&&", "|", ">", "&", "2>"];
 
 fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
@@ -43,7 +42,7 @@ fn code(page: &str) -> (Vec<String>, Vec<String>) {
     (blocks, pieces)
 }
 
-/// Without the remark.
+/// Without the remark behind the command.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let line = line.split(" # ").next().unwrap_or_default();
@@ -62,7 +61,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Program names first.
+/// The first word is the program's name.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = words(line);
     let starts = (0..words.len()).filter(|at| {

@@ -326,7 +326,7 @@ impl Capture {
                 }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
-                    // It acts before the next job.
+                    // A stream without a dispatch acts before the next job.
                     (Phase::After, Some(_)) if reading.idle => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
                     // The dump after a job may follow its COMPLETE record.

@@ -108,7 +108,6 @@ mod tests {
     #[test]
     fn the_last_buffer_of_an_address_holds_it() {
         let mut capture = Capture::default();
-        // Pseudo-random.
         let mut state = 7u64;
         let mut below = |most: u64| {
             state = state

@@ -64,7 +64,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         let of_role = tensors.iter().filter(|t| t.role == role);
         of_role.map(|t| t.job).min()
     };
-    // Then it begins with its states.
+    // Without inputs, the app begins with its states.
     let first_run = first_of(Role::Input).or_else(|| first_of(Role::State));
     let first_run = first_run.unwrap_or(0);
     let planner = Planner {
@@ -109,7 +109,7 @@ fn computed(capture: &Capture) -> BTreeSet<u64> {
     out
 }
 
-/// Over small gaps.
+/// Joins ranges with small gaps.
 fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     const GAP: usize = 32;
     let mut out: Vec<(usize, usize)> = Vec::new();
@@ -309,7 +309,7 @@ fn memory_of(tensors: &[Found], role: Role) -> Ranges {
     out
 }
 
-/// All mapped or dumped pages.
+/// Covers all mapped or dumped pages.
 fn kinds(
     capture: &Capture,
     tensors: &[Found],
@@ -392,7 +392,6 @@ fn scratch(capture: &Capture) -> Ranges {
 
 type Span = (u64, u64);
 
-/// First address to end and buffer.
 fn smallest(buffers: &[Buffer]) -> BTreeMap<u64, (u64, Span)> {
     let spans = buffers.iter().map(|b| (b.va, b.va.saturating_add(b.size)));
     let mut spans: Vec<Span> = spans.collect();
@@ -502,7 +501,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Whole buffers.
+    /// Widened to whole buffers.
     fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
         let mut out = Ranges::default();
         // Skip nested buffers.
@@ -584,7 +583,7 @@ impl Planner<'_> {
         without_headers(self.capture, job, va, offsets)
     }
 
-    /// Once, in set-up.
+    /// Whether set-up can load a change once.
     fn loads_early(
         &self,
         job: usize,

@@ -175,7 +175,7 @@ impl Renaming {
     }
 }
 
-/// Equal sizes and offsets.
+/// `None` unless sizes and offsets are equal.
 fn same_place(mapped: &[Mapped<'_>; 2], a: u64, b: u64) -> Option<(Buffer, Buffer)> {
     let [first, second] = mapped;
     let (one, other) = (first.holder(a)?.buffer, second.holder(b)?.buffer);

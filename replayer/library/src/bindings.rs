@@ -40,7 +40,6 @@ pub struct Bindings {
     values: Vec<Option<Tensor>>,
     /// By tensor index: the recording puts a value there.
     taken: Vec<bool>,
-    /// By tensor index.
     rooms: Vec<Option<Room>>,
     pub(crate) states: States,
 }
@@ -214,7 +213,7 @@ impl Bindings {
         self.values.get(index).is_some_and(Option::is_some)
     }
 
-    /// Kept although no value was given.
+    /// Whether a result is kept although no value was given.
     pub(crate) fn is_wanted(&self, index: usize) -> bool {
         self.rooms.get(index).is_some_and(Option::is_some)
     }
@@ -226,7 +225,7 @@ impl Bindings {
     pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
         let external = files.manifest.as_ref().map(|manifest| &manifest.external);
         let mut external: Vec<_> = external.into_iter().flatten().collect();
-        // Reads each file once.
+        // To read each file once.
         external.sort_by_key(|(_, weight)| values::split(Path::new(&weight.file)).0);
         let mut reader = Reader::default();
         for (name, weight) in external {

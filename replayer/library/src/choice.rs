@@ -35,7 +35,6 @@ pub struct Kind {
     pub text: &'static str,
     /// Description.
     pub what: &'static str,
-    /// Takes what the caller filled in.
     choose: fn(&str) -> Result<Choice, String>,
 }
 
@@ -186,7 +185,7 @@ mod tests {
                 "{wrong}: {error}"
             );
         }
-        // A board must exist.
+        // A board must exist to be chosen.
         for kind in KINDS.iter().filter(|kind| kind.text != "devmem:BOARD") {
             assert!(parsed(kind.text).is_ok(), "{}", kind.text);
         }

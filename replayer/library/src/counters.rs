@@ -32,7 +32,6 @@ fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {
 }
 
 impl Counters {
-    /// Starts the cycle counter.
     pub(crate) fn start(gpu: &mut dyn Gpu) -> Self {
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self::read(gpu)

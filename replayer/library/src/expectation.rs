@@ -92,7 +92,6 @@ struct Expected {
 /// Expected outputs of one run.
 #[derive(Debug, Default)]
 pub struct Expectations {
-    /// By name.
     outputs: BTreeMap<String, Expected>,
 }
 

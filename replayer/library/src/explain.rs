@@ -256,7 +256,6 @@ mod tests {
 
     use super::*;
 
-    /// Between braces.
     fn names(header: &str, array: &str) -> Vec<String> {
         let (_, after) = header.split_once(&format!("{array}[] = {{")).unwrap();
         let (inside, _) = after.split_once("};").unwrap();
@@ -280,7 +279,7 @@ mod tests {
         assert_eq!(names(header, "gpureplay_rules"), rules);
         let sections: Vec<&str> = Section::ALL.iter().map(|section| section.name()).collect();
         assert_eq!(names(header, "gpureplay_sections"), sections);
-        // Codes are their indices.
+        // The codes are indices of these lists.
         assert!(
             Section::ALL
                 .iter()

@@ -36,7 +36,7 @@ pub struct Files {
     /// The manifest, if any.
     pub manifest: Option<Manifest>,
     pub(crate) copy: Option<PrivateCopy>,
-    /// Then nothing is in `directory`.
+    /// Set if the files are only looked at: `directory` is empty.
     pub(crate) held: Option<Held>,
 }
 
@@ -254,7 +254,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x10_0000_0000;
 
-    /// All outputs share memory.
+    /// All outputs are in the same memory.
     fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         files_of_layer("run", outputs, pages, manifest)
     }

@@ -368,7 +368,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// It belongs to the command's caller.
+    /// Standard input is the caller's.
     fn names_no_standard_input(&self) -> std::result::Result<(), String> {
         match self.files().any(is_standard_input) {
             true => Err("it names -, which is standard input: name a file".to_owned()),

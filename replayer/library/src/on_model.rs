@@ -31,7 +31,6 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// By name, or by id.
     pub(crate) fn open(
         name: Option<&str>,
         gpu_id: u32,

@@ -21,7 +21,7 @@ const ENDING: [Signal; 4] = [
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,
-    /// To raise again on drop.
+    /// Raised again on drop.
     taken: Option<Signal>,
 }
 
@@ -38,7 +38,7 @@ impl HeldSignals {
         }
     }
 
-    /// Takes it.
+    /// Takes a waiting signal.
     pub(crate) fn is_signal_waiting(&mut self) -> bool {
         if self.before.is_some() && self.taken.is_none() {
             let ending: SigSet = ENDING.into_iter().collect();
@@ -59,7 +59,7 @@ impl Drop for HeldSignals {
             let _ = before.thread_set_mask();
         }
         if let Some(signal) = self.taken {
-            // The signal exists.
+            // Raising an existing signal does not fail.
             let _ = raise(signal);
         }
     }

@@ -15,7 +15,7 @@ type Result = std::result::Result<(), Broken>;
 /// First address and end.
 type Stretch = (u64, u64);
 
-/// End and tensor.
+/// Furthest end so far, and its tensor.
 type Reach = Option<(u64, usize)>;
 
 /// Assumes the `gpureplay-core` rules.
@@ -102,7 +102,7 @@ fn stretches<'a>(
     })
 }
 
-/// By upload or fill.
+/// No upload or fill of a run lies in a state.
 fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, usize)]) -> Result {
     let runs = recording.segments().iter();
     let mut runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -288,7 +288,7 @@ mod tests {
                 );
             }
         }
-        // Around another tensor.
+        // Begins before another tensor and ends behind it.
         let mut around = Tensor::dense("t", TensorKind::Input, ElementType::U8, &[2], DATA);
         around.pieces = vec![Piece::strided(&[2], &[4000], DATA)];
         assert_eq!(rule(Some(around), whole), Some(HostRule::StateApart));

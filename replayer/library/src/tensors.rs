@@ -162,7 +162,6 @@ pub(crate) fn crossings(
             spans.entry(*tensor).or_default().1 = number;
         }
     }
-    // Then prefix sums.
     let mut changes = vec![(0isize, 0isize); end + 1];
     for (tensor, (computed, read)) in spans {
         let Some(computed) = computed.filter(|computed| *computed < read) else {
@@ -268,7 +267,6 @@ mod tests {
         ];
         assert_eq!(crossing(&layers, 3..4, 0), [2, 3]);
         assert_eq!(crossing(&layers, 2..4, 0), [1, 2]);
-        // Its value is there.
         assert_eq!(crossing(&layers, 2..4, 1), [2]);
         assert!(crossing(&layers, 0..4, 0).is_empty());
         assert_eq!(crossing(&layers, 2..3, 0), [1]);

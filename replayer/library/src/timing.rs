@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::text;
 use crate::unfinished::{self, Unfinished};
 
-/// Each, per run.
+/// Chains, and transfers, kept per run.
 const MAX_SPANS: usize = 1 << 20;
 
 /// In report order.
@@ -184,7 +184,7 @@ impl Clock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Call it after loading too.
+    /// Call it after loading too: loading is no part of a run.
     pub(crate) fn restart(&self) {
         let mut counts = self.counts();
         let setup = std::mem::take(&mut counts.setup);
@@ -206,7 +206,7 @@ impl Clock {
         self.counts().keeps_transfers = yes;
     }
 
-    /// Where nothing else can be counted.
+    /// Counts a run where nothing else can be counted.
     pub(crate) fn ran_elsewhere(&self, chains: u32) {
         self.counts().timing.chains += chains;
     }

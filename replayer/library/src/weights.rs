@@ -39,7 +39,7 @@ impl Reader {
                 .and_then(|opened| beneath::contents(opened, most_bytes(file, info)))
                 .map_err(|error| missing(&error, file, name))?;
             self.sha256 = sha256(&bytes);
-            // Else it is not looked into.
+            // A file with another hash is not looked into.
             self.contents = match self.sha256.eq_ignore_ascii_case(expected) {
                 true => Some(Contents::new(file, bytes)?),
                 false => None,

@@ -122,7 +122,6 @@ impl Analyse {
         }
     }
 
-    /// Without analysers.
     fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {
         let watch = Arc::new(Watch::default());
         let observer: Arc<dyn Observer> = watch.clone();

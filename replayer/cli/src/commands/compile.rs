@@ -147,7 +147,7 @@ pub(crate) fn compare(
     let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
     let agreement =
         differential::compare(first, tensors, second, files, earlier).map_err(|error| {
-            // They may be why.
+            // Notes that gave no tensor may be why.
             let mut text = product.noted.remarks.join("; ");
             if !text.is_empty() {
                 text.push_str("; ");

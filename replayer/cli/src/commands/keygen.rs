@@ -61,7 +61,6 @@ impl Keygen {
         write_whole(&public, public_text.as_bytes(), Existing::Keep)
             .map_err(|error| failed(&public, &error))?;
         if let Err(error) = write_secret(&secret, key.to_pem().as_bytes()) {
-            // Just written.
             let _ = std::fs::remove_file(&public);
             return Err(failed(&secret, &error));
         }

@@ -182,7 +182,6 @@ impl Retarget {
         Ok(contents)
     }
 
-    /// With all variants.
     fn together(&self, files: &Files, all: &[Made]) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut contents = files.beside()?;
         let first = files.parse()?;

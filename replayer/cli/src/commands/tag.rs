@@ -68,7 +68,6 @@ impl MakeInput {
     }
 }
 
-/// All elements differ.
 fn make(file: &Path, force: Force, shape: &[u64], dtype: ElementType, seed: u64) -> Result {
     let mut destinations = Destinations::new(force.force);
     destinations.claim_tensor(file)?;

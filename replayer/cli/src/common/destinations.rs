@@ -58,7 +58,6 @@ impl Destinations {
         }
     }
 
-    /// Without claimed places.
     pub(crate) fn again(&self) -> Self {
         Self {
             existing: self.existing,
@@ -67,13 +66,12 @@ impl Destinations {
         }
     }
 
-    /// Missing files need no care.
+    /// Files that are not there need no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
         self.reads_file(file);
     }
 
-    /// Under any name.
     fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
             let path = || file.to_path_buf();
@@ -324,7 +322,6 @@ mod tests {
             assert_eq!(failure.exit_code(), 6);
             assert!(failure.to_string().ends_with(problem), "{failure}");
         }
-        // The command makes it.
         let mut destinations = Destinations::new(false);
         let made = folder.path().join("new/recording.gpr");
         destinations.claim_here(&made).unwrap();

@@ -145,7 +145,7 @@ pub(crate) struct Edited {
     folder: PathBuf,
     place: NewDirectory,
     destinations: Destinations,
-    /// A signature that will not fit.
+    /// An old signature that will not fit.
     outdated: Option<PathBuf>,
 }
 

@@ -23,9 +23,8 @@ use crate::common::progress::Progress;
 use crate::common::rows;
 use crate::{Result, text};
 
-/// Inputs in a directory.
 const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
-/// Classes of a printed confusion table.
+/// Most classes of a printed table.
 const TABLE: usize = 16;
 /// Classes; counts take the square of it.
 const MAX_CLASSES: usize = 2048;
@@ -218,7 +217,7 @@ impl Work<'_> {
         let results: Vec<_> = std::thread::scope(|scope| {
             let others: Vec<_> = bindings
                 .into_iter()
-                // Then existing sessions take all inputs.
+                // Without another thread, the existing sessions take all inputs.
                 .map_while(|bindings| {
                     let other = move || {
                         let opened = (others.open)().map(|mut session| {
@@ -240,7 +239,6 @@ impl Work<'_> {
             let own = own.map_err(|error| self.fail(0, error.into()));
             let own = own.and_then(|()| self.take(session));
             let others = others.into_iter().map(|other| {
-                // Propagates another session's panic.
                 other
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -262,7 +260,7 @@ impl Work<'_> {
         }
         match first {
             Some((_, failure)) => Err(failure),
-            // Those done are the first ones.
+            // Taken inputs are finished: those done are the first ones.
             None => Ok((
                 found.into_iter().map_while(|found| found).collect(),
                 started.elapsed().as_secs_f64(),
@@ -270,7 +268,7 @@ impl Work<'_> {
         }
     }
 
-    /// Earlier inputs are still done.
+    /// Inputs are taken in order: earlier ones are still done.
     fn fail(&self, index: usize, failure: Failure) -> (usize, Failure) {
         self.stop.store(true, Relaxed);
         (index, failure)
@@ -311,7 +309,7 @@ impl Work<'_> {
             .values()
             .enumerate()
             .filter(|(_, value)| !value.is_nan());
-        // As NumPy's argmax.
+        // The first of equal ones, as NumPy's argmax.
         let best = numbers.reduce(|best, other| if other.1 > best.1 { other } else { best });
         Ok(Found {
             class: best.map(|best| best.0),
@@ -327,7 +325,6 @@ impl Work<'_> {
 #[derive(Debug)]
 enum Sources {
     Files(Vec<PathBuf>),
-    /// And how many are in it.
     Parts(Tensor, usize),
 }
 
@@ -487,7 +484,7 @@ impl Evaluation<'_> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for answer in &self.answers {
             let wrong = answer.truth.is_some() && answer.truth != answer.class;
-            // Then only wrong answers are printed.
+            // With the truth, only wrong answers are printed.
             if answer.truth.is_some() && !wrong {
                 continue;
             }

@@ -21,13 +21,11 @@ pub(crate) enum Outcome {
 /// Texts say what, where, what was expected, and what to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Makes no sense for this recording.
     Usage(String),
     Recording(String),
     /// Two runs differ; another first run may help.
     Runs(String),
     Input(String),
-    /// Or a failed replay.
     Device(String),
     Output(String),
     /// Its exit code is passed on.
@@ -120,7 +118,7 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mut text = error.to_string();
-        // In the command's words.
+        // Advice in the command's words.
         match &error {
             Error::Unbound { kind, .. } if *kind == TensorKind::State.name() => {
                 text += "; give all states with --state-in FILE.safetensors";

@@ -20,7 +20,7 @@ pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
     found(name, product.map(Product::profile), Product::names())
 }
 
-/// For a render node.
+/// Only GPUs that a render node can have.
 pub(crate) fn node_gpu(name: &str) -> Result<String, String> {
     any_gpu(name).map(|gpu| gpu.name)
 }

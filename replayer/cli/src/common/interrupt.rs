@@ -73,7 +73,7 @@ impl Interrupt {
                 }
             };
             if std::thread::Builder::new().spawn(notes).is_err() {
-                // It acts as usual.
+                // Without a waiting thread, SIGINT acts as usual.
                 let _ = interrupt.thread_unblock();
             }
         }
@@ -83,7 +83,7 @@ impl Interrupt {
     pub(crate) fn cancels(self, canceller: Canceller) {
         let cancels = move || {
             loop {
-                // It ends the next run.
+                // Between two runs, it ends the next one.
                 if self.came() {
                     canceller.cancel();
                 }

@@ -63,7 +63,6 @@ impl Sort {
 /// Before [`arrange`] drops some.
 pub(crate) struct Sum {
     pub(crate) work: Work,
-    /// If counted.
     lines: Option<u64>,
 }
 
@@ -98,7 +97,6 @@ impl Sum {
     }
 }
 
-/// Keeps the first `top`.
 pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>) {
     if let Some(sort) = sort {
         sort.order(report);

@@ -25,7 +25,6 @@ pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Heading, cell.
 type Columns<T> = &'static [(&'static str, fn(&T) -> String)];
 
 const JOB_COLUMNS: Columns<JobReport> = &[
@@ -177,7 +176,6 @@ pub(crate) fn comma_separated(
     Ok(out.flush()?)
 }
 
-/// By number.
 struct Chains<'a> {
     chains: HashMap<usize, &'a ChainReport>,
     first: HashMap<usize, usize>,

@@ -123,7 +123,6 @@ impl JobWatch {
         session.count_gpu(self.options.gpu_counters);
     }
 
-    /// Takes the events.
     pub(crate) fn loaded(&mut self, session: &Session, took: Duration) {
         let ended = self.watch.as_ref().map(|it| it.take()).unwrap_or_default();
         let events = session.setup_events();
@@ -132,7 +131,7 @@ impl JobWatch {
         self.load = took;
     }
 
-    /// It may have loaded the recording.
+    /// The run may have loaded the recording.
     pub(crate) fn ran(&mut self, session: &Session, layers: std::ops::Range<usize>, counts: bool) {
         let ended = self.watch.as_ref().map(|it| it.take()).unwrap_or_default();
         if counts {

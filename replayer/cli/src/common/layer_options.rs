@@ -45,7 +45,6 @@ impl LayerOptions {
         }
     }
 
-    /// And the tensor's name.
     pub(crate) fn output(
         &self,
         selection: &Selection,
@@ -61,7 +60,6 @@ impl LayerOptions {
             .iter()
             .filter_map(|tensor| bindings.tensors().get(*tensor as usize).cloned())
             .collect();
-        // One kind to the user.
         let kind = tensors.first().map_or(TensorKind::Output, |t| t.kind);
         let Some(given) = given else {
             return match tensors.as_slice() {

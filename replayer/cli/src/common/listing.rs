@@ -13,9 +13,9 @@ use gpureplay_library::host_rules::MAX_NAME;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Per table of an unsound recording.
+/// Shown per table of an unsound recording.
 const MAX_ENTRIES: usize = 1000;
-/// Unsound segments may overlap.
+/// Of an unsound recording, whose segments may overlap.
 const MAX_ACTIONS: usize = 1 << 16;
 
 /// Whether a recording that breaks rules is shown anyway.
@@ -51,9 +51,8 @@ impl Unverified {
 pub(crate) struct Listing<'a> {
     pub(crate) recording: Recording<'a>,
     pub(crate) unsound: Option<String>,
-    /// Per table.
     entries: usize,
-    /// Left to look at.
+    /// That may still be looked at.
     actions: usize,
 }
 
@@ -62,7 +61,6 @@ impl<'a> Listing<'a> {
         table.get(..self.entries).unwrap_or(table)
     }
 
-    /// Takes up to `count`.
     pub(crate) fn take_actions(&mut self, count: usize) -> usize {
         let taken = count.min(self.actions);
         if self.unsound.is_some() {
@@ -71,7 +69,6 @@ impl<'a> Listing<'a> {
         taken
     }
 
-    /// Cut at the limit.
     pub(crate) fn name(&self, offset: u32) -> Cow<'a, str> {
         let strings = self.recording.strings().get(offset as usize..);
         let name = strings.unwrap_or_default();

@@ -14,14 +14,14 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// At most.
+/// Most rounds.
 const ROUNDS: usize = 200;
 const ENOUGH: Duration = Duration::from_secs(3);
 
 /// Files stay loaded, so that each round gets new memory: half of what reading costs is the kernel finding it. This
 /// much ends the measurement.
 const KEPT: usize = 64 << 20;
-/// For any file size.
+/// Least rounds, for any file size.
 const LEAST: usize = 3;
 /// The C library's allocator returns larger freed buffers to the kernel (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
@@ -75,11 +75,10 @@ impl Loading {
     }
 }
 
-/// Returns the length.
 fn read_into_new_memory(path: &Path) -> std::io::Result<usize> {
     let mut file = File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
-    // Only written pages count.
+    // Only written pages become memory.
     let mut bytes = Vec::with_capacity(length.saturating_add(1).max(ALWAYS_NEW + 1));
     file.read_to_end(&mut bytes)
 }

@@ -63,7 +63,6 @@ fn results(name: &str, device: &str, valhall: bool) -> Result<Vec<u32>, String> 
     words(&output, ROWS.len() * WORDS)
 }
 
-/// Of a .npy file.
 fn words(path: &Path, count: usize) -> Result<Vec<u32>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let start = bytes.len().checked_sub(count * 4);

@@ -101,7 +101,6 @@ fn is_gpu(name: &str, start: &str) -> bool {
     name.starts_with(start) && (start != "brcm," || name.ends_with("-v3d"))
 }
 
-/// Of all platform devices.
 pub(crate) fn compatibles(root: &Path) -> Vec<String> {
     let devices = fs::read_dir(root.join("sys/bus/platform/devices"));
     let entries = devices.into_iter().flatten().flatten();
@@ -115,7 +114,6 @@ pub(crate) fn name(root: &Path) -> Option<String> {
     machine(root).map(|(name, _)| name)
 }
 
-/// From the device tree's root.
 fn machine(root: &Path) -> Option<(String, &'static Profile)> {
     let names = strings(&root.join("sys/firmware/devicetree/base/compatible"));
     names.iter().find_map(|name| {

@@ -99,7 +99,7 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
         for trial in TRIALS.iter().filter(|trial| trial.kind == kind) {
             let _ = writeln!(text, "{}", tried(trial, device));
         }
-        // No recording for G610.
+        // No shipped recording shows a G610's.
         if kind != Kind::Streams {
             bits += &machine_bits::on(device, kind == Kind::Valhall);
         }
@@ -131,7 +131,6 @@ fn kind(root: &Path) -> Kind {
     }
 }
 
-/// From the kernel's driver.
 fn registers(root: &Path) -> String {
     let Some((name, mut gpu)) = driver(root) else {
         return String::new();

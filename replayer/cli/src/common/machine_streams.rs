@@ -62,7 +62,6 @@ fn firmware(root: &Path) -> Finding {
     }
 }
 
-/// Panthor takes work from this user.
 fn render_node(root: &Path) -> Finding {
     let opened = panthor::find(root).and_then(|path| Ok((panthor::open(&path)?, path)));
     let (good, found, cure) = match opened {

@@ -15,7 +15,7 @@ use crate::common::companion;
 use crate::common::failure::Failure;
 use crate::common::gpu_argument;
 
-/// Users choose OpenCL runtimes by them.
+/// Variables by which users choose OpenCL runtimes.
 const RUNTIMES: [&str; 2] = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
 /// Beside Mesa's C library.
 const LOADER: &str = "ld-linux-x86-64.so.2";
@@ -89,7 +89,6 @@ impl NodeOptions {
 }
 
 impl ModelNode {
-    /// As named.
     pub(crate) fn gpu(&self) -> &str {
         &self.gpu
     }
@@ -148,7 +147,6 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The project's build cache.
 fn cache() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
     let cache = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty());
@@ -218,7 +216,7 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
     let line = String::from_utf8_lossy(line);
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
-        // It would skip the loader.
+        // `env` would start the program without the loader.
         (Some(env), Some(name)) if Path::new(env).file_name() == Some(OsStr::new("env")) => {
             Ok(vec![found(name)?.into()])
         }
@@ -233,7 +231,6 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
 
 #[cfg(test)]
 impl NodeOptions {
-    /// The folder holds no Mesa.
     pub(crate) fn without_mesa(folder: &Path) -> Self {
         Self {
             gpu: DEFAULT.to_owned(),

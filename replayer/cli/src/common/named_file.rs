@@ -57,7 +57,6 @@ impl From<PathBuf> for OutputArgument {
     }
 }
 
-/// For a tensor and its file.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('.')

@@ -72,7 +72,7 @@ impl NewDirectory {
         let written = fill(&unfinished, contents, destinations)
             .and_then(|()| fs::rename(&unfinished, &self.path).map_err(wrong));
         if written.is_err() {
-            // The first error says more.
+            // The first error says more than the removal's.
             let _ = fs::remove_dir_all(&unfinished);
         }
         written
@@ -100,7 +100,7 @@ fn fill<P: AsRef<Path>>(
     files.try_for_each(|(name, bytes)| destinations.write_beneath(directory, name, bytes))
 }
 
-/// And is no link.
+/// Nor a link.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     let length = u64::try_from(bytes.len()).ok();
     path.symlink_metadata()

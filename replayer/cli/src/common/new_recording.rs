@@ -261,7 +261,7 @@ impl Product {
     }
 }
 
-/// To chain numbers of the recording.
+/// Converts chain numbers of the trace to the recording's.
 pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
     let mut lengths: BTreeMap<u32, u32> = BTreeMap::new();
     for place in places {
@@ -277,7 +277,7 @@ pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
             out.push(Job { submission, ..job });
             continue;
         }
-        // Only that job.
+        // A chain named by job: only that job.
         let jobs = match job.job {
             Some(at) => at..at.saturating_add(1),
             None => 0..place.jobs as usize,

@@ -53,7 +53,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) step: Option<(Turn, Vec<Kept>)>,
 }
 
-/// By files, then by notes.
+/// Tensors of files first, then of notes.
 pub(crate) fn find(
     capture: &Capture,
     second: Option<&Capture>,

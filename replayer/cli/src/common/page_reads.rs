@@ -17,7 +17,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As jobs end.
+/// In the order in which jobs end.
 struct Jobs<T> {
     running: Mutex<T>,
     ended: Mutex<Vec<T>>,
@@ -125,7 +125,6 @@ impl Analyser for ByteAnalyser {
     }
 }
 
-/// Of one host thread.
 struct BytePart {
     jobs: Arc<Jobs<Memory>>,
     found: Touched,

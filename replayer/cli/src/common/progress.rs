@@ -28,7 +28,7 @@ impl Progress {
     ) -> Self {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
         let wanted = std::io::stderr().is_terminal() && !is_quiet();
-        // Else nothing is shown.
+        // Without a thread, nothing is shown.
         let thread = wanted.then(|| {
             let shared = shared.clone();
             let of = total.map_or(String::new(), |total| format!(" of {total}"));

@@ -48,7 +48,6 @@ pub(crate) enum Name {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// The kernel module's device.
     Kernel(PathBuf),
     User(PathBuf),
     /// With the model as render node.
@@ -115,7 +114,6 @@ impl Way {
         }
     }
 
-    /// With an OpenCL layer.
     pub(crate) fn command(
         &self,
         app: &[String],
@@ -143,7 +141,7 @@ impl Way {
                 command.env("GPUREPLAY_NOTES", device);
             }
             Self::Kernel(_) => {}
-            // Others may replace the driver.
+            // Above other libraries: one of them may replace the driver.
             Self::User(library) | Self::Model(library, _) => {
                 let others = of(&command, "LD_PRELOAD").or_else(|| std::env::var_os("LD_PRELOAD"));
                 command.env("LD_PRELOAD", joined(Some(library.into()), others));
@@ -155,7 +153,7 @@ impl Way {
 }
 
 impl Way {
-    /// Unless the user chose this way.
+    /// For users who did not choose this way.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -166,7 +164,7 @@ impl Way {
         }
     }
 
-    /// Unknown to the driver.
+    /// What the driver does not tell.
     pub(crate) fn provenance(&self) -> Option<Pair<String>> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -190,7 +188,7 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
 }
 
 impl Drivers<'_> {
-    /// The library knows their calls.
+    /// Of which the library knows the calls.
     fn any(self) -> bool {
         let mut nodes = fs::read_dir(self.nodes).into_iter().flatten().flatten();
         let found = nodes.any(|node| {
@@ -271,12 +269,12 @@ mod tests {
         fs::write(&library, "").unwrap();
         let find = |beside: &str| companion::RECORDER.among(None, &folder.path().join(beside));
         let user = Way::User(library.canonicalize().unwrap());
-        // The model cannot be the node.
+        // No Mesa there: the model cannot be the node.
         let node = NodeOptions::without_mesa(folder.path());
         let way = |asked, device: &Path, nodes: &Path| {
             Way::among(asked, device, drivers(nodes, &none), &|| find(""), &node)
         };
-        // Any user may open it.
+        // A device that any user may open.
         let mali = drivers(&others, Path::new("/dev/null"));
         let vendors = Way::among(None, &none, mali, &|| find(""), &node);
         assert_eq!(vendors, Ok(user.clone()));

@@ -145,14 +145,13 @@ impl Choices {
             || self.state.iter().any(|state| state.path().is_some())
     }
 
-    /// By the app.
     fn written(&self) -> impl Iterator<Item = &NamedFile> {
         let old = self.output.iter().filter_map(OutputArgument::written);
         self.writes.iter().chain(old)
     }
 
     /// # Errors
-    /// Several.
+    /// Several directories are given.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();

@@ -6,7 +6,6 @@ use std::time::Duration;
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::optee::{Client, Error};
 
-/// For `--device optee`.
 pub(crate) const SUBJECT: &str = "OP-TEE";
 
 const WAIT: Duration = Duration::from_secs(20);

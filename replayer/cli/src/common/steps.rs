@@ -46,10 +46,9 @@ impl StateArgument {
 pub(crate) struct Step {
     /// Up to the step's end.
     pub(crate) capture: Capture,
-    /// Up to there.
+    /// Up to the step's end.
     pub(crate) second: Option<Capture>,
     pub(crate) turn: Turn,
-    /// For the next.
     pub(crate) kept: Vec<Kept>,
 }
 

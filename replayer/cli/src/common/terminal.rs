@@ -48,7 +48,6 @@ fn lines(stream: impl Write + 'static) -> Lines {
     Lines::new(Printed(Box::new(stream)))
 }
 
-/// For what was asked for.
 pub(crate) fn stdout() -> Lines {
     lines(gpureplay_host::output())
 }
@@ -89,6 +88,6 @@ pub(crate) fn stage(what: &str) {
 }
 
 pub(crate) fn error(text: impl Display) {
-    // It cannot be reported.
+    // This error cannot be reported.
     let _ = writeln!(io::stderr(), "gpureplay: {}", escaped(&text.to_string()));
 }

@@ -51,7 +51,7 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for Equation<T> {
     }
 }
 
-/// By found name.
+/// By the name under which a tensor was found.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Descriptions {
@@ -110,7 +110,6 @@ pub(crate) fn suggestion<'a>(tensors: impl Iterator<Item = (&'a str, &'a str, Fo
         "# Tensors as they were found. Change names, types and shapes; the number of bytes stays.\n",
     );
     for (role, name, form) in tensors {
-        // Cannot fail.
         let _ = write!(
             out,
             "\n# {role}\n[tensors.\"{name}\"]\nname = \"{name}\"\nform = \"{form}\"\n"

@@ -11,7 +11,6 @@ use crate::common::model_node::NodeOptions;
 use crate::common::recorder_choice::{Name, Way};
 use crate::common::secure_world;
 
-/// If its driver is there.
 pub(crate) const CUDA: [&str; 2] = ["record --recorder cuda", "run of CUDA"];
 
 /// First if they work, as for `record`.

@@ -50,7 +50,7 @@ struct Broken {
 pub(super) struct Followed {
     /// Copies of other writes, by step.
     pub(super) origins: BTreeMap<usize, Origin>,
-    /// Copied or copies.
+    /// Writes that are copied or copies.
     pub(super) carried: BTreeSet<usize>,
     pub(super) remarks: Vec<String>,
     /// A result read through a copy was not found.
@@ -80,7 +80,6 @@ enum Source {
     /// Filled, or copied from unwritten memory.
     Constant(usize),
     Copied(usize),
-    /// Kernel results.
     Computed(usize),
 }
 
@@ -331,7 +330,7 @@ fn bytes(capture: &Capture, events: &Events, span: Span, moment: Moment) -> Opti
 
 struct ReadBack {
     step: usize,
-    /// The first copies, and which bytes.
+    /// The first copies from its origin, and which bytes.
     parts: Vec<(usize, Span)>,
     found: bool,
 }

@@ -136,23 +136,22 @@ impl Span {
         }
     }
 
-    /// If known.
     pub(super) fn size(&self) -> Option<u64> {
         (self.end < u64::MAX).then(|| self.end.saturating_sub(self.start))
     }
 }
 
-/// By the runtime.
+/// A copy or fill by the runtime.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
-    /// The app's call.
+    /// The function that the app called.
     pub(super) call: String,
     /// `None` for a fill.
     pub(super) from: Option<Span>,
     pub(super) to: Span,
     /// Both sides are contiguous.
     pub(super) dense: bool,
-    /// If the CPU does it.
+    /// Submissions before it, if the CPU does it.
     pub(super) jobs: usize,
     /// If the GPU does it: the runtime's submissions between the launches around it.
     pub(super) own: Range<usize>,
@@ -281,7 +280,7 @@ impl std::fmt::Display for Event {
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
-    /// Index in the capture.
+    /// Each event's index in the capture.
     pub(super) notes: Vec<usize>,
     /// Functions that notes do not describe.
     pub(super) unseen: Vec<String>,
@@ -340,7 +339,7 @@ impl Events {
                             return None;
                         };
                         let start = owner(&parts, Place { object, offset: 0 })?;
-                        // It may be all that follows.
+                        // An unknown size may be all that follows.
                         let size = sizes.get(&object).copied().filter(|size| *size > 0);
                         let end = start.offset.saturating_add(size.unwrap_or(u64::MAX));
                         Some(Given {

@@ -36,9 +36,8 @@ pub(super) struct Turns<'a> {
     alike: Vec<usize>,
     /// By step: the last launch and transfer up to it.
     both: Vec<Option<(usize, usize)>>,
-    /// Prefix sums.
+    /// Prefix sums of the work.
     work: Vec<usize>,
-    /// In steps.
     left: usize,
 }
 

@@ -18,7 +18,7 @@ pub(super) enum Matched {
     Chains(Range<usize>),
     Nothing,
     Several,
-    /// Possibilities to try.
+    /// Too many possibilities.
     TooMany,
 }
 
@@ -68,7 +68,6 @@ impl Items {
         self.sums.len() - 1
     }
 
-    /// If they start at `first`.
     fn wanted_sum(&self, wanted: &Wanted, first: usize) -> Option<u128> {
         let needed = u128::from(wanted.items.filter(|needed| *needed > 0)?);
         let before = self.sums.get(first)?;
@@ -167,7 +166,7 @@ struct Ways {
     step: (usize, Option<usize>),
 }
 
-/// States of several queues.
+/// Of several queues at once.
 const MAX_STATES: usize = 1 << 16;
 /// Queue places in all states: each state has one per queue.
 const MAX_PLACES: usize = 1 << 20;
@@ -357,7 +356,6 @@ mod tests {
         );
         let many: Vec<(u32, u64)> = (0..32).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 32])[31], Matched::TooMany);
-        // Each state takes much memory.
         let many: Vec<(u32, u64)> = (0..4000).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 4000])[0], Matched::TooMany);
     }

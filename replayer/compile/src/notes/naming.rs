@@ -10,7 +10,7 @@ use super::events::{Given, Launched};
 /// Bytes of a kernel's and of an argument's name. A tensor name has at most 255, and gets a number if it is not
 /// unique.
 const LONGEST: usize = 110;
-/// And what stands before it.
+/// A hash's digits and separator.
 const HASH: usize = 17;
 
 /// Keeps letters, digits, `_` and `-`; a long name ends in a hash of all.

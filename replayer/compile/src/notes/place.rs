@@ -132,7 +132,6 @@ pub(super) fn locate(
     found.is_empty().then_some(last)
 }
 
-/// Each address once.
 fn unique<'a>(
     buffers: impl Iterator<Item = &'a Buffer>,
     at: impl Fn(u64) -> Option<Located>,

@@ -212,14 +212,13 @@ struct Builder<'a> {
     moved: Moved,
     said: BTreeSet<String>,
     origins: BTreeMap<usize, Origin>,
-    /// Copied or copies.
+    /// Writes that are copied or copies.
     carried: BTreeSet<usize>,
     made: BTreeMap<Origin, usize>,
     outputs: Vec<(String, usize)>,
     proposal: Proposal,
 }
 
-/// Ascending.
 #[derive(Debug, Default)]
 struct Steps {
     of_object: BTreeMap<u32, Vec<usize>>,
@@ -398,7 +397,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Without a second run, an input.
+    /// Without a second run, whether it counts as an input.
     fn differs(&self, step: usize, host: &Host, inputs_from: usize) -> bool {
         let other = self.second.and_then(|(_, events)| events.list.get(step));
         match (other, self.step) {
@@ -555,7 +554,7 @@ impl<'a> Builder<'a> {
             ));
             return;
         };
-        // Refused at the end.
+        // Beyond the limit: refused at the end.
         if !self.moved.add(bytes.len() as u64) {
             return;
         }

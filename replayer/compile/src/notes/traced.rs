@@ -154,7 +154,6 @@ fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Opti
             let page = capture.memory.page(moment, *va);
             let mut from = 0;
             for (start, end) in capture.memory.difference(moment, *va) {
-                // Each place once.
                 let first = (start - start % WORD)
                     .saturating_sub(SAMPLE - WORD)
                     .max(from);
@@ -295,7 +294,7 @@ fn add(
     let found = at.end - at.start;
     let room = end.saturating_sub(at.start);
     let size = stated.map_or(found, |stated| found.max(stated.min(room)));
-    // Refused at the end.
+    // Beyond the limit: refused at the end.
     let (Ok(length), true) = (usize::try_from(size), moved.add(size)) else {
         return;
     };

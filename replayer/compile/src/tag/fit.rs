@@ -10,9 +10,9 @@ use super::{AXES, Role, element_bits};
 use crate::pages::{Memory, Moment};
 
 const ANCHORS: usize = 48;
-/// Per dimension.
+/// Tried per dimension.
 const STRIDES: usize = 6;
-/// Along a dimension.
+/// Asked for a stride, along a dimension.
 const NEIGHBOURS: u64 = 64;
 const COMBINATIONS: usize = 256;
 
@@ -24,7 +24,6 @@ pub(crate) struct Search<'a> {
     pub(crate) role: Role,
 }
 
-/// Longer than one.
 #[derive(Clone, Copy, Debug)]
 struct Dimension {
     extent: u64,
@@ -81,7 +80,7 @@ impl Search<'_> {
                 out.extend(self.strided_at(&dimensions, element, *place));
             }
             if !out.is_empty() {
-                // It sees every whole copy.
+                // One anchor sees every whole copy.
                 break;
             }
         }
@@ -328,7 +327,7 @@ impl Search<'_> {
         let last = self.memory.last_change(self.moment, page);
         match self.role {
             Role::Input | Role::Weight | Role::State => last.is_some_and(|m| !m.is_after()),
-            // Unchanged pages are in no dump.
+            // No dump has pages that keep their values.
             Role::Output | Role::Intermediate => last.is_some(),
         }
     }

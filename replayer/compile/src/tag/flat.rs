@@ -13,7 +13,7 @@ use crate::pages::{Memory, Moment};
 const WINDOW: usize = 32;
 /// Different elements of a window worth looking for.
 const DISTINCT: usize = 4;
-/// One may lie across two pages.
+/// Windows tried: one may lie across two pages.
 const WINDOWS: usize = 4;
 const MAX_COPIES: usize = 64;
 

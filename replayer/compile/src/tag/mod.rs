@@ -276,7 +276,6 @@ fn find_with(
             continue;
         };
         if role == Role::Output {
-            // Any place will do.
             let job = last_holding(capture, tensor, first, moment.job());
             return Ok((job, vec![first.clone()]));
         }
@@ -359,7 +358,7 @@ fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> b
     })
 }
 
-/// Too many to tell apart.
+/// Too many equal elements.
 fn repeats(tensor: &Tensor) -> bool {
     let d = distinctiveness(tensor);
     d.distinct * 10 < d.elements * 9

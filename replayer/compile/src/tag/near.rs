@@ -64,7 +64,7 @@ struct Search<'a> {
 fn layouts(tensor: &Tensor) -> Vec<Piece> {
     let shape: Vec<u32> = tensor.shape().iter().map(|e| *e as u32).collect();
     let long: Vec<usize> = (0..shape.len()).filter(|d| shape[*d] > 1).collect();
-    // More stay in order.
+    // More long dimensions stay in order.
     let orders = if long.len() <= 4 {
         permutations(&long)
     } else {

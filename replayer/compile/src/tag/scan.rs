@@ -41,7 +41,7 @@ pub(crate) struct Keys {
     /// Alignment: an element's size.
     step: usize,
     elements: Map<Option<u32>>,
-    /// One bit per hash.
+    /// One bit per hash, to reject most patterns.
     filter: Vec<u64>,
 }
 
@@ -147,7 +147,7 @@ impl Keys {
         let (slot, bit) = filter_slot(key);
         self.filter[slot] |= bit;
         let new = Some(element as u32);
-        // By two dimensions of extent 1.
+        // Two dimensions of extent 1 reach the same group.
         self.elements
             .entry(key)
             .and_modify(|old| {
@@ -169,7 +169,6 @@ impl Keys {
 
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
-    /// Addresses ascend.
     places: BTreeMap<u32, Vec<u64>>,
 }
 

@@ -82,7 +82,7 @@ fn names_differ(tensors: &[TensorInfo]) -> Result {
     }
 }
 
-/// Even if they share GPU memory.
+/// Each output takes host memory, even if they share GPU memory.
 fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
@@ -249,7 +249,7 @@ fn uncovered_by_stretches(
     (covered < elements).then_some(covered)
 }
 
-/// For gaps, element by element.
+/// For loop nests with gaps, element by element.
 fn uncovered_by_elements<'a>(
     places: impl Iterator<Item = (u64, &'a [AxisEntry])>,
     elements: u64,
@@ -273,7 +273,6 @@ fn uncovered_by_elements<'a>(
     missing.map(|element| element as u64)
 }
 
-/// False after the last.
 fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
         let stride = u64::from(axis.element_stride.get());
@@ -298,7 +297,7 @@ mod tests {
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x1_0000_0000;
-    /// On every GPU.
+    /// Drivers write it on every GPU.
     const SHADER_CONFIG: u16 = mali_facts::registers::gpu::SHADER_CONFIG as u16;
 
     /// Keeps all rules of the core.
@@ -330,7 +329,6 @@ mod tests {
         builder.submit(1, CHAIN, 1000);
     }
 
-    /// Keeps all rules of the core.
     fn ruled(builder: Builder) -> Result {
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
@@ -407,7 +405,7 @@ mod tests {
 
     #[test]
     fn scattered_elements_are_looked_at_within_a_bound() {
-        // Elements and visits: twice 2^25 here.
+        // Each costs elements and visits: twice 2^25 here.
         let combs = |elements: u32| {
             let half = elements / 2;
             let pieces = [piece(0, &[(half, 2, 2)]), piece(1, &[(half, 2, 2)])];

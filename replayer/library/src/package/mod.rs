@@ -160,7 +160,7 @@ impl Files {
         Self::from_contents(&contents, path, path)
     }
 
-    /// Recording, manifest and variants only.
+    /// Keeps recording, manifest and variants.
     fn held(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let at = original.join(manifest::FILE_NAME);
@@ -422,7 +422,7 @@ impl<'a> Source<'a> {
             files.insert(file.name.to_owned(), contents);
         }
         files.insert(RECORDING.into(), recording);
-        // For devices that check signatures.
+        // A device that checks signatures wants it too.
         files.insert(SIGNATURE.into(), signature);
         Ok(files)
     }

@@ -63,7 +63,7 @@ pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     if found.is_file() && found.len() > limit {
         return Err(long());
     }
-    // To see that it is longer.
+    // One byte more shows that it is longer.
     let rest = limit.saturating_add(1).saturating_sub(head.len() as u64);
     file.take(rest).read_to_end(&mut head)?;
     match head.len() as u64 > limit {
@@ -93,7 +93,6 @@ mod tests {
 
     use super::*;
 
-    /// Stated and real lengths.
     fn read(magic: &[u8], stated: u64, length: u64) -> usize {
         read_up_to(MAX_BYTES, magic, stated, length).unwrap_or(0)
     }

@@ -110,7 +110,7 @@ impl Session {
         }
         let mut from = 0;
         if again {
-            // The engine starts from set-up.
+            // After an error the engine starts from set-up.
             self.engine(|engine, tensors| engine.prepare(tensors))?;
             if let Some(checkpoint) = self.checkpoint.take() {
                 from = checkpoint.next;
@@ -122,7 +122,7 @@ impl Session {
             }
         }
         let recording = self.loaded_form();
-        // They share one run's work limit.
+        // Attempts share one run's work limit.
         let begins = recording.layers().first().map(|layer| layer.segment);
         if !again && steps.first().map(|step| step.segment) == begins {
             self.engine(|engine, _| {

@@ -14,7 +14,7 @@ const STEP: usize = 64 * PAGE;
 pub(super) const READ_PER_RUN: u64 = 2 << 30;
 
 pub(super) struct Checkpoint {
-    /// A segment.
+    /// Index of the next segment.
     pub(super) next: u32,
     /// Pages that are not all zeroes.
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
@@ -29,7 +29,6 @@ fn writable(recording: &Recording<'_>) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Some pages at a time.
 fn walk(
     gpu: &mut dyn Gpu,
     recording: &Recording<'_>,
@@ -100,7 +99,7 @@ impl Checkpoint {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spacing {
-    /// Layers that start jobs.
+    /// One in so many layers that start jobs.
     every: u64,
     passed: u64,
 }

@@ -60,7 +60,7 @@ impl Session {
         }
     }
 
-    /// It takes whole runs only.
+    /// The secure world takes whole runs only.
     pub(super) fn is_secure(&self) -> bool {
         matches!(self.state, State::Secure(_))
     }

@@ -31,7 +31,7 @@ pub use write::{
     OutputFormat, STANDARD_OUTPUT, element_text, encode, encode_all, is_standard_output,
 };
 
-/// Pixels.
+/// Pixels of width and height.
 const MAX_EXTENT: u32 = 1 << 14;
 
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
@@ -147,7 +147,6 @@ fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor
     }
 }
 
-/// No pictures.
 #[derive(Debug)]
 pub(crate) enum Contents {
     One(Vec<u8>),

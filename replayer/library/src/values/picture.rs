@@ -42,7 +42,6 @@ pub(super) struct Picture {
     samples: Vec<u8>,
 }
 
-/// In pixels.
 #[derive(Clone)]
 pub(super) struct Part {
     columns: Range<usize>,
@@ -259,7 +258,7 @@ impl<R: BufRead + Seek> Needed<R> {
         })
     }
 
-    /// Needed chunks only.
+    /// Goes to the next needed chunk.
     fn next_chunk(&mut self) -> std::io::Result<()> {
         loop {
             self.head.clear();
@@ -387,7 +386,7 @@ fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     const END_OF_IMAGE: u8 = 0xd9;
     let mut scans = 0;
     loop {
-        // Past segments, or a scan's data.
+        // To the next marker.
         file.skip_until(0xff)?;
         let mut marker = [0xff];
         while marker == [0xff] {
@@ -472,7 +471,6 @@ mod tests {
                 Err(error) => error,
             }
         };
-        // The decoder's opinion does not matter.
         let (within, beyond) = (decoded(64), decoded(65));
         assert!(!within.contains("scans;"), "{within}");
         assert!(
@@ -524,7 +522,7 @@ mod tests {
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_some());
         with.truncate(with.len() - 2);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_none());
-        // Ignored after the end.
+        // What follows the end is ignored.
         file.extend(b"more");
         assert!(jpeg_scans(Cursor::new(&file)).unwrap().is_some());
     }

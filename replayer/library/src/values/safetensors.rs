@@ -21,7 +21,6 @@ const LENGTH: u64 = 8;
 /// Bytes: some ten thousand tensors.
 pub(crate) const MAX_HEADER: u64 = 4 << 20;
 
-/// The header has been read.
 #[derive(Debug)]
 pub(crate) struct Archive<R> {
     file: R,

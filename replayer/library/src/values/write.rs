@@ -45,7 +45,7 @@ impl OutputFormat {
             Some("json") => Ok(Self::Json),
             _ if is_standard_output(path) => Ok(Self::Npy),
             _ => match std::fs::metadata(path) {
-                // Their names say nothing.
+                // Devices and pipes have no telling name.
                 Ok(found) if !found.is_file() && !found.is_dir() => Ok(Self::Npy),
                 _ => Err(Error::Format {
                     path: path.to_path_buf(),

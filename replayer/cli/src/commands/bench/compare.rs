@@ -14,7 +14,6 @@ use crate::common::failure::Failure;
 
 const MAX_BYTES: u64 = 1 << 28;
 
-/// The compared part of `bench -o`.
 pub(super) struct Saved {
     path: PathBuf,
     summaries: BTreeMap<String, Summary>,

@@ -93,7 +93,7 @@ struct Measured {
     /// Seconds.
     runs: Vec<f64>,
     counted: Vec<Timing>,
-    /// Uncounted.
+    /// Uncounted runs.
     warmed: u32,
 }
 
@@ -115,7 +115,7 @@ impl Bench {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
-        // New threads leave Ctrl-C to it.
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;

@@ -116,7 +116,7 @@ impl Pair {
                 if self.both.divergence().is_some() {
                     return;
                 }
-                // A difference of its own.
+                // Failing to read is a difference of its own.
                 let _ = self.both.read_memory(va + offset, &mut block);
             }
         }
@@ -240,7 +240,6 @@ fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
     }
 }
 
-/// Also returns the bound values.
 fn lock_step(
     recording: &Recording,
     how: How,

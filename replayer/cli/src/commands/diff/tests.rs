@@ -150,7 +150,6 @@ fn the_shader_is_that_of_the_chain_that_differs() {
     let chains = mali_jobs::walk::check(recording.verified().chains().unwrap())
         .unwrap()
         .chains;
-    // It writes the output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,
         va: tensor(recording, "probabilities") + 8,
@@ -165,7 +164,7 @@ fn the_shader_is_that_of_the_chain_that_differs() {
 
 #[test]
 fn what_no_store_wrote_is_said_to_be_so() {
-    // No job writes it.
+    // An input: no job writes it.
     let report = differ("saxpy-g52", |recording| Flip {
         chain: 1,
         va: tensor(recording, "y"),

@@ -164,7 +164,7 @@ impl Disasm {
                     let Some(contents) = contents else {
                         continue;
                     };
-                    // By contents.
+                    // The name follows from the contents.
                     let name = path.file_name().map(Path::new).unwrap_or(&path);
                     let there = beneath::read(directory, name, contents.len() as u64);
                     if there.is_ok_and(|there| there == contents) {

@@ -7,7 +7,6 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use nix::fcntl::OFlag;
 
-/// From now on.
 pub(super) struct KernelLog(File);
 
 impl KernelLog {

@@ -137,7 +137,7 @@ impl Record {
                     let other = Trace::create(None, "second")?;
                     self.run(second, how, &other)?;
                     match self.product(&way, &trace, Some(&other), &files) {
-                        // Compiling kernels uses other memory.
+                        // Compiling kernels uses other memory than later runs.
                         Err(Failure::Runs(_)) => {
                             terminal::note(
                                 "the two runs differ, perhaps because the first one had kernels to compile: recording it again",
@@ -278,7 +278,6 @@ fn record(
         thread.map_err(|error| Failure::Device(format!("a thread to record with: {error}")))?
     };
     let status = start(app, how, trace);
-    // Whatever the app did.
     let stopped = OpenOptions::new()
         .write(true)
         .open(device)

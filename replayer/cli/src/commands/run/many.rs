@@ -19,7 +19,7 @@ const MOST_MEMORY: u64 = 256 << 20;
 impl Run {
     pub(super) fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        // New threads leave Ctrl-C to it.
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         self.constant_outputs(recording);
@@ -60,7 +60,6 @@ impl Run {
                     .into(),
             ));
         }
-        // New threads leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let sessions = self.sessions(recording);

@@ -277,7 +277,6 @@ impl Run {
         (jobs, setup_jobs): (u64, u64),
         mut watch: Option<&mut JobWatch>,
     ) -> Result<u32> {
-        // Only the model counts.
         let device = session.device().filter(|device| device.is_model());
         let _progress = device.map(|device| {
             Progress::start(

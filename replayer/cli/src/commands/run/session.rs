@@ -17,7 +17,6 @@ use crate::common::model_options::ModelOptions;
 use crate::common::terminal;
 
 impl Run {
-    /// And the files of inputs.
     pub(super) fn session(
         &self,
         recording: &Recording,
@@ -88,7 +87,7 @@ impl Run {
         Ok(())
     }
 
-    /// None may be read.
+    /// None may be a file that is read.
     pub(super) fn destinations<'a>(
         &self,
         (files, session): (&Files, &Session),

@@ -66,7 +66,7 @@ impl Followed {
         let depends = |broken: &&Broken| dependencies.get(&broken.copy).copied();
         let of_inputs = |broken: &&Broken| depends(broken).is_some_and(|on| on.inputs);
         let of_weights = |broken: &&Broken| depends(broken).is_some_and(|on| on.weights);
-        // Only the app has a remedy.
+        // For an input's copy only the app has a remedy.
         let inputs = self.broken.iter().find(of_inputs);
         let Some(broken) = inputs.or_else(|| self.broken.iter().find(of_weights)) else {
             return Ok(());

@@ -329,7 +329,7 @@ impl Follower<'_> {
         });
     }
 
-    /// Makes these copies reads.
+    /// Turns copies that the host reads into reads.
     pub(super) fn read_back(&mut self) {
         let (capture, events) = self.first;
         let mut wanted: BTreeMap<usize, (Span, Hash)> = BTreeMap::new();
