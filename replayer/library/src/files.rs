@@ -194,9 +194,6 @@ impl Files {
     }
 
     /// The manifest's file without following links, or any file of the user.
-    ///
-    /// # Errors
-    /// The system's, or a link leads to it.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
         let inside = path.strip_prefix(&self.directory).ok();
         let mut named = self.manifest.iter().flat_map(Manifest::files);

@@ -71,8 +71,6 @@ impl Recording {
         made.as_ref()
     }
 
-    /// # Errors
-    /// The device cannot place code, or chains break a rule.
     pub(crate) fn placed_for(self, device: &Device) -> Result<Self> {
         let moves = device.code_moves(self.verified().recording());
         let moves = moves.map_err(|misfit| Error::Misfit {
@@ -117,10 +115,7 @@ impl Recording {
     }
 }
 
-/// `lengths` of the chains by old numbers.
-///
-/// # Errors
-/// Which entry names a missing job.
+/// `lengths` of the chains by old numbers. The error names the entry of a missing job.
 fn by_job(named: &[Job], lengths: &[u32]) -> std::result::Result<Vec<Job>, String> {
     let starts: Vec<usize> = lengths
         .iter()

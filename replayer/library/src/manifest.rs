@@ -261,9 +261,6 @@ impl Manifest {
     }
 
     /// Of a file at `path`.
-    ///
-    /// # Errors
-    /// They are too many, or not a manifest.
     pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Manifest {
             path: path.to_path_buf(),
@@ -393,8 +390,7 @@ impl Manifest {
         }
     }
 
-    /// # Errors
-    /// Jobs of chains that are not submitted, and how many chains there are.
+    /// Chains must be submitted.
     pub(crate) fn names_chains_of(&self, chains: usize) -> std::result::Result<(), String> {
         match (1..)
             .zip(&self.jobs)

@@ -48,10 +48,7 @@ impl Choice {
 }
 
 impl Classes {
-    /// One label per element.
-    ///
-    /// # Errors
-    /// It has more or fewer.
+    /// Requires one label per element.
     pub(crate) fn fit(&self, name: &str, elements: u64) -> Result<()> {
         match &self.file {
             Some((path, labels)) if labels.len() as u64 != elements => {

@@ -97,9 +97,6 @@ impl Destinations {
     }
 
     /// In a recording's directory: a link counts as an existing file.
-    ///
-    /// # Errors
-    /// As for [`Destinations::claim`].
     pub(crate) fn claim_here(&mut self, path: &Path) -> Result<()> {
         let is_link = path
             .symlink_metadata()
@@ -174,8 +171,6 @@ impl Destinations {
         Ok(())
     }
 
-    /// # Errors
-    /// As for [`Destinations::claim`], or the name says no format.
     pub(crate) fn claim_tensor(&mut self, path: &Path) -> Result<()> {
         OutputFormat::of(path)?;
         self.claim(path)
@@ -201,18 +196,12 @@ impl Destinations {
     }
 
     /// In a recording's directory: replaces a link instead of following it.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
         gpureplay_host::write_here(path, contents, self.existing)
             .map_err(|error| not_written(path, &error))
     }
 
     /// Inside a directory; makes its folders, none of which may be a link.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write_beneath(
         &self,
         directory: &Path,
@@ -223,14 +212,10 @@ impl Destinations {
             .map_err(|error| not_written(&directory.join(name), &error))
     }
 
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
         self.write(path, &values::encode(path, tensor)?)
     }
 
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write_tensors(&self, path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
         self.write(path, &values::encode_all(path, tensors)?)
     }

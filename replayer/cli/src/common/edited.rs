@@ -23,9 +23,6 @@ use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
 /// Each job gets its own chain.
-///
-/// # Errors
-/// Unreadable, or not signed as demanded.
 pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recording, Destinations)> {
     let recording = Recording::open_trusted(path, trust)?.apart()?;
     let mut destinations = Destinations::new(force.force);
@@ -34,8 +31,6 @@ pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recordin
     Ok((recording, destinations))
 }
 
-/// # Errors
-/// The signature cannot be read.
 pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
     if files.signature()?.is_some() {
         writeln!(
@@ -48,9 +43,6 @@ pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
 }
 
 /// With external weights.
-///
-/// # Errors
-/// An input has no value, or a file does not fit.
 pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<Bindings> {
     let files = recording.files();
     let view = recording.verified().recording();
@@ -79,16 +71,11 @@ fn read(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| wrong(error.to_string()))
 }
 
-/// # Errors
-/// Unreadable, or not the length of code.
 pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
     read(path, MAX_CODE, "the code of a shader")
 }
 
 /// With its interface from the `.toml` beside it, if any.
-///
-/// # Errors
-/// A file cannot be read, or says something else.
 pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     let bytes = read_code(path)?;
     let beside = path.with_extension("toml");
@@ -108,9 +95,6 @@ pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
 }
 
 /// A job of another recording, `RECORDING:JOB`, with its first case's values. Both need the demanded signature.
-///
-/// # Errors
-/// No such job, not signed as demanded, or it does not fit.
 pub(crate) fn taken(
     text: &str,
     ours: &Recording,
@@ -150,8 +134,6 @@ pub(crate) struct Edited {
 }
 
 impl Edited {
-    /// # Errors
-    /// As for [`Edited::claim`].
     pub(crate) fn claim_if(
         folder: Option<&Path>,
         force: Force,
@@ -162,9 +144,6 @@ impl Edited {
     }
 
     /// An empty directory, or with `--force` one with a recording that the command does not read.
-    ///
-    /// # Errors
-    /// Something else is there.
     pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
@@ -189,9 +168,6 @@ impl Edited {
     }
 
     /// Values go to `expected/NAME.npy`. Removes an old signature.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write(
         &self,
         bytes: &[u8],
@@ -202,9 +178,6 @@ impl Edited {
     }
 
     /// `command`: how it can be made again.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn put(
         &self,
         recording: &Recording,

@@ -26,10 +26,7 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// `None` if all is done.
-    ///
-    /// # Errors
-    /// Nothing is done.
+    /// `None` if all is done, an error if nothing is.
     pub(crate) fn of(after: usize, of: usize) -> Result<Option<Self>> {
         match after {
             0 => Err(Failure::Interrupted),

@@ -43,8 +43,6 @@ pub(crate) fn table(recording: &Recording) -> Result<Jobs> {
     })
 }
 
-/// # Errors
-/// None, or several.
 pub(crate) fn one(selector: &Selector, jobs: &Jobs) -> Result<usize> {
     match selector.select(jobs)?.as_slice() {
         [only] => Ok(*only),

@@ -108,8 +108,6 @@ impl JobWatch {
         self.watch.clone().map(|watch| watch as Arc<dyn Observer>)
     }
 
-    /// # Errors
-    /// As for [`Destinations::claim`].
     pub(crate) fn claim(&self, destinations: &mut Destinations) -> Result<()> {
         for path in self.options.trace.iter().chain(&self.lines) {
             destinations.claim(path)?;
@@ -161,9 +159,6 @@ impl JobWatch {
     }
 
     /// Durations only if it `prints`.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write(
         &self,
         report: &Report,

@@ -39,9 +39,6 @@ pub(crate) struct Loading {
 
 impl Loading {
     /// In turns.
-    ///
-    /// # Errors
-    /// The recording cannot be read, or is refused.
     pub(crate) fn measure(file: &Path) -> Result<Self> {
         let (mut reads, mut loads) = (Vec::new(), Vec::new());
         let begun = Instant::now();

@@ -6,9 +6,6 @@ use crate::manifest::Manifest;
 use crate::{Result, text};
 
 /// Warns of dropped job names.
-///
-/// # Errors
-/// The manifest is invalid.
 pub(crate) fn manifest_text(manifest: &Manifest) -> Result<String> {
     let mut fitting = manifest.clone();
     let left_out = fitting.fit()?;

@@ -75,10 +75,8 @@ fn peak(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl PageOptions {
-    /// `formats`: extensions.
-    ///
     /// # Errors
-    /// Another extension, or a page's option without a page.
+    /// Another extension than `formats`, or a page's option without a page.
     fn kind(&self, formats: &[Format]) -> Result<Option<(Format, &Path)>> {
         let given = match (&self.html, &self.output) {
             (Some(path), _) => Some((Format::Html, path.as_path())),
@@ -95,9 +93,6 @@ impl PageOptions {
     }
 
     /// Before any work.
-    ///
-    /// # Errors
-    /// The command reads this file, it exists, or its extension is not in `formats`.
     pub(crate) fn claim(
         &self,
         recording: &Recording,
@@ -112,8 +107,6 @@ impl PageOptions {
         Ok((given.map(|(format, _)| format), destinations))
     }
 
-    /// # Errors
-    /// It cannot be written.
     pub(crate) fn write_text(&self, destinations: &Destinations, contents: &[u8]) -> Result<()> {
         match &self.output {
             Some(path) => destinations.write(path, contents),
@@ -121,8 +114,6 @@ impl PageOptions {
         }
     }
 
-    /// # Errors
-    /// It cannot be written.
     pub(crate) fn write(
         &self,
         destinations: &Destinations,

@@ -172,9 +172,6 @@ impl Part for BytePart {
 }
 
 /// Pages read by each submission, in a replay with the tensors' values.
-///
-/// # Errors
-/// Why the model does not replay it.
 pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Result<Reads, String> {
     let pages = Arc::new(Pages::default());
     run(bytes, tensors, pages.clone())?;
@@ -189,9 +186,6 @@ pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Res
 }
 
 /// Bytes of each submission, without tensors; whole pages for jobs with textures or images.
-///
-/// # Errors
-/// Why the model does not replay it.
 pub(crate) fn touched(capture: &Capture, bytes: &[u8]) -> Result<Vec<Touched>, String> {
     let memory = Arc::new(EachByte::default());
     run(bytes, &[], memory.clone())?;

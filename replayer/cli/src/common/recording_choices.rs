@@ -150,8 +150,7 @@ impl Choices {
         self.writes.iter().chain(old)
     }
 
-    /// # Errors
-    /// Several directories are given.
+    /// Refuses several.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();

@@ -21,8 +21,6 @@ fn is_csv(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// # Errors
-/// As for [`Destinations::claim_tensor`].
 pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> {
     match is_csv(path) {
         true => destinations.claim(path),
@@ -30,8 +28,7 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
     }
 }
 
-/// # Errors
-/// They do not fit into memory.
+/// Refuses what does not fit into memory.
 pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     match (output.bytes as u64).checked_mul(inputs as u64) {
         Some(all) if all <= MAX_BYTES => Ok(()),
@@ -41,8 +38,6 @@ pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     }
 }
 
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn write(
     destinations: &Destinations,
     path: &Path,

@@ -52,8 +52,7 @@ pub(crate) struct Step {
     pub(crate) kept: Vec<Kept>,
 }
 
-/// # Errors
-/// Unequal steps: traces come back with the reason.
+/// Unequal steps are an error: traces come back with the reason.
 pub(crate) fn find(
     capture: Capture,
     second: Option<Capture>,

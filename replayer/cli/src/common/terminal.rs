@@ -57,8 +57,6 @@ pub(crate) fn buffered_stdout() -> Lines {
     lines(io::BufWriter::new(gpureplay_host::output()))
 }
 
-/// # Errors
-/// It cannot be written.
 pub(crate) fn json(out: &mut impl Write, report: &(impl Serialize + ?Sized)) -> Result<()> {
     let text =
         serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;

@@ -36,8 +36,6 @@ impl Work {
         left.is_some()
     }
 
-    /// # Errors
-    /// Some work was left undone.
     pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
         match self.0.get() {
             0 => Err(ProposeError::TooMuchWork),
@@ -64,8 +62,6 @@ impl Moved {
         self.bytes <= self.most
     }
 
-    /// # Errors
-    /// Tensors were too much.
     pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
         match self.bytes > self.most {
             true => Err(ProposeError::TooMuchMoved { most: self.most }),

@@ -50,9 +50,6 @@ pub(super) struct Part {
 
 impl Picture {
     /// `path` names it in errors.
-    ///
-    /// # Errors
-    /// Neither PNG nor JPEG, damaged, truncated, or beyond the limits.
     pub(super) fn decode(path: &Path, file: File) -> Result<Self> {
         let mut file = BufReader::new(file);
         let mut signature = Vec::new();

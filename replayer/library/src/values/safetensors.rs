@@ -31,8 +31,7 @@ pub(crate) struct Archive<R> {
 }
 
 impl<R: Read + Seek> Archive<R> {
-    /// # Errors
-    /// Unreadable, or the header is longer than [`MAX_HEADER`] or does not fit the file.
+    /// Refuses headers longer than [`MAX_HEADER`], or that do not fit the file.
     pub(crate) fn open(path: &Path, mut file: R) -> Result<Self> {
         let io = |error| Error::file(path, error);
         let wrong = |reason: &dyn std::fmt::Display| {
@@ -71,9 +70,6 @@ impl<R: Read + Seek> Archive<R> {
 
     /// Without `name`, that of `info`'s name, or the only one. Reads nothing of another type or shape. `from` is
     /// for errors.
-    ///
-    /// # Errors
-    /// No such tensor, it does not fit, or the file cannot be read.
     pub(crate) fn read(
         &mut self,
         name: Option<&str>,
