@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of text as the words of a command line: understood, or refused with a message.
+//! Command lines: understood, or refused with a message.
 #![no_main]
 
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a kernel image of CUDA: a fatbin, a cubin or a PTX text is read or refused, in bounded memory.
+//! CUDA kernel images (fatbin, cubin, PTX): read or refused, in bounded memory.
 #![no_main]
 
 use gpureplay_cuda_launch::image::{Extent, PREFIX, extent, parts, select};

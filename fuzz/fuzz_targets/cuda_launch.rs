@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any text as the manifest of a recorded CUDA launch: what is accepted keeps the rules that a replay counts on.
+//! Manifests of CUDA launches: accepted ones keep the replay's rules.
 #![no_main]
 
 use gpureplay_cuda_launch::recording::Launch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any text as PTX that gets probes: no panic, bounded output, and without calls it stays as it was.
+//! PTX that gets probes: no panic, bounded output, unchanged without calls.
 #![no_main]
 
 use gpureplay_cuda_launch::probe::{Calls, MAX_SITES, instrument};
@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     };
     assert!(found.sites.len() <= MAX_SITES);
     assert!(found.text.len() < text.len() * 400 + 4096);
-    // What has probes gets none again.
+    // Probes are added once only.
     if !found.sites.is_empty() {
         assert!(instrument(found.text.as_bytes(), "k", &calls, "").is_err());
     }

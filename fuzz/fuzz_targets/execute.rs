@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a shader that a job runs: no panic, no hang, no access outside the pages that are mapped.
+//! Shaders in a job: no panic, no hang, no access outside mapped pages.
 #![no_main]
 
 #[path = "support/machine.rs"]
@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if how & 1 == 0 {
         memory.write(CODE, &code[..code.len().min(4096)]);
     } else {
-        // The good shader with bits turned.
+        // The good shader with bits flipped.
         for (at, turn) in (CODE..).step_by(4).zip(code.chunks(4)).take(0x44) {
             let word = turn.iter().fold(0, |word, &byte| word << 8 | u32::from(byte));
             memory.write32(at, memory.read32(at) ^ word);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as the four files of an original recording: read, converted and well formed, or refused.
+//! Four files of an original recording: converted and well formed, or refused.
 #![no_main]
 
 use gpureplay_format::Recording;
 use gpureplay_import::{Options, convert, read_files};
 
-/// Takes a part whose length the first two bytes give.
+/// The first two bytes give the length.
 fn part<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
     let Some((length, rest)) = bytes.split_first_chunk() else {
         return &[];

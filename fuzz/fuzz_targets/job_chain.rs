@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a job chain: no panic, no hang, no access outside the pages that are mapped.
+//! Job chains: no panic, no hang, no access outside mapped pages.
 #![no_main]
 
 #[path = "support/machine.rs"]

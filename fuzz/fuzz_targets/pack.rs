@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a pack, a signature and a key: refused or read, and what a pack holds packs to the same bytes.
+//! Packs, signatures and keys: refused or read; packing again gives the same bytes.
 #![no_main]
 
 use gpureplay_sign::{Pack, PublicKey, SecretKey, Signature, pack};
@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(signature) = Signature::parse(bytes) {
         let covered = signature.files().count();
         assert!(covered <= gpureplay_sign::MAX_FILES as usize);
-        // Nobody signs by accident.
+        // Random bytes hold no valid signature.
         let key = signature.signer();
         if signature.recording_length() == 0 && key.is_sound() {
             let _ = signature.verify(&[], &key, 0);

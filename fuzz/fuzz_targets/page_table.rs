@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as page tables: no panic, no hang, no access to a page that no entry leads to.
+//! Page tables: no panic, no hang, no access to unreachable pages.
 #![no_main]
 
 #[path = "support/machine.rs"]
@@ -19,7 +19,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let mut watched = Watched::new(how >> 2, format);
     if how & 2 == 0 {
-        // Bits turned in entries of the tables, which are the first pages: which page, which entry, what.
+        // Bits flipped in table entries, on the first pages: which page, which entry, what.
         for change in tables.chunks_exact(8) {
             let Some(page) = watched.ram.page(Ram::BASE + 4096 * u64::from(change[0] % 8)) else {
                 continue;

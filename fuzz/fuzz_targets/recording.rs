@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a recording: refused or verified, never a panic. Checksums are made right first, so that what lies behind
-//! them is reached.
+//! Recordings: refused or verified, never a panic. Checksums are corrected first, to reach what follows them.
 #![no_main]
 
 use gpureplay_core::Limits;

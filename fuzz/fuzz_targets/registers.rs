@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any register traffic, with chains run in between: no panic, no hang, and no store outside the pages that tables map.
-//! (Registers choose the tables, so reads may go to all of memory.)
+//! Register traffic and chains: no panic, no hang, no store outside mapped pages. (Registers choose the tables, so
+//! reads may go to all of memory.)
 #![no_main]
 
 #[path = "support/machine.rs"]

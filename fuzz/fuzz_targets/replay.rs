@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes that say how to change a shipped recording. What verifies then runs on the model inside its own pages, ends in
-//! time, and leaves the GPU reset.
+//! Changes to a shipped recording: verified ones run inside their own pages, end in time, and leave the GPU reset.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a shader: what decodes encodes to something that decodes to the same clause.
+//! Shaders: what decodes encodes to something that decodes to the same clause.
 #![no_main]
 
 use mali_isa::{decode_clause, encode_clause};

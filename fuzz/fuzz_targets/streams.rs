@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a command stream: its text, its walk, and a run whose loads find the bytes again. Steps are bounded.
+//! Command streams: text, walk, and a run whose loads find the bytes again. Steps are bounded.
 #![no_main]
 
 use mali_valhall::streams::{Effect, REGISTERS, Sequencer, text, walk};
@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = text(bytes).to_string();
     let mut dispatches = 0;
     let walked = walk(0, length, STEPS, word, |_, _| dispatches += 1);
-    // What a walk accepts, a run does as well, with the same dispatches.
+    // A run does what a walk accepts, with the same dispatches.
     let mut queue = Sequencer::new();
     let (mut ran, mut fault) = (0, queue.start(0, length).err());
     for _ in 0..STEPS {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a recorder's raw trace: read to the end or to an error. Notes that can be read are written as they were meant.
+//! Raw traces: read to the end or to an error. Readable notes are written as meant.
 #![no_main]
 
 use gpureplay_trace::note::Note;
@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A note that is read comes back from its own text.
+/// A note comes back from its own text.
 fn check(text: &str) {
     if let Some(Ok(note)) = Note::parse(text) {
         assert_eq!(Note::parse(&note.to_string()), Some(Ok(note)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a Valhall shader: what keeps the limits assembles from its text to something with the same text.
+//! Valhall shaders: within limits, text assembles to something with the same text.
 #![no_main]
 
 use mali_valhall::{Instruction, Shader, assemble};

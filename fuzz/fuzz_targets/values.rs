@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a file with the value of a tensor (.safetensors, .png, .jpg, raw elements): the value that was asked for, or refused.
+//! Tensor files (.safetensors, .png, .jpg, raw): the wanted value, or refused.
 #![no_main]
 
 use std::path::PathBuf;

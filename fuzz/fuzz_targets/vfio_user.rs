@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a message from a vfio-user client: decoded or refused.
+//! Messages from a vfio-user client: decoded or refused.
 #![no_main]
 
 #[path = "../../model/server/src/protocol.rs"]

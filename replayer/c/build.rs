@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names the shared library after the version of its interface, which programs then ask for when they start.
+//! Names the shared library after its interface version, which programs ask for.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

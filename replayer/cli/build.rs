@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells the command which commit it is built from, and puts a static one where no recording has memory.
+//! Sets the commit of the build, and the base address of static programs.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,12 +8,12 @@ fn main() {
     println!("cargo::rerun-if-env-changed=GPUREPLAY_COMMIT");
     println!("cargo::rerun-if-changed=build.rs");
     let stated = std::env::var("GPUREPLAY_COMMIT").ok();
-    // Builds for development would be linked again after each commit: they do not say it.
+    // Development builds would be linked anew after each commit.
     let released = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = stated.or_else(|| released.then(found).flatten());
     let text = commit.map_or(String::new(), |commit| format!(" ({})", commit.trim()));
     println!("cargo::rustc-env=GPUREPLAY_COMMIT={text}");
-    // Code and heap of a static program for Arm would lie in the low gigabytes, where `--device kbase` needs the recording's addresses.
+    // Otherwise in the low gigabytes, where `--device kbase` needs the recording's addresses.
     let features = std::env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let arm = std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "aarch64");
     if arm && features.split(',').any(|feature| feature == "crt-static") {
@@ -21,7 +21,7 @@ fn main() {
     }
 }
 
-/// The commit of the working tree, with a `+` if files differ from it; `None` outside of a checkout.
+/// `+`: files differ; `None` outside of a checkout.
 fn found() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU of the model's own tests on a bus that remembers what was accessed, and what must hold after any run.
+//! The model tests' GPU on a recording bus, and invariants after any run.
 // Each target uses a part.
 #![allow(dead_code, unused_imports)]
 
@@ -20,10 +20,10 @@ pub(crate) use picture::FRAGMENT_JOB;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 const PAGES: usize = 256;
-/// What a page holds that no page table names.
+/// Content of a page that no page table names.
 const CANARY: u64 = 0x5ca1_ab1e_0dd5_eed5;
 
-/// Memory that remembers which pages the GPU asked for.
+/// Remembers which pages the GPU asked for.
 pub(crate) struct Recorder {
     ram: Arc<Ram>,
     asked: Mutex<BTreeSet<u64>>,
@@ -38,7 +38,7 @@ impl Bus for Recorder {
     }
 }
 
-/// A machine with a good job, and a page in its memory that jobs have no business with.
+/// Has a good job, and a page that jobs must not touch.
 pub(crate) struct Watched {
     pub(crate) machine: Machine<Recorder>,
     pub(crate) ram: Arc<Ram>,
@@ -47,7 +47,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// The GPU is one of the five, by a number.
+    /// One of five GPUs, by number.
     pub(crate) fn new(gpu: u8, format: Format) -> Watched {
         let gpu = GPUS[usize::from(gpu) % GPUS.len()];
         let options = Options {
@@ -72,7 +72,7 @@ impl Watched {
         }
     }
 
-    /// A drawing in place of the good job: a vertex job, for slot 1, and a fragment job, for slot 0.
+    /// Replaces the good job by a vertex job for slot 1 and a fragment job for slot 0.
     pub(crate) fn draw(&self, gpu: u8) {
         let v6 = matches!(GPUS[usize::from(gpu) % GPUS.len()], "g71" | "g72");
         picture::write(&self.machine.memory, v6);
@@ -83,7 +83,7 @@ impl Watched {
         self.run(1, JOBS);
     }
 
-    /// Runs a chain; a chain must end, and may only touch pages that page tables lead to.
+    /// It must end, and may only touch pages that page tables lead to.
     pub(crate) fn run(&mut self, slot: u32, chain: u64) {
         let mut given = self.reachable();
         self.bus.asked.lock().expect("one thread").clear();
@@ -102,7 +102,7 @@ impl Watched {
         }
     }
 
-    /// Pages that page tables can lead to, with everything that looks like an entry taken for one.
+    /// Pages that page tables can lead to; anything that looks like an entry counts as one.
     fn reachable(&self) -> BTreeSet<u64> {
         let memory = Ram::BASE..Ram::BASE + PAGE * PAGES as u64;
         // The first page that a machine takes is the root.
@@ -135,7 +135,6 @@ impl Watched {
         all
     }
 
-    /// Nothing was written where no page table leads.
     pub(crate) fn check_canary(&self) {
         let page = self.ram.page(self.canary).expect("the page");
         for at in (0..PAGE_SIZE).step_by(8) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every function of the boundary does: catches panics, keeps the error's text, checks pointers.
+//! Every boundary function catches panics, keeps error texts, and checks pointers.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -10,7 +10,7 @@ use gpureplay_library::{Class, Error, escaped};
 use crate::types::Status;
 
 thread_local! {
-    /// Text of the last error of this thread.
+    /// This thread's last error.
     static LAST: RefCell<CString> = RefCell::default();
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The caller's arguments cannot be used.
+    /// Unusable arguments.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
             status: Status::Usage,
@@ -46,7 +46,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Does the work of a call; what goes wrong becomes a status and a text.
+/// Turns failures of a call into a status and a text.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
     let Failure { status, text } = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Status::Ok,
@@ -57,23 +57,22 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
         },
     };
     answered((), || {
-        // Texts of files may have anything in them, zero bytes too.
+        // Texts of files may hold zero bytes.
         let text = CString::new(escaped(&text).into_owned()).unwrap_or_default();
-        // A thread that ends has no last error any more, and its destructors may still call.
+        // An ending thread has no last error any more, and its destructors may still call.
         let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = text));
     });
     status
 }
 
-/// Does the work of a call that has no status; `otherwise` is its answer if that panics.
+/// For a call without status; `otherwise` is its answer after a panic.
 pub(crate) fn answered<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
 
-/// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed, and in a
-/// thread that has ended but for its destructors.
+/// This thread's last error: what, where, and what to do. Empty without one, and in an ended thread's destructors.
 ///
-/// The text is valid until the next call of this thread that fails, and no longer than the thread.
+/// Valid until this thread's next failing call, and no longer than the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn gpureplay_last_error() -> *const c_char {
     let none = c"".as_ptr();
@@ -111,7 +110,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a 
 /// A handle from C.
 ///
 /// # Safety
-/// `pointer` is null, or comes from the function that opens such handles and was not closed since.
+/// `pointer` is null, or an open handle of this kind.
 pub(crate) unsafe fn handle<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: null is checked by `as_ref`, the caller vouches for the rest.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::usage(format!("{what} is a null pointer")))

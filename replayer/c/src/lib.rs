@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C interface: `include/gpureplay.h` is made from this crate.
 //!
-//! Pointers from C are checked for null, names and paths for UTF-8, sizes against the tensor's. A panic does not cross the
-//! boundary: it becomes `GPUREPLAY_STATUS_PANIC`, and the session that was in use refuses further work.
+//! Pointers are checked for null, names and paths for UTF-8, sizes against the tensor's. A panic becomes
+//! `GPUREPLAY_STATUS_PANIC`, and its session refuses further work.
 
 mod guard;
 #[cfg(not(feature = "cuda"))]

@@ -13,15 +13,13 @@ use gpureplay_library::{Recorded, Trust, layer_named};
 use crate::guard::{Failure, answered, guarded, handle, put, text};
 use crate::types::{Status, TensorDescription};
 
-/// A recording that was read and verified. Threads may share it.
+/// A verified recording. Threads may share it.
 pub struct RecordingHandle {
     pub(crate) recording: Box<dyn Recorded>,
     tensors: Vec<CString>,
     layers: Vec<CString>,
 }
 
-/// Gives C what was opened.
-///
 /// # Safety
 /// `recording` is null or points to a pointer.
 unsafe fn hand_over(
@@ -45,7 +43,8 @@ unsafe fn hand_over(
     unsafe { put(recording, Box::into_raw(opened), "recording") }
 }
 
-/// Reads and verifies a recording: a directory with a recording.gpr, such a file, a pack, or a recording of a CUDA run (DIR, or DIR#runK of several). Nothing touches a device.
+/// Reads and verifies a directory with a recording.gpr, such a file, a pack, or a recording of a CUDA run (DIR, or
+/// DIR#runK of several). Touches no device.
 ///
 /// # Safety
 /// `path` is a string; `recording` points to a pointer.
@@ -62,8 +61,8 @@ pub unsafe extern "C" fn gpureplay_open(
     })
 }
 
-/// As gpureplay_open, but refuses what the owner of `key` has not signed, or has signed with a counter below `minimum_counter`. The key
-/// is 64 hexadecimal digits, the text of a PEM file, or the path of one.
+/// As gpureplay_open, but demands a signature by `key` with a counter of at least `minimum_counter`. The key is 64
+/// hexadecimal digits, the text of a PEM file, or the path of one.
 ///
 /// # Safety
 /// `path` and `key` are strings; `recording` points to a pointer.
@@ -86,7 +85,7 @@ pub unsafe extern "C" fn gpureplay_open_signed(
     })
 }
 
-/// Verifies a recording, or a pack, that is in memory. The bytes are copied.
+/// Verifies a recording or a pack in memory. The bytes are copied.
 ///
 /// # Safety
 /// `data` points to `bytes` bytes; `recording` points to a pointer.
@@ -109,7 +108,7 @@ pub unsafe extern "C" fn gpureplay_open_bytes(
     })
 }
 
-/// Closes a recording. Sessions that are open keep what they need. Null is ignored.
+/// Closes a recording. Open sessions keep what they need. Null is ignored.
 ///
 /// # Safety
 /// `recording` comes from gpureplay_open and is not used again.
@@ -173,7 +172,7 @@ pub unsafe extern "C" fn gpureplay_tensor(
     })
 }
 
-/// Number of layers, the parts that gpureplay_run_layers runs; 0 for a null pointer.
+/// Number of layers for gpureplay_run_layers; 0 for a null pointer.
 ///
 /// # Safety
 /// `recording` comes from gpureplay_open.
@@ -185,7 +184,7 @@ pub unsafe extern "C" fn gpureplay_layer_count(recording: *const RecordingHandle
     })
 }
 
-/// Name of a layer, by its index from 0; null if there is none. Valid until the recording is closed.
+/// Layer name by index from 0; null if there is none. Valid until the recording is closed.
 ///
 /// # Safety
 /// `recording` comes from gpureplay_open.
@@ -201,7 +200,7 @@ pub unsafe extern "C" fn gpureplay_layer_name(
     })
 }
 
-/// The index of a layer, for gpureplay_run_layers: of a name, or of a number from 1 as `gpureplay info` counts them.
+/// Index of a layer for gpureplay_run_layers, by name or by number from 1 as in `gpureplay info`.
 ///
 /// # Safety
 /// `recording` comes from gpureplay_open; `name` is a string; `index` points to a number.

@@ -11,10 +11,11 @@ use crate::guard::{Failure, guarded, handle, put, text};
 use crate::recording::RecordingHandle;
 use crate::types::{ElementType, RunTiming, SessionOptions, Status};
 
-/// A recording on a device. One thread at a time may use it; another one that tries meanwhile gets an error.
+/// A recording on a device, for one thread at a time; another one gets an error.
 pub struct SessionHandle(Mutex<Box<dyn Replay>>);
 
-/// Opens a session; null options are the defaults. Fails if the device is not the GPU that was recorded, unless the options allow it.
+/// Opens a session; null options are the defaults. Fails if the GPU is not the recorded one, unless options allow
+/// it.
 ///
 /// # Safety
 /// `recording` comes from gpureplay_open; `options` is null or points to options; `session` points to a pointer.
@@ -51,7 +52,7 @@ pub unsafe extern "C" fn gpureplay_session_open(
     })
 }
 
-/// Closes a session; its GPU is reset. Null is ignored.
+/// Closes a session and resets its GPU. Null is ignored.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open and is not used again.
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn gpureplay_session_close(session: *mut SessionHandle) {
     });
 }
 
-/// Does something with a session that nobody else uses.
+/// Runs `work` if no other thread uses the session.
 ///
 /// # Safety
 /// `session` is null or comes from gpureplay_session_open.
@@ -89,7 +90,7 @@ unsafe fn with(
     })
 }
 
-/// Requires the element type and the size that C states to be those of a tensor.
+/// Checks C's element type and size against the tensor's.
 fn fits(name: &str, info: &TensorInfo, element: u32, bytes: usize) -> Result<(), Failure> {
     let Some(stated) = ElementType::from_number(element) else {
         return Err(Failure::usage(format!(
@@ -113,9 +114,8 @@ fn fits(name: &str, info: &TensorInfo, element: u32, bytes: usize) -> Result<(),
     Ok(())
 }
 
-/// Gives an input, a weight or an intermediate tensor a value, for all runs that follow, or a state the value that the next run starts
-/// from. The bytes are copied. `element` is the
-/// gpureplay_element_type of the data and must be the tensor's.
+/// Gives an input, weight or intermediate a value for all later runs, or a state its value for the next run. The
+/// bytes are copied. `element` is the data's gpureplay_element_type and must be the tensor's.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string; `data` points to `bytes` bytes.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn gpureplay_bind(
     unsafe { with(session, work) }
 }
 
-/// Binds what is in a file: .npy, .bin, .safetensors (FILE#NAME), .png or .jpg.
+/// Binds a file: .npy, .bin, .safetensors (FILE#NAME), .png or .jpg.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` and `path` are strings.
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn gpureplay_bind_file(
     unsafe { with(session, work) }
 }
 
-/// Gives every weight another value: from a .safetensors file, or from a directory with a NAME.npy for each.
+/// Replaces every weight from a .safetensors file, or a directory with a NAME.npy for each.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `path` is a string.
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn gpureplay_bind_weights(
     }
 }
 
-/// Takes a value away: a weight and a state have the recording's again, an intermediate what its layer computes.
+/// Takes a value away: weights and states get the recording's, intermediates their layer's.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string.
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn gpureplay_unbind(
     unsafe { with(session, |session| Ok(session.unbind(text(name, "name")?)?)) }
 }
 
-/// Gives every state the value again that it has when the recording is opened.
+/// Resets every state to its value at opening.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open.
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn gpureplay_reset_states(session: *mut SessionHandle) -> 
     unsafe { with(session, |session| Ok(session.reset_states()?)) }
 }
 
-/// Runs the whole network. The first run loads the recording onto the device.
+/// Runs the whole network. The first run loads the recording.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open.
@@ -215,9 +215,9 @@ pub unsafe extern "C" fn gpureplay_run(session: *mut SessionHandle) -> Status {
     unsafe { with(session, |session| Ok(session.run()?)) }
 }
 
-/// Runs the layers from `first` up to and without `end`. A range that begins at 0 begins a new inference. Layers between the one
-/// that ran last and `first` do not run; what they would have computed, and these layers read, must be bound: if not, the call fails and
-/// gpureplay_last_error names it.
+/// Runs the layers from `first` up to and without `end`. A range that begins at 0 begins a new inference. Layers
+/// between the one that ran last and `first` are skipped; what they would compute for these layers must be bound:
+/// if not, the call fails and gpureplay_last_error names it.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open.
@@ -231,8 +231,8 @@ pub unsafe extern "C" fn gpureplay_run_layers(
     unsafe { with(session, |session| Ok(session.run_layers(first..end)?)) }
 }
 
-/// Whether layers may read what nobody computed or bound (1) or not (0, as at first): they find what the recording itself has in that
-/// memory.
+/// Whether layers may read what was neither computed nor bound (1) or not (0, the default): they find the
+/// recording's own memory.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open.
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn gpureplay_use_recorded_values(
     }
 }
 
-/// Keeps the value that an intermediate tensor has when its layer ends, for gpureplay_read: later layers may reuse its memory.
+/// Keeps an intermediate's value when its layer ends, for gpureplay_read: later layers may reuse its memory.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string.
@@ -263,8 +263,8 @@ pub unsafe extern "C" fn gpureplay_keep(
     unsafe { with(session, |session| Ok(session.keep(text(name, "name")?)?)) }
 }
 
-/// Copies the value of an output after a run, what the next run starts from of a state, or another tensor as it is in GPU memory now. `element` is the
-/// gpureplay_element_type that is expected and must be the tensor's.
+/// Copies an output's value after a run, a state's for the next run, or any other tensor as it is in GPU memory
+/// now. `element` is the expected gpureplay_element_type and must be the tensor's.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string; `data` points to room for `bytes` bytes.

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 
 use gpureplay_library::{ElementType as LibraryElement, Phase, TensorKind as LibraryKind, Timing};
 
-/// How a call ended. The numbers are those of the command's exit codes.
+/// How a call ended; numbers as the command's exit codes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -13,11 +13,11 @@ pub enum Status {
     Ok = 0,
     /// The arguments make no sense for this recording.
     Usage = 2,
-    /// The recording is damaged, not allowed, or not a recording.
+    /// The recording is damaged, not allowed, or none.
     Recording = 3,
-    /// An input or another file is missing or does not fit.
+    /// A file is missing or does not fit.
     Input = 4,
-    /// The device could not be used, or the replay failed on it. The GPU was reset; the next run starts afresh.
+    /// The device cannot be used, or the replay failed. The GPU was reset; the next run starts afresh.
     Device = 5,
     /// A result could not be written.
     Output = 6,
@@ -25,7 +25,7 @@ pub enum Status {
     Panic = 7,
 }
 
-/// Part of a tensor in the computation.
+/// Role of a tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorKind {
@@ -37,11 +37,11 @@ pub enum TensorKind {
     Weight = 2,
     /// Computed by a layer; may be read after it, and replaced.
     Intermediate = 3,
-    /// A run changes it, and the next run starts from what it left.
+    /// Changed by a run, and kept for the next.
     State = 4,
 }
 
-/// Type of elements.
+/// Element type.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -60,17 +60,17 @@ pub enum ElementType {
     Bool = 11,
 }
 
-/// A tensor of a recording. Elements are little-endian, in C order, without gaps.
+/// A tensor. Elements are little-endian, in C order, without gaps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TensorDescription {
-    /// Name; valid until the recording is closed.
+    /// Valid until the recording is closed.
     pub name: *const c_char,
-    /// Its part in the computation.
+    /// Role.
     pub kind: TensorKind,
-    /// Type of its elements.
+    /// Element type.
     pub element: ElementType,
-    /// Size of its elements in bytes.
+    /// Size in bytes.
     pub bytes: usize,
     /// Number of extents.
     pub rank: usize,
@@ -129,7 +129,7 @@ impl From<ElementType> for LibraryElement {
 }
 
 impl ElementType {
-    /// The type of a number that C gave, which may be any.
+    /// C may give any number.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         LibraryElement::ALL
             .iter()
@@ -138,41 +138,42 @@ impl ElementType {
     }
 }
 
-/// Choices for a session. All zeros are the defaults.
+/// Session options. All zeros are the defaults.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOptions {
-    /// "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem", "devmem:BOARD" or "optee"; null is the best one.
+    /// "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem",
+    /// "devmem:BOARD" or "optee"; null is the best one.
     pub device: *const c_char,
-    /// Host threads that the model uses, up to 512; 0 is one per processor.
+    /// Host threads of the model, up to 512; 0 is one per processor.
     pub threads: u32,
     /// Messages of the model on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
     pub verbose: u32,
-    /// Attempts after a failed one, for each run.
+    /// Attempts after a failed one, per run.
     pub retries: u32,
-    /// Not 0: replay on a GPU that is not the one that was recorded. Results may be wrong.
+    /// Not 0: replay on a GPU other than the recorded one. Results may be wrong.
     pub any_gpu: u32,
 }
 
-/// Times of a session's last run in seconds, and what it asked of the device.
+/// Times of a session's last run in seconds, and its device use.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunTiming {
-    /// Putting the recording on the device, where the run had to.
+    /// Loading, if the run had to.
     pub load: f64,
-    /// The run itself, all attempts. What is not in the four phases below is the engine's own.
+    /// The run itself, all attempts. The rest beside the four phases below is the engine's own.
     pub run: f64,
     /// Bytes that every run restores.
     pub restore: f64,
     /// Inputs into GPU memory.
     pub bind: f64,
-    /// Chains, from their start until their end is known.
+    /// Chains, from start until their end is known.
     pub device: f64,
     /// Outputs out of GPU memory.
     pub read: f64,
     /// Attempts after the first.
     pub retries: u32,
-    /// Chains that were submitted.
+    /// Submitted chains.
     pub chains: u32,
 }
 

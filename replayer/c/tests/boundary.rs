@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C interface as bad callers use it, and that the header is up to date. `cargo xtask examples` runs it from C and Python.
+//! The C interface with bad callers; the header is up to date. `cargo xtask examples` runs it from C and Python.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::{CStr, CString};
@@ -247,7 +247,7 @@ fn recordings_come_from_memory_and_from_packs_and_signed() {
     }
 }
 
-/// What a call while a thread ends has to say: its status, its text, and two counts.
+/// From an ending thread: its status, its text, and two counts.
 type Answer = (Status, String, usize, usize);
 
 /// Calls into the library when its thread ends.
@@ -281,7 +281,7 @@ fn a_thread_that_ends_may_still_call() {
     for failed_before in [true, false] {
         let (to, from) = channel();
         let thread = std::thread::spawn(move || {
-            // Destructors run the other way round: the library's text is gone when this one runs.
+            // Destructors run in reverse: the library's text is gone when this one runs.
             LATE.with(|late| *late.0.lock().unwrap() = Some(to));
             if failed_before {
                 // SAFETY: null is refused.
@@ -296,7 +296,7 @@ fn a_thread_that_ends_may_still_call() {
     }
 }
 
-/// What a recurrent network writes when it goes on by itself: `characters` of them.
+/// What a recurrent network writes by itself: `characters` of them.
 ///
 /// # Safety
 /// The session is one of `generate-g52`.
@@ -344,7 +344,7 @@ fn states_are_read_written_and_reset() {
         let rest = write(session, 26);
         assert_eq!(rest, "ne hopped off, nine left.\n");
 
-        // What was read is where it goes on.
+        // It goes on from the read state.
         let bound = gpureplay_bind(session, hidden, f32s, kept.as_ptr().cast(), 768);
         assert_eq!(bound, Status::Ok, "{}", last_error());
         let bound = gpureplay_bind(session, token, i32s, (&raw const last).cast(), 4);

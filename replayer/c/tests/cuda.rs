@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run of CUDA by the functions of C, on the stand-in for the driver. The run copies, but launches nothing; tests of
+//! A CUDA run through C, on the driver's stand-in. It copies, but launches nothing; tests of
 //! `gpureplay-cuda-replay` launch.
 #![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used)]
@@ -14,7 +14,7 @@ use gpureplay_cuda_launch::recording::{Run, Writer};
 /// Set in the process that finds the stand-in.
 const INSIDE: &str = "GPUREPLAY_TEST_INSIDE";
 
-/// What the input is copied to lies behind what is copied out: an output is the input of the run before.
+/// The input's destination lies behind what is copied out: an output is the input of the run before.
 const RUN: &str = r#"
 format = 1
 region_of = "a test"

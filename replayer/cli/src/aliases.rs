@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Old names of flags and commands: each means the same as the new one, and none is missing here.
+//! Old names of flags and commands; the list is complete.
 
 use clap::Command;
 
-/// A command line with an old name, and with the new one. `tests/command/old_names.rs` runs those whose words differ in kind.
+/// Old, new. `tests/command/old_names.rs` runs those that differ in more than names.
 const OLD: &[(&str, &str)] = &[
     ("compile t --input a=b -o d", "compile t --reads a=b -o d"),
     ("compile t -i a=b -o d", "compile t --reads a=b -o d"),
@@ -49,7 +49,6 @@ const OLD: &[(&str, &str)] = &[
     ("cuda tune r#0 --csv x", "cuda tune r#0 --table x"),
 ];
 
-/// Commands with --require-signature, and words that they need.
 const SIGNED: [&str; 14] = [
     "run r",
     "diff r --against model:g31",
@@ -67,7 +66,7 @@ const SIGNED: [&str; 14] = [
     "cuda analyse r#0",
 ];
 
-/// What is hidden and no other name of something: it is run in `tests/command/old_names.rs` or the tests of CUDA, or is for our own use.
+/// Hidden, but no alias: tested in `tests/command/old_names.rs` or with CUDA, or only for our own use.
 const RUN: [&str; 28] = [
     "keygen name",
     "jobs html",
@@ -99,7 +98,6 @@ const RUN: [&str; 28] = [
     "cuda tune part",
 ];
 
-/// Pairs of command lines that mean the same.
 fn pairs() -> Vec<(String, String)> {
     let mut pairs: Vec<(String, String)> = OLD
         .iter()
@@ -130,7 +128,6 @@ fn old_names_mean_what_the_new_ones_do() {
     }
 }
 
-/// Old names of a command and of all that it contains: `bench --export-json`.
 fn hidden(command: &Command, path: &str, found: &mut Vec<String>) {
     for arg in command.get_arguments().filter(|arg| !arg.is_global_set()) {
         let visible = arg.get_visible_aliases().unwrap_or_default();

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is looked at before `main`, where Rust's runtime has already put /dev/null in the place of a standard output that is closed.
+//! Before `main`: Rust's runtime replaces a closed standard output by /dev/null.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::{FcntlArg, fcntl};
 
-/// Whether standard output was closed when the process was started.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether standard output was closed when the process was started.
 pub(crate) fn output_was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words about a recording of CUDA, which is a folder, are handed on to `gpureplay cuda`; so is `record` where the GPU is NVIDIA's.
+//! Hands CUDA recordings (folders), and `record` on NVIDIA GPUs, to `gpureplay cuda`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Arg;
 
-/// Commands that `gpureplay cuda` has, too.
 const SHARED: [&str; 11] = [
     "run", "info", "verify", "sign", "pack", "jobs", "bench", "diff", "extract", "analyse", "tune",
 ];
-/// Folders that every recording of CUDA has.
+/// Every CUDA recording has one of them.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
-/// What NVIDIA's driver makes.
 const NVIDIA: &str = "/dev/nvidiactl";
 
-/// The words, with `cuda` before the command if they name a recording of CUDA, or record where there is an NVIDIA GPU.
+/// Puts `cuda` before the command for a CUDA recording, or for record with an NVIDIA GPU.
 pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
     to_cuda_on(words, Path::new(NVIDIA).exists())
 }
 
-/// As [`to_cuda`], on a machine with NVIDIA's driver or without.
 pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let is_recording = |word: &OsString| {
         let text = word.to_string_lossy();
         let (folder, number) = text.rsplit_once('#').unwrap_or((&*text, ""));
-        // Only launches are numbered so, also of a folder that is not there.
+        // Also of a missing folder.
         let is_launch = !number.is_empty()
             && number.bytes().all(|byte| byte.is_ascii_digit())
             && !Path::new(&*text).exists();
@@ -47,7 +44,7 @@ pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsSt
     }
 }
 
-/// `record`: of a whole run, into a folder that has the app's name.
+/// A whole run, into a folder with the app's name.
 fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let Some(end) = words.iter().position(|word| word == "--") else {
         return words;
@@ -69,7 +66,7 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let rest = options.iter().enumerate();
     let rest = rest.filter(|(at, _)| !(first..first + count).contains(at));
     let mut rest: Vec<OsString> = rest.map(|(_, word)| word.clone()).collect();
-    // Single launches are picked; all else is a run.
+    // All else is a run.
     let single = ["--pick", "--kernel", "--run", "--region"];
     let gives = |rest: &[OsString], options: &[&str]| {
         let is_one = |word: &OsString| {
@@ -95,7 +92,7 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     handed
 }
 
-/// Whether there is an option that only `record` of other GPUs has: who gives one means it.
+/// Only the other GPUs' `record` has it.
 fn gives_other(words: &[OsString]) -> bool {
     let command = crate::command();
     let has = |path: &[&str], word: &str| {
@@ -107,7 +104,7 @@ fn gives_other(words: &[OsString]) -> bool {
     words.any(|word| has(&["record"], &word) && !has(&["cuda", "record"], &word))
 }
 
-/// Whether a word gives an option, by its long name, an older one, or its letter.
+/// By long name, alias or letter.
 fn is_given(option: &Arg, word: &str) -> bool {
     let Some(name) = word.strip_prefix("--") else {
         let letter = word.strip_prefix('-').and_then(|word| word.chars().next());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `-h`, `--help` and `help` print: commands in groups, one line for an option in short help, everything in long help.
+//! `-h`, `--help` and `help`: grouped commands; short help has a line per option.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-/// The groups of commands, in the order of a first day.
+/// In the order of a first day.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Replay", &["run", "bench", "diff"]),
     ("Record", &["record", "node", "compile", "import"]),
@@ -14,10 +14,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("More", &["doctor", "cuda"]),
 ];
 
-/// Commands below `cuda` that the commands of the same name hand on to, for recordings of CUDA: not in its list.
+/// Same-named commands hand on to them.
 const HANDED_ON: [&str; 6] = ["info", "jobs", "verify", "sign", "bench", "doctor"];
 
-/// Options that few need: not in short help, and under a heading in long help.
+/// Only in long help, under a heading.
 const RARE: [(&str, &[&str]); 9] = [
     ("Trust", &["require_signature", "min_counter", "signature"]),
     (
@@ -79,12 +79,9 @@ const RARE: [(&str, &[&str]); 9] = [
     ),
 ];
 
-/// Columns of short help.
 const WIDTH: usize = 100;
-/// Lines of examples in short help.
 const EXAMPLES: usize = 3;
 
-/// What a command line without a word prints.
 pub(crate) const NO_COMMAND: &str = "\
 gpureplay: record a GPU app once, replay it without the GPU stack
 
@@ -136,7 +133,7 @@ fn groups(command: &Command) -> String {
     table
 }
 
-/// A command whose short help has one line for an option, and few examples.
+/// A line per option, few examples.
 fn short(parent: &str, command: Command) -> Command {
     let path = format!("{parent} {}", command.get_name());
     let names: Vec<String> = command
@@ -153,7 +150,6 @@ fn short(parent: &str, command: Command) -> Command {
     let mut first: Vec<&str> = Vec::new();
     let mut goes_on = false;
     for line in after.lines() {
-        // What is said of an example stands behind it.
         let line = line.split("     (").next().unwrap_or(line);
         let begins = line.trim_start().starts_with("gpureplay ") && first.len() < EXAMPLES;
         if (begins || goes_on) && line.chars().count() <= WIDTH {
@@ -169,7 +165,7 @@ fn short(parent: &str, command: Command) -> Command {
     command.after_long_help(all).after_help(few)
 }
 
-/// An option whose short help is the beginning of its long help.
+/// Short help is the beginning of long help.
 fn one_line(arg: Arg) -> Arg {
     let id = arg.get_id().as_str().to_owned();
     let rare = RARE.iter().find(|(_, ids)| ids.contains(&id.as_str()));
@@ -188,7 +184,7 @@ fn one_line(arg: Arg) -> Arg {
     arg.help(beginning).long_help(long)
 }
 
-/// What stands before the first sign that ends a thought.
+/// To the first sign that ends a thought.
 fn beginning(text: &str) -> String {
     let ends = [". ", "; ", ": ", " (", ", so that ", ", instead of "];
     let end = ends.iter().filter_map(|end| text.find(end)).min();
@@ -207,13 +203,12 @@ mod tests {
         command
     }
 
-    /// Commands whose short help does not fit, with their help.
     fn misfits(command: &mut Command, path: &str, found: &mut Vec<String>) {
         let help = command.render_help().to_string();
         let wide = help.lines().any(|line| line.chars().count() > WIDTH);
         let lines = help.lines().count();
         let examples = help.matches("\n  gpureplay ").count();
-        // The command itself shows its examples without a word, those of CUDA stand in docs/cuda.md.
+        // Its own examples lack a word, those of CUDA stand in docs/cuda.md.
         let without = path == "gpureplay" || path.starts_with("gpureplay cuda");
         if wide || lines > 40 || examples == 0 && !without {
             found.push(format!("{path}: {lines} lines, wide: {wide}\n{help}"));

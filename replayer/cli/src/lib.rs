@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `gpureplay` command: one file per subcommand in `commands`, what they share in `common`. A library only so that fuzzing and tests reach its parser; what programs
-//! embed is `gpureplay-library`.
+//! The `gpureplay` command: subcommands in `commands`, shared code in `common`. A library only for fuzzing and
+//! tests; programs embed `gpureplay-library`.
 #![forbid(unsafe_code)]
-// All that is printed goes through `terminal`, which escapes it and fails without a panic.
+// `terminal` escapes text and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ Exit codes:
 With --json a failure is on standard output too: {\"error\":{\"kind\":\"input\",\"exit_code\":4,\"text\":\"...\"}}
 `record` passes on the exit code of an app that fails.";
 
-/// The version, and the commit where the build knows it.
+/// With the commit, if known.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("GPUREPLAY_COMMIT"));
 
 /// Record a GPU app once, replay it without the GPU stack.
@@ -97,12 +97,10 @@ enum Command {
     Manual(generate::Manual),
 }
 
-/// The command line, with its help in shape.
 fn command() -> clap::Command {
     help::shaped(Arguments::command())
 }
 
-/// What a command line says.
 fn parsed<I>(words: I) -> std::result::Result<Arguments, clap::Error>
 where
     I: IntoIterator,
@@ -112,8 +110,8 @@ where
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
 
-/// What a right command line of `run` says. The other commands, whose options and help take longer than to verify a small recording, are not
-/// set up for it; what is wrong, or asks for help, is for [`parsed`].
+/// Without setting up other commands, which takes longer than verifying a small recording. Errors and help are for
+/// [`parsed`].
 fn replay(words: &[OsString]) -> Option<Arguments> {
     let own = words
         .get(1..)
@@ -126,10 +124,10 @@ fn replay(words: &[OsString]) -> Option<Arguments> {
     })
 }
 
-/// Whether words, the first the program's name, are a command line; nothing is done.
+/// Only parses; the first word is the program's name.
 ///
 /// # Errors
-/// What is wrong with it, as the command says it.
+/// As the command says it.
 pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
     let words = hand_on::to_cuda(words.into_iter().collect());
     match parsed(&words) {
@@ -139,23 +137,23 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
     }
 }
 
-/// Whether the words are `help exit-codes`, which is no command.
+/// `help exit-codes` is no command.
 fn asks_for_exit_codes(words: &[OsString]) -> bool {
     words
         .get(1..)
         .is_some_and(|words| words == ["help", "exit-codes"])
 }
 
-/// Does what the command line says.
+/// Runs the process's command line.
 pub fn main() -> ExitCode {
     execute(std::env::args_os())
 }
 
-/// Does what these words say; the first is the program's name.
+/// The first word is the program's name.
 pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = hand_on::to_cuda(words.into_iter().collect());
     if words.len() <= 1 {
-        // As for a wrong command line: there is no place left to say that this failed.
+        // A failure cannot be reported.
         let _ = write!(std::io::stderr(), "{}", help::NO_COMMAND);
         return ExitCode::from(2);
     }
@@ -174,7 +172,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let text = error.to_string().trim_end().to_owned();
                 failed_in_json(&Failure::Usage(text));
             }
-            // As if the words were those of the process; there is no place left to say that this failed.
+            // A failure cannot be reported.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -227,7 +225,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// What is wrong with words, with escapes where they are no plain text.
+/// Escapes words that are no plain text.
 fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     let plain: Vec<String> = words
         .iter()
@@ -253,21 +251,19 @@ fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     }
 }
 
-/// Whether the words ask for JSON, those of an app to record left out.
+/// Ignores words of an app to record.
 fn wants_json(words: &[OsString]) -> bool {
     let mut own = words.iter().take_while(|word| *word != "--");
     own.any(|word| word == "--json")
 }
 
-/// Who reads JSON gets the failure as JSON.
 fn failed_in_json(failure: &Failure) {
-    // The exit code and the line on standard error say it in any case.
+    // Standard error says it in any case.
     if let Ok(text) = failure.json() {
         let _ = writeln!(terminal::stdout(), "{text}");
     }
 }
 
-/// What each subcommand returns.
 type Result<T = Outcome> = std::result::Result<T, Failure>;
 
 #[cfg(test)]

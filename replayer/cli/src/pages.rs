@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands that the pages show are commands that this program takes.
+//! All commands in the documents parse.
 
 use std::{
     fs,
@@ -8,7 +8,6 @@ use std::{
 
 use clap::error::ErrorKind;
 
-/// What ends a command in a line of a shell.
 const ENDS: [&str; 6] = [";", "&&", "|", ">", "&", "2>"];
 
 fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
@@ -23,7 +22,7 @@ fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The code of a page: lines of blocks, joined where they go on, and pieces in a line of text.
+/// Blocks with joined lines, and inline code.
 fn code(page: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut pieces, mut fenced, mut open) =
         (Vec::new(), Vec::new(), false, None::<String>);
@@ -43,7 +42,7 @@ fn code(page: &str) -> (Vec<String>, Vec<String>) {
     (blocks, pieces)
 }
 
-/// The words of a line as a shell reads them, without the remark behind the command.
+/// Without the remark behind the command.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let line = line.split(" # ").next().unwrap_or_default();
@@ -62,7 +61,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The commands of this program in a line; the first word is the program's name.
+/// The first word is the program's name.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = words(line);
     let starts = (0..words.len()).filter(|at| {
@@ -78,7 +77,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Why this program does not take a command. Of a part of one only unknown words are wrong.
+/// Of a part, only unknown words are wrong.
 fn refusal(words: &[String], part: bool) -> Option<String> {
     let part = part
         || words

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/reference/schemas`: what `--json` prints, as JSON schemas that are made from the types.
+//! `docs/reference/schemas`, made from the types.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema};
 use crate::commands::{bench, diff, disasm, doctor, import, info, retarget, verify};
 use crate::common::{evaluation, failure, job_trace, new_recording, repeat, run_report};
 
-/// What is printed, not what could be read: fields that may be left out are not required.
+/// Fields that may be left out are not required.
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().for_serialize()
 }
@@ -18,7 +18,7 @@ fn of<T: JsonSchema>() -> Schema {
     settings().into_generator().into_root_schema_for::<T>()
 }
 
-/// File names, what prints it, and the schemas.
+/// File, command, schema.
 fn all() -> Vec<(&'static str, &'static str, Schema)> {
     let mut all = vec![
         (
@@ -128,7 +128,7 @@ fn the_schemas_are_those_of_the_types() {
         );
         names.push(format!("{name}.json"));
     }
-    // No file is left of a report that is gone.
+    // No schema of a removed report stays.
     for entry in std::fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(names.contains(&name) || name == "README.md", "{name}");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A raw trace in memory, in the terms that the compiler thinks in: jobs, memory, mappings, settings.
+//! A raw trace in memory: jobs, memory, mappings and settings.
 //!
-//! What only the driver needed is dropped here: polls, interrupts, power-up, address-space commands. The order of the rest
-//! is checked against what the registers say, so that a trace that was misunderstood does not become a recording.
+//! Drops what only the driver needed: polls, interrupts, power-up, address-space commands. The rest's order is
+//! checked against the registers, so that no misunderstood trace becomes a recording.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -22,40 +22,40 @@ use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Memory, Moment};
 
-/// The stack that was recorded.
+/// The recorded stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The GPU's kernel driver.
+    /// GPU kernel driver.
     pub driver: String,
-    /// The kernel's release.
+    /// Kernel release.
     pub kernel: String,
-    /// GPU and CPU caches were coherent.
+    /// GPU and CPU caches are coherent.
     pub coherent: bool,
-    /// A library in the app recorded it, not the kernel.
+    /// By a library in the app, not by the kernel.
     pub in_app: bool,
 }
 
-/// One submission.
+/// A submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Job slot.
     pub slot: u8,
     /// JS_CONFIG as the driver wrote it.
     pub config: u32,
-    /// GPU virtual address of the first header.
+    /// GPU address of the first header.
     pub chain: u64,
-    /// The chain's headers; none of a command stream.
+    /// Empty for a command stream.
     pub headers: Headers,
-    /// The command stream, where work is no chain.
+    /// If the work is no chain.
     pub stream: Option<Flat>,
-    /// Number of the SUBMIT record.
+    /// SUBMIT record number.
     pub sequence: u64,
     /// Nanoseconds from submission to completion.
     pub duration_ns: u64,
 }
 
 impl Job {
-    /// Jobs of a chain, dispatches of a stream.
+    /// Jobs, or dispatches of a stream.
     pub fn count(&self) -> usize {
         match &self.stream {
             Some(stream) => stream.dispatches.len(),
@@ -64,23 +64,23 @@ impl Job {
     }
 }
 
-/// The headers of a chain: their list in order, and which of them lie in a page.
+/// In order, and indexed by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     list: Vec<mali_facts::Job>,
-    /// Their addresses, ascending.
+    /// Ascending.
     addresses: Vec<u64>,
 }
 
 impl Headers {
-    /// The headers of a chain, in order.
+    /// Takes the headers in chain order.
     pub fn new(list: Vec<mali_facts::Job>) -> Self {
         let mut addresses: Vec<u64> = list.iter().map(|job| job.address).collect();
         addresses.sort_unstable();
         Self { list, addresses }
     }
 
-    /// Addresses of those that lie in the page at `va`, ascending.
+    /// Addresses in the page at `va`, ascending.
     pub fn in_page(&self, va: u64) -> impl Iterator<Item = u64> + '_ {
         let first = self.addresses.partition_point(|address| *address < va);
         let rest = self.addresses.get(first..).unwrap_or_default();
@@ -97,46 +97,46 @@ impl Deref for Headers {
     }
 }
 
-/// A buffer that the driver announced.
+/// A buffer announced by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// First GPU virtual address.
+    /// First GPU address.
     pub va: u64,
     /// Bytes, whole pages.
     pub size: u64,
 }
 
-/// What an OpenCL layer said, and where in the trace.
+/// An OpenCL note and its place in the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// What it said.
+    /// The note.
     pub note: Note,
     /// Submissions before it.
     pub jobs: usize,
-    /// The buffer that the driver mapped last since the note before, if any.
+    /// The last one since the previous note.
     pub mapped: Option<Buffer>,
 }
 
-/// Everything in a raw trace that matters to a replay.
+/// What a replay needs of a raw trace.
 #[derive(Debug, Default)]
 pub struct Capture {
-    /// Where it comes from.
+    /// Recorded stack.
     pub origin: Origin,
-    /// First value that each constant of the GPU was read with, by register offset.
+    /// First value of each GPU constant, by register offset.
     pub identity: BTreeMap<u32, u32>,
-    /// Settings that the driver made after the last reset before the first job: register and value in order.
+    /// Between the last reset and the first job: register and value in order.
     pub settings: Vec<(u32, u32)>,
     /// Submissions in order.
     pub jobs: Vec<Job>,
-    /// What each page held when.
+    /// Page contents over time.
     pub memory: Memory,
-    /// What the GPU may do with each page, over the whole trace.
+    /// Over the whole trace.
     pub access: BTreeMap<u64, RegionFlags>,
-    /// Buffers by address, each with its size; a buffer that replaced another one at its address counts too.
+    /// Replaced ones included.
     pub buffers: Vec<Buffer>,
-    /// Buffers that the driver mapped before each job: new memory, which is zero until somebody writes it.
+    /// Before each job: new memory, zero until written.
     pub mapped: BTreeMap<Moment, Vec<Buffer>>,
-    /// What an OpenCL layer said, in order.
+    /// OpenCL layer notes in order.
     pub opencl: Vec<Noted>,
     /// Other remarks in the trace.
     pub remarks: Vec<String>,
@@ -146,7 +146,7 @@ pub struct Capture {
     pub bytes: u64,
 }
 
-/// The settings that a recording may hold; core, power and address-space registers belong to the engine.
+/// The engine owns core, power and address-space registers.
 const SETTINGS: [u32; 4] = [
     gpu::JM_CONFIG,
     gpu::SHADER_CONFIG,
@@ -154,27 +154,22 @@ const SETTINGS: [u32; 4] = [
     gpu::L2_MMU_CONFIG,
 ];
 
-/// State that is needed only while a trace is read.
 #[derive(Default)]
 struct Reading {
-    /// Last value written to each register.
     written: BTreeMap<u32, u32>,
-    /// Root of the page tables of the first job.
+    /// Page-table root of the first job.
     root: Option<u64>,
-    /// Time of the running job's submission.
     started: Option<u64>,
-    /// Settings since the last reset.
+    /// Since the last reset.
     settings: Vec<(u32, u32)>,
-    /// What settings were read with since the last reset.
+    /// Values read since the last reset.
     found: BTreeMap<u32, u32>,
-    /// The buffer that was mapped last since the last note of an OpenCL layer.
     mapped: Option<Buffer>,
-    /// Regions that were listed: address, pages, flags.
+    /// Address, pages, flags.
     regions: HashSet<(u64, u64, u32)>,
-    /// Pages of all of them.
     listed: u64,
     jobs: usize,
-    /// What runs is a stream without a dispatch.
+    /// A stream without a dispatch runs.
     idle: bool,
 }
 
@@ -189,11 +184,8 @@ impl Reading {
 }
 
 impl Capture {
-    /// Reads a whole trace.
-    ///
     /// # Errors
-    /// Anything that makes the trace incomplete, a job that did not end with DONE, or an order of events that
-    /// no driver produces.
+    /// The trace is incomplete, a job did not end with DONE, or no driver produces the order of events.
     pub fn read(stream: impl Read) -> Result<Capture, CompileError> {
         let mut reader = Reader::new(stream);
         let mut check = Check::new();
@@ -222,7 +214,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// What was recorded up to a submission and a note, both without them; nothing is known of later memory.
+    /// Up to a submission and a note, both excluded; later memory is unknown.
     #[must_use]
     pub fn until(mut self, jobs: usize, notes: usize) -> Capture {
         self.jobs.truncate(jobs);
@@ -233,7 +225,7 @@ impl Capture {
         self
     }
 
-    /// GPU_ID as it was read.
+    /// GPU_ID as read.
     pub fn gpu_id(&self) -> u32 {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
     }
@@ -243,7 +235,7 @@ impl Capture {
         self.jobs.iter().any(|job| job.stream.is_some())
     }
 
-    /// What a submission launches, by its descriptors as they are just before.
+    /// What a submission launches, by its descriptors just before.
     pub fn launches(&self, submission: usize) -> Vec<Launch> {
         let Some(job) = self.jobs.get(submission) else {
             return Vec::new();
@@ -262,7 +254,7 @@ impl Capture {
             .collect()
     }
 
-    /// What a compute job of a submission launches, by its descriptors as they are just before.
+    /// What a compute job launches, by its descriptors just before.
     pub fn launch(&self, submission: usize, job: &mali_facts::Job) -> Option<Launch> {
         let profile = Profile::by_product(GpuId(self.gpu_id()).product());
         let architecture = profile.map_or(Architecture::default(), |it| it.architecture);
@@ -270,13 +262,13 @@ impl Capture {
         chain::launch(&self.memory, moment, job, architecture)
     }
 
-    /// Bytes of GPU memory that are mapped or of which a page is known.
+    /// Bytes of GPU memory that are mapped or have a known page.
     pub fn memory_bytes(&self) -> u64 {
         let pages = self.memory.known().max(self.access.len());
         (pages as u64).saturating_mul(PAGE_SIZE as u64)
     }
 
-    /// The moment after the last job.
+    /// Moment after the last job.
     pub fn end(&self) -> Moment {
         Moment::after(self.jobs.len().saturating_sub(1))
     }
@@ -334,7 +326,7 @@ impl Capture {
                 }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
-                    // What a stream without a dispatch changed is there before the next job.
+                    // A stream without a dispatch acts before the next job.
                     (Phase::After, Some(_)) if reading.idle => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
                     // The dump after a job may follow its COMPLETE record.
@@ -358,7 +350,7 @@ impl Capture {
                 mapped.push(Buffer { va, size });
             }
             Event::IrqEnter { line: Line::Mmu } => {
-                // A page fault fails its job, which COMPLETE reports; growing a heap does not.
+                // A page fault fails its job, which COMPLETE reports; a growing heap does not.
             }
             Event::Note(text) => match Note::parse(text) {
                 None => self.remarks.push(text.to_string()),
@@ -376,7 +368,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes pages that are mapped. The same ones are listed again at every job.
+    /// Every job lists the same pages again.
     fn region(
         &mut self,
         (sequence, reading): (u64, &mut Reading),
@@ -391,7 +383,7 @@ impl Capture {
         if va >= ADDRESS_END {
             return Err(CompileError::Address { sequence, va });
         }
-        // Before they are looked at: a record of a few bytes may name any number of pages.
+        // A few bytes may name any number of pages.
         if pages > MAX_PAGES || reading.listed > MAX_LISTED {
             let pages = reading.listed;
             return Err(CompileError::TooMuchMemory { pages });
@@ -423,7 +415,7 @@ impl Capture {
             });
         };
         match located.class() {
-            // What drivers set before a reset is lost with it.
+            // A reset loses earlier settings.
             Class::Command if value == 1 || value == 2 => {
                 reading.settings.clear();
                 reading.found.clear();
@@ -435,7 +427,7 @@ impl Capture {
                     .find(|(register, _)| *register == offset)
                 {
                     Some((_, old)) => *old = value,
-                    // The driver writes back what it has read: that changes nothing, whatever bits the GPU starts with.
+                    // Writing back what was read changes nothing, whatever bits the GPU starts with.
                     None if reading.found.get(&offset) == Some(&value) => {}
                     None => reading.settings.push((offset, value)),
                 }
@@ -450,7 +442,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes a command stream. One without a dispatch, by which a driver makes its own settings, is none of the program.
+    /// Without a dispatch it only makes driver settings: not part of the program.
     fn stream(
         &mut self,
         record: &Record<'_>,
@@ -488,7 +480,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Work begins: nothing runs, and the address space is that of all work.
+    /// Nothing may run, and the address space must be the common one.
     fn begins(
         &mut self,
         reading: &mut Reading,
@@ -604,11 +596,11 @@ impl Capture {
     }
 }
 
-/// Instructions of a stream, at most.
+/// Instructions.
 const LONGEST_STREAM: u32 = 1 << 16;
-/// Behind the last GPU virtual address of any GPU.
+/// Behind the last address of any GPU.
 const ADDRESS_END: u64 = 1 << 48;
-/// The most pages that are accepted: 4 GiB, as much as a recording may have.
+/// 4 GiB, as in a recording.
 const MAX_PAGES: u64 = 1 << 20;
-/// The most pages that may be listed in regions that differ from each other.
+/// Pages in distinct regions.
 const MAX_LISTED: u64 = 1 << 24;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains as they lie in GPU memory: their jobs, and what a compute job launches.
+//! Job chains in GPU memory: their jobs, and what compute jobs launch.
 
 use mali_facts::job::ALIGNMENT;
 use mali_facts::{Architecture, ChainEnd, Job, JobType, LONGEST_CHAIN, Launch, follow};
@@ -9,40 +9,40 @@ use crate::pages::{Memory, Moment};
 /// Why a chain cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// A header is in memory that is not mapped.
+    /// A header is in unmapped memory.
     #[error("the job header at {va:#x} is in memory that the trace does not contain")]
     Unmapped {
-        /// Its address.
+        /// Header address.
         va: u64,
     },
     /// A header is not aligned.
     #[error("the job header at {va:#x} is not at a multiple of {ALIGNMENT}")]
     Alignment {
-        /// Its address.
+        /// Header address.
         va: u64,
     },
-    /// The chain has a cycle, or is very long.
+    /// The chain has a cycle, or is too long.
     #[error("the chain has a cycle or more than {LONGEST_CHAIN} jobs (at {va:#x})")]
     Endless {
-        /// The header that came too often.
+        /// The repeated header.
         va: u64,
     },
-    /// A job of a type that a replay does not support.
+    /// A replay does not support the job's type.
     #[error(
         "the job at {va:#x} is of type {kind}, which is not a compute job; graphics cannot be replayed"
     )]
     Kind {
-        /// Its address.
+        /// Job address.
         va: u64,
-        /// Its type.
+        /// Job type.
         kind: u8,
     },
 }
 
-/// Follows a chain as it is in memory just before its submission.
+/// Follows a chain in memory just before its submission.
 ///
 /// # Errors
-/// The chain does not end, or has a job that no recording may have ([`JobType::is_replayed`]).
+/// The chain does not end, or a job is not [`JobType::is_replayed`].
 pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<Job>, ChainError> {
     let read = |va: u64, to: &mut [u8]| memory.read(moment, va, to);
     let chain = follow(&read, head);
@@ -61,7 +61,7 @@ pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<Job>, Chai
     }
 }
 
-/// What a compute job launches, by its descriptors as they are at a moment; `None` for other jobs, and where they make no sense.
+/// What a compute job launches, by its descriptors at a moment; `None` for other jobs and invalid descriptors.
 pub fn launch(
     memory: &Memory,
     moment: Moment,
@@ -89,7 +89,6 @@ mod tests {
         // 8 x 4 x 1 threads a group, 5 x 3 x 2 groups.
         page[32..36].copy_from_slice(&(7 | 3 << 3 | 4 << 5 | 2 << 8 | 1u32 << 10).to_le_bytes());
         page[36..40].copy_from_slice(&(3 | 5 << 5 | 5 << 10 | 8 << 16 | 10u32 << 22).to_le_bytes());
-        // Its state.
         page[120..128].copy_from_slice(&0x1800u64.to_le_bytes());
         let mut memory = Memory::default();
         let now = Moment::before(0);
@@ -98,7 +97,6 @@ mod tests {
         memory.set(now, 0x1000, Some(&page));
         let mut jobs = walk(&memory, now, 0x1000).unwrap();
         assert_eq!(items(&memory, &jobs[0]), Some([40, 12, 2]));
-        // These shifts make no sense.
         memory.set(now, 0x1000, Some(&[0xff; PAGE_SIZE]));
         assert_eq!(items(&memory, &jobs[0]), None);
         header(&mut page, 0, 2, 0);

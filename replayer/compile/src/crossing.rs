@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each part of a recording takes from the parts before it.
+//! What each part of a recording takes from earlier parts.
 //!
-//! Somebody who runs only some of the parts must give everything that these read and that others compute. Which memory a job
-//! reads is not in a trace, but it shows when the recording is replayed once on the model. Without that, a value counts as read by
-//! every later part for as long as it is in memory.
+//! To run only some parts, a caller gives all that these read and others compute. A trace does not show which
+//! memory a job reads; one replay on the model does. Without that, every later part counts as a reader while the
+//! value is in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,21 +18,21 @@ use crate::tag::{Found, Role};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Addresses of the pages that each submission reads, by its index in the capture.
+/// Pages that each submission reads, by its index in the capture.
 pub type Reads = Vec<BTreeSet<u64>>;
 
-/// A part of the program that can be run by itself.
+/// A part of the program that can run by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its name.
     pub name: String,
-    /// Its first job.
+    /// First job.
     pub start: usize,
-    /// The first job after it.
+    /// First job after it.
     pub end: usize,
 }
 
-/// The jobs before which values from elsewhere are put into memory: job and index of the tensor, in order of the jobs.
+/// Job and tensor index, in job order.
 pub(crate) fn bindings(
     capture: &Capture,
     first_run: usize,
@@ -42,7 +42,6 @@ pub(crate) fn bindings(
 ) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     for (index, tensor) in tensors.iter().enumerate() {
-        // The first job that can read it.
         let from = match tensor.role {
             Role::Input => tensor.job,
             Role::Intermediate => tensor.job.max(first_run) + 1,
@@ -68,7 +67,7 @@ pub(crate) fn bindings(
     out
 }
 
-/// Memory that one part computes, another one reads, and no tensor covers: tensors of bytes, named after the part that computes them.
+/// Tensors of bytes for other memory that crosses parts, named after the computing part.
 pub(crate) fn unnamed(
     capture: &Capture,
     plan: &Plan,
@@ -81,13 +80,13 @@ pub(crate) fn unnamed(
         .filter(|tensor| tensor.role == Role::Intermediate || tensor.role == Role::Input)
         .map(|tensor| (tensor, pages(tensor)))
         .collect();
-    // What a state's memory holds inside of a run is no value of its own.
+    // A state's memory inside a run is no value of its own.
     let states: BTreeSet<u64> = tensors
         .iter()
         .filter(|tensor| tensor.role == Role::State)
         .flat_map(pages)
         .collect();
-    // By the job that wrote it last.
+    // By last writing job.
     let mut crossing: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     for part in parts {
         for job in part.start..part.end {
@@ -125,7 +124,6 @@ pub(crate) fn unnamed(
     out
 }
 
-/// A tensor of whole pages.
 fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> Option<Found> {
     let bytes = usize::try_from(pages * PAGE).ok()?;
     let mut content = vec![0; bytes];
@@ -145,7 +143,7 @@ fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> O
     })
 }
 
-/// Neighbouring pages as first address and number of pages.
+/// First address and page count.
 fn stretches(pages: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     let mut out: Vec<(u64, u64)> = Vec::new();
     for va in pages {
@@ -173,7 +171,6 @@ fn pages(tensor: &Found) -> BTreeSet<u64> {
     out
 }
 
-/// Whether memory still holds a tensor's value when a job starts.
 fn is_there(capture: &Capture, tensor: &Found, job: usize) -> bool {
     let size = u64::from(tensor.layout.dtype.size());
     let then = match tensor.role {

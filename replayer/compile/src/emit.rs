@@ -23,27 +23,27 @@ use crate::tag::{Found, Role};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// How the program is cut into segments that can be run one by one.
+/// How the program is cut into separately runnable segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// The whole computation is one segment.
+    /// One segment.
     Network,
-    /// A segment ends with each job that completes an intermediate tensor or an output, and has its name.
+    /// A segment ends with each job that completes an intermediate tensor or an output, and takes its name.
     Layers,
     /// Segments of this many jobs, at least 1.
     Jobs(usize),
 }
 
-/// Choices of a compilation.
+/// Compilation options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Size of segments.
+    /// Segment size.
     pub granularity: Granularity,
-    /// Bound on each job, in microseconds.
+    /// Time limit of each job, in microseconds.
     pub timeout_us: u32,
-    /// Weights are not stored; they must be given when the recording is opened.
+    /// Weights are not stored, but given when the recording is opened.
     pub external_weights: bool,
-    /// Jobs that a chain has at most when chains are linked; `None` leaves them as the driver submitted them.
+    /// Most jobs of a linked chain; `None` keeps the driver's chains.
     pub link: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Default for Options {
     }
 }
 
-/// Encodes the plan, and verifies the result with the replayer's own rules. `reads`: what jobs read, if that is known.
+/// Encodes the plan and verifies it by the replayer's rules. `reads`: what jobs read, if known.
 pub fn emit(
     capture: &Capture,
     plan: &Plan,
@@ -109,7 +109,7 @@ pub fn emit(
     Ok(bytes)
 }
 
-/// The parts that can be run one by one.
+/// The separately runnable parts.
 pub fn parts(capture: &Capture, first: usize, tensors: &[Found], options: &Options) -> Vec<Part> {
     let count = capture.jobs.len();
     let ends: Vec<(String, usize)> = match options.granularity {
@@ -146,13 +146,13 @@ pub fn parts(capture: &Capture, first: usize, tensors: &[Found], options: &Optio
     ends.into_iter().map(part).collect()
 }
 
-/// What may be waited for one job: less than was asked for if there are so many that all waits would exceed what is allowed.
+/// Lowered if the sum over all jobs would exceed what is allowed.
 fn timeout(wanted_us: u32, jobs: usize) -> u32 {
     let share = Limits::DEFAULT.total_us / (jobs as u64).max(1);
     wanted_us.min(u32::try_from(share).unwrap_or(u32::MAX))
 }
 
-/// What the GPU that replays must have in common with the one that was recorded: register, mask, value.
+/// What both GPUs must have in common: register, mask, value.
 fn identity(capture: &Capture) -> Vec<(u32, u32, u32)> {
     // The product; revision and status do not change what a job does.
     let mut wanted = vec![(gpu::GPU_ID, 0xffff_0000)];
@@ -198,7 +198,6 @@ fn tensor(found: &Found, options: &Options) -> Tensor {
     }
 }
 
-/// Weights that are kept outside of a recording, by address.
 fn external<'a>(tensors: &'a [Found], options: &Options) -> BTreeMap<u64, Chunk<'a>> {
     let weights = tensors
         .iter()
@@ -214,7 +213,7 @@ struct Emitter<'a> {
     plan: &'a Plan,
     tensors: &'a [Found],
     ids: Vec<TensorId>,
-    /// Bound on each job, in microseconds.
+    /// Microseconds.
     timeout_us: u32,
     external: BTreeMap<u64, Chunk<'a>>,
     builder: Builder,
@@ -232,7 +231,7 @@ impl Emitter<'_> {
         for (moment, ranges) in &self.plan.early {
             self.upload(ranges, *moment);
         }
-        // Weights follow what was loaded at their places, and precede the jobs that use them.
+        // After what was loaded at their places, before the jobs that use them.
         let first = self.plan.first_run;
         self.bind(|t| t.role == Role::Weight && (t.job == 0 || t.job > first));
         let weights = self.by_job(|t| (t.role == Role::Weight).then_some(t.job));
@@ -266,7 +265,7 @@ impl Emitter<'_> {
                 if job > first {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
                 }
-                // Inputs, and what a caller puts in the place of an intermediate, before the first job of the part that reads it.
+                // Before the first job of the part that reads them.
                 while bindings.next_if(|(at, _)| *at < job).is_some() {}
                 while let Some((_, tensor)) = bindings.next_if(|(at, _)| *at == job) {
                     self.builder.bind_input(self.ids[*tensor]);
@@ -284,7 +283,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Tensors by a job, in their order.
     fn by_job(&self, job: impl Fn(&Found) -> Option<usize>) -> BTreeMap<usize, Vec<TensorId>> {
         let mut out: BTreeMap<usize, Vec<TensorId>> = BTreeMap::new();
         for (t, id) in self.tensors.iter().zip(&self.ids) {
@@ -308,7 +306,7 @@ impl Emitter<'_> {
         if let Some(stream) = &job.stream {
             let halves = |word: &u64| [*word as u32, (*word >> 32) as u32];
             let words: Vec<u32> = stream.words.iter().flat_map(halves).collect();
-            // A recording has one queue: the kernel's order of several is that of the trace.
+            // A recording has one queue, in the trace's order.
             self.builder.launch(0, &words, self.timeout_us);
             return;
         }
@@ -321,7 +319,7 @@ impl Emitter<'_> {
             .submit_with(job.slot, config as u16, job.chain, self.timeout_us);
     }
 
-    /// Memory at a moment, with zeros where nothing is stored.
+    /// Zeros where nothing is stored.
     fn bytes(&self, moment: Moment, start: u64, end: u64) -> Vec<u8> {
         let offset = (start % PAGE) as usize;
         let length = (end - start) as usize;
@@ -342,7 +340,7 @@ impl Emitter<'_> {
         bytes
     }
 
-    /// Uploads these ranges as they are at a moment; parts that are hidden keep what is there.
+    /// Hidden parts keep what is there.
     fn upload(&mut self, ranges: &Ranges, moment: Moment) {
         for (start, end) in ranges.iter() {
             for (start, end) in pages(start, end) {
@@ -352,7 +350,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Restores what a run changes; long stretches of one byte, mostly zeros, are one action.
+    /// Long stretches of one byte, mostly zeros, are one action.
     fn restore(&mut self) {
         let moment = Moment::before(self.plan.first_run);
         let mut stretch: Option<Stretch> = None;
@@ -393,20 +391,17 @@ impl Emitter<'_> {
     }
 }
 
-/// A run of one repeated byte.
 struct Stretch {
     start: u64,
     end: u64,
     byte: u8,
 }
 
-/// The byte that all are, if they are.
 fn uniform(bytes: &[u8]) -> Option<u8> {
     let (first, rest) = bytes.split_first()?;
     rest.iter().all(|b| b == first).then_some(*first)
 }
 
-/// A range cut at the boundaries of pages.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
     let mut at = start;
     std::iter::from_fn(move || {

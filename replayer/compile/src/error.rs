@@ -12,16 +12,16 @@ use crate::tag::error::TagError;
 /// Why a trace does not become a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The trace cannot be read.
+    /// Unreadable trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace is not complete.
+    /// Incomplete trace.
     #[error("the trace is not complete: {0}")]
     Incomplete(#[from] Problem),
-    /// A note of an OpenCL layer cannot be read.
+    /// Unreadable note of an OpenCL layer.
     #[error("record {sequence}: {source}")]
     Note {
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
         /// Why.
         source: gpureplay_trace::note::NoteError,
@@ -36,18 +36,18 @@ pub enum CompileError {
         "the trace does not say which GPU it is from (no read of GPU_ID): load the recorder before the GPU's driver"
     )]
     NoIdentity,
-    /// A job was submitted and never completed.
+    /// A submitted job never completed.
     #[error("job {job} was submitted but never completed")]
     JobUnfinished {
-        /// Index of the job.
+        /// Job index.
         job: usize,
     },
-    /// A job failed while it was recorded.
+    /// A job failed in the recorded run.
     #[error("job {job} (chain {chain:#x}) failed while it was recorded: {} ({:#x}); see the kernel log", status.name().unwrap_or("unknown status"), status.0)]
     JobFailed {
-        /// Index of the job.
+        /// Job index.
         job: usize,
-        /// GPU virtual address of its chain.
+        /// Chain's GPU address.
         chain: u64,
         /// JS_STATUS.
         status: JobStatus,
@@ -55,7 +55,7 @@ pub enum CompileError {
     /// A chain cannot be followed.
     #[error("job {job}: {source}")]
     Chain {
-        /// Index of the job.
+        /// Job index.
         job: usize,
         /// Why.
         source: ChainError,
@@ -63,19 +63,19 @@ pub enum CompileError {
     /// A command stream cannot be followed.
     #[error("job {job}: the command stream has, at {source}")]
     Stream {
-        /// Index of the job.
+        /// Job index.
         job: usize,
         /// Why.
         source: WalkError,
     },
-    /// More jobs than are accepted.
+    /// Too many jobs.
     #[error(
         "with job {job} (record {sequence}), the submissions have more than the {MAX_SUBMITTED_JOBS} jobs in all that a trace may have: record less of the app"
     )]
     TooManyJobs {
-        /// Index of the job.
+        /// Job index.
         job: usize,
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
     },
     /// SUBMIT and the registers disagree.
@@ -83,11 +83,11 @@ pub enum CompileError {
         "job {job}: SUBMIT says chain {submit:#x}, JS_HEAD_NEXT was written with {register:#x}"
     )]
     ChainMismatch {
-        /// Index of the job.
+        /// Job index.
         job: usize,
-        /// Chain of the SUBMIT record.
+        /// Chain in the SUBMIT record.
         submit: u64,
-        /// What the driver wrote.
+        /// Chain in the registers.
         register: u64,
     },
     /// Jobs of two programs.
@@ -95,128 +95,128 @@ pub enum CompileError {
         "job {job} uses other page tables ({root:#x}) than the jobs before it ({first:#x}): two programs used the GPU during the recording; record one app alone"
     )]
     SecondContext {
-        /// Index of the job.
+        /// Job index.
         job: usize,
-        /// Root of the first job's page tables.
+        /// Page-table root of the first job.
         first: u64,
-        /// Root of this job's.
+        /// Page-table root of this job.
         root: u64,
     },
-    /// A job in an address space that no GPU has.
+    /// No GPU has the job's address space.
     #[error(
         "job {job} (record {sequence}) is submitted in address space {space}, and a GPU has at most {ADDRESS_SPACES}: the trace is damaged"
     )]
     AddressSpace {
-        /// Index of the job.
+        /// Job index.
         job: usize,
-        /// Sequence number of the record.
+        /// Record number.
         sequence: u64,
-        /// The address space.
+        /// Address space.
         space: u32,
     },
-    /// A job started before the one before it completed.
+    /// A job started before the previous one completed.
     #[error(
         "job {job} (record {sequence}) started while the job before it ran; the recorder must serialise jobs"
     )]
     JobsOverlap {
-        /// Index of the job.
+        /// Job index.
         job: usize,
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
     },
     /// A doorbell without SUBMIT.
     #[error("record {sequence} starts a job without a SUBMIT record before it")]
     DoorbellWithoutSubmit {
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
     },
     /// COMPLETE without SUBMIT.
     #[error("record {sequence} completes a job that was not submitted on this slot")]
     CompleteWithoutSubmit {
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
     },
     /// A page dump at the wrong time.
     #[error("record {sequence}: the dump of page {va:#x} does not belong to a job")]
     PageOrder {
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
     },
-    /// A write to a register that is not in the register map.
+    /// A write to an unknown register.
     #[error(
         "record {sequence} writes {value:#x} to the unknown register {offset:#06x}; a replay would not know whether it matters"
     )]
     UnknownRegister {
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
         /// Byte offset.
         offset: u32,
         /// Value.
         value: u32,
     },
-    /// An address that no GPU has.
+    /// No GPU has the address.
     #[error("record {sequence} is about {va:#x}, and addresses have 48 bits: the trace is damaged")]
     Address {
-        /// Number of the record.
+        /// Record number.
         sequence: u64,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
     },
-    /// More memory than is accepted.
+    /// Too much memory.
     #[error("the trace maps {pages} pages, more than the 4 GiB that a recording may have")]
     TooMuchMemory {
         /// Pages mapped.
         pages: u64,
     },
-    /// Memory that the GPU executes changed while the program ran.
+    /// Executable memory changed while the program ran.
     #[error(
         "shader code at {va:#x} was {what} between the first run's jobs (job {job}); this cannot be replayed repeatedly"
     )]
     CodeChanged {
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// What happened.
         what: &'static str,
-        /// Index of the job.
+        /// Job index.
         job: usize,
     },
-    /// A tensor shares a page with something that a recording must keep apart.
+    /// A tensor shares a page with something that must be kept apart.
     #[error("tensor '{name}' lies at {va:#x} in a page that also holds {what}")]
     TensorPage {
-        /// Name of the tensor.
+        /// Tensor name.
         name: String,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
         /// What else is there.
         what: &'static str,
     },
-    /// A weight whose memory is used for something else during a run.
+    /// A weight's memory has another use during a run.
     #[error(
         "weight '{name}' lies at {va:#x}, which every run loads or restores (before job {job}): it cannot be replaced when the recording is opened; --fixed-weights makes a constant of it; if the app reads it from a file, name it as an input with --reads"
     )]
     WeightInRun {
-        /// Name of the tensor.
+        /// Tensor name.
         name: String,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
-        /// Index of the job.
+        /// Job index.
         job: usize,
     },
-    /// A state that the app itself writes during a run.
+    /// The app itself writes a state during a run.
     #[error(
         "state '{name}' lies at {va:#x}, where the app writes before job {job}: only jobs may change a state during a run; record one step only, or name it as an input"
     )]
     StateInRun {
-        /// Name of the tensor.
+        /// Tensor name.
         name: String,
-        /// GPU virtual address.
+        /// GPU address.
         va: u64,
-        /// Index of the job.
+        /// Job index.
         job: usize,
     },
-    /// A tensor was not found, or not completely.
+    /// A tensor was not found completely.
     #[error(transparent)]
     Tag(#[from] TagError),
     /// The recording cannot be encoded.
@@ -225,10 +225,10 @@ pub enum CompileError {
     /// The encoder's output is not a recording.
     #[error("the encoded recording does not parse: {0:?}")]
     Unreadable(gpureplay_format::ParseError),
-    /// The recording breaks a rule of the replayer.
+    /// The recording breaks a replayer rule.
     #[error("the recording would break the rule '{}' in section {} at entry {} (value {:#x}): {}", _0.rule.name(), _0.section.name(), _0.index, _0.value, _0.rule.meaning().trim())]
     Unverified(gpureplay_core::Violation),
-    /// Two runs differ in what the inputs do not explain.
+    /// Inputs do not explain how two runs differ.
     #[error("{0}")]
     Differential(#[from] crate::differential::unexplained::Unexplained),
 }

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Raw trace to recording.
 //!
-//! The recorder's trace ([`gpureplay_trace`]) holds everything that a driver did to the GPU and everything that the
-//! CPU put into its memory. Most of that is the driver's own business: probing, power, page tables, interrupts, polls.
-//! The replay engine does these things itself, so they vanish here. What remains is the smallest program with the
-//! same effect: what to load, what to restore before every run, where inputs go, which chains to start, where outputs
-//! are.
+//! A raw trace ([`gpureplay_trace`]) holds all that a driver did to the GPU and that the CPU put into its memory.
+//! The engine itself does probing, power, page tables, interrupts and polls. What remains: what to load, what to
+//! restore before every run, where inputs and outputs are, which chains to start.
 //!
 //! 1. [`Capture::read`] checks a trace and keeps jobs, memory and mappings.
-//! 2. [`tag::find`] finds where the elements of the app's files lie in GPU memory; [`notes::propose`] makes tensors from what an
-//!    OpenCL layer saw.
-//! 3. [`plan::plan`] decides what to load and what to restore.
-//! 4. [`emit::emit`] writes the recording and verifies it by the replayer's own rules.
+//! 2. [`tag::find`] finds the app's files in GPU memory; [`notes::propose`] makes tensors from an OpenCL layer's
+//!    notes.
+//! 3. [`plan::plan`] decides what to load and restore.
+//! 4. [`emit::emit`] writes and verifies the recording.
 //!
-//! [`compile`] does all four; [`compile_observed`] also replays the result once, to learn what each part of it reads. [`differential::compare`] checks the result against a second run with other inputs.
-//! The same trace gives the same bytes.
+//! [`compile`] does all four; [`compile_observed`] also replays once, to learn what each part reads.
+//! [`differential::compare`] checks against a second run. The same trace gives the same bytes.
 
 #![forbid(unsafe_code)]
 
@@ -48,29 +46,29 @@ pub use mali_jobs::link::{MOST_JOBS, Place};
 pub use tag::{Found, Role};
 pub use touched::Touched;
 
-/// A file that the app reads or writes.
+/// Read or written by the app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorFile {
-    /// Its part.
+    /// Its role.
     pub role: Role,
-    /// The name that it gets in the recording.
+    /// Name in the recording.
     pub name: String,
     /// Its contents during the recording.
     pub tensor: Tensor,
 }
 
-/// A finished recording and what is known about it.
+/// A finished recording and its facts.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// The bytes of `recording.gpr`.
+    /// Bytes of `recording.gpr`.
     pub recording: Vec<u8>,
-    /// Where each tensor was found, in the order of the files.
+    /// In file order.
     pub tensors: Vec<Found>,
     /// Sizes, for people.
     pub summary: Summary,
-    /// By submission of the trace: where its jobs are in the recording.
+    /// Each submission's jobs in the recording.
     pub places: Vec<Place>,
-    /// Why chains are not linked, although they should be.
+    /// Why chains are not linked although asked for.
     pub unlinked: Option<String>,
 }
 
@@ -89,18 +87,16 @@ pub struct Summary {
     pub scratch_pages: u64,
     /// Bytes that set-up loads, zeros included.
     pub loaded_bytes: u64,
-    /// Bytes that every run restores, zeros included.
+    /// Restored by every run, zeros included.
     pub restored_bytes: u64,
-    /// Bytes that every run loads between its jobs.
+    /// Loaded by every run between its jobs.
     pub between_bytes: u64,
-    /// Chains before the first input that every run submits again, because they depend on weights that can be replaced.
+    /// Chains before the first input that every run repeats, because they depend on replaceable weights.
     pub lost_setup: usize,
 }
 
-/// Compiles a trace.
-///
 /// # Errors
-/// A tensor that was not found, or memory that cannot be replayed; see [`CompileError`].
+/// A tensor was not found, or memory cannot be replayed; see [`CompileError`].
 pub fn compile(
     capture: &Capture,
     files: &[TensorFile],
@@ -109,8 +105,8 @@ pub fn compile(
     compile_observed(capture, files, options, |_, _| None)
 }
 
-/// Compiles a trace. Of a recording with several parts, `observe` may find out what each submission reads, from the recording and
-/// its tensors; each part then takes what it reads, and memory that crosses between parts without a name becomes a tensor of bytes.
+/// As [`compile`]; `observe` may find what each submission reads, from the recording and its tensors. Each part
+/// then takes what it reads, and unnamed memory between parts becomes a tensor of bytes.
 ///
 /// # Errors
 /// As for [`compile`].
@@ -123,17 +119,17 @@ pub fn compile_observed(
     compile_found(capture, tag_all(capture, files)?, options, observe)
 }
 
-/// Finds the tensors of these files by their bit patterns.
+/// By bit patterns.
 ///
 /// # Errors
-/// The first that was not found.
+/// The first one not found.
 pub fn tag_all(capture: &Capture, files: &[TensorFile]) -> Result<Vec<Found>, CompileError> {
     let find = |file: &TensorFile| tag::find(capture, file.role, &file.name, &file.tensor);
     let found = files.iter().map(find).collect::<Result<_, _>>()?;
     Ok(found)
 }
 
-/// Compiles a trace of which the tensors are known; `observe` as for [`compile_observed`].
+/// For known tensors; `observe` as for [`compile_observed`].
 ///
 /// # Errors
 /// As for [`compile`].
@@ -179,14 +175,13 @@ pub fn compile_found(
     })
 }
 
-/// Pages of GPU memory that a recording maps.
 fn pages(recording: &[u8]) -> Result<u64, CompileError> {
     let recording = Recording::parse(recording).map_err(CompileError::Unreadable)?;
     let regions = recording.regions().iter();
     Ok(regions.map(|region| u64::from(region.pages.get())).sum())
 }
 
-/// Submissions of set-up and of a run; `first` is the trace's first chain of a run.
+/// `first` is the trace's first chain of a run.
 fn submissions(places: &[Place], first: usize) -> (usize, usize) {
     let all = |places: &[Place]| {
         let all: BTreeSet<u32> = places.iter().map(|place| place.submission).collect();
@@ -196,7 +191,7 @@ fn submissions(places: &[Place], first: usize) -> (usize, usize) {
     (all(setup), all(run))
 }
 
-/// Joins chains, if that is asked for: the recording, where the jobs of each chain are in it, and why it was left as it is.
+/// Also returns where each chain's jobs are, and why it was left as it is.
 fn link(
     capture: &Capture,
     recording: Vec<u8>,
@@ -211,7 +206,6 @@ fn link(
         };
         jobs.map(place).collect()
     };
-    // A stream has as many dispatches as its driver liked.
     let Some(most) = options.link.filter(|_| !capture.has_streams()) else {
         return (recording, as_it_is(), None);
     };

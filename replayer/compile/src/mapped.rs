@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of the driver's buffers holds a page, as more and more of them are mapped.
+//! Which driver buffer holds a page.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -7,26 +7,23 @@ use std::ops::Bound;
 use crate::capture::{Buffer, Capture};
 use crate::pages::Moment;
 
-/// The buffer that was mapped last at each address, up to a job. It goes through a capture once, from the first job on.
+/// Goes through a capture once, forwards.
 #[derive(Debug)]
 pub(crate) struct Mapped<'a> {
     capture: &'a Capture,
-    /// What was mapped up to this moment is in `parts`.
+    /// `parts` covers mappings up to this moment.
     until: Option<Moment>,
-    /// Parts of buffers that no later one covers: by first address, the end and the buffer.
+    /// First address to end and buffer; the last mapped buffer wins.
     parts: BTreeMap<u64, (u64, Holder)>,
 }
 
-/// A buffer, and when it was mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
-    /// When the driver mapped it.
     pub(crate) moment: Moment,
     pub(crate) buffer: Buffer,
 }
 
 impl<'a> Mapped<'a> {
-    /// Before the first job, nothing is mapped.
     pub(crate) fn new(capture: &'a Capture) -> Self {
         Self {
             capture,
@@ -35,7 +32,7 @@ impl<'a> Mapped<'a> {
         }
     }
 
-    /// Takes in what was mapped up to this job; jobs must not decrease.
+    /// Jobs must not decrease.
     pub(crate) fn go_to(&mut self, job: usize) {
         let end = Moment::before(job);
         let from = self.until.map_or(Bound::Unbounded, Bound::Excluded);
@@ -54,26 +51,24 @@ impl<'a> Mapped<'a> {
         self.until = Some(end);
     }
 
-    /// The buffer that holds a page; `None` if that was never recorded.
+    /// `None` if never recorded.
     pub(crate) fn holder(&self, va: u64) -> Option<Holder> {
         let (_, (end, holder)) = self.parts.range(..=va).next_back()?;
         (va < *end).then_some(*holder)
     }
 
-    /// Whether the page at `va` is new memory at this moment.
     pub(crate) fn is_new(&self, moment: Moment, va: u64) -> bool {
         self.holder(va)
             .is_some_and(|holder| holder.moment == moment)
     }
 
-    /// Puts a buffer over all that was there.
     fn cover(&mut self, holder: Holder) {
         let start = holder.buffer.va;
         let end = start.saturating_add(holder.buffer.size);
         if start >= end {
             return;
         }
-        // What begins before it ends there, and goes on behind it.
+        // The previous buffer keeps what lies on both sides.
         if let Some((first, (last, other))) = self.parts.range(..start).next_back() {
             let (first, last, other) = (*first, *last, *other);
             if last > start {
@@ -100,7 +95,7 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// Pages 1 to 20 of a capture, each with the buffer that holds it before a job: the last one in the order of mapping.
+    /// Brute force, for pages 1 to 20.
     fn looked_up(capture: &Capture, job: usize, va: u64) -> Option<Holder> {
         let mapped = capture.mapped.range(..=Moment::before(job));
         let all = mapped.flat_map(|(moment, buffers)| buffers.iter().map(move |b| (*moment, *b)));
@@ -113,7 +108,6 @@ mod tests {
     #[test]
     fn the_last_buffer_of_an_address_holds_it() {
         let mut capture = Capture::default();
-        // Numbers without a pattern, the same in every run.
         let mut state = 7u64;
         let mut below = |most: u64| {
             state = state

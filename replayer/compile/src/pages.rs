@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Contents of pages, each stored once, and what every page of GPU memory held when.
+//! Page contents, each stored once, and their history.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -8,10 +8,10 @@ use gpureplay_trace::PAGE_SIZE;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// The bytes of one page.
+/// Bytes of a page.
 pub type PageBytes = [u8; PAGE_SIZE];
 
-/// Names the content of a page in a [`Pool`]. Equal contents have equal names.
+/// A page content in a [`Pool`]; equal contents have equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Content(u32);
 
@@ -20,7 +20,7 @@ impl Content {
     pub const ZERO: Content = Content(0);
 }
 
-/// Every different page content of a trace, stored once.
+/// Distinct page contents of a trace.
 #[derive(Debug)]
 pub struct Pool {
     contents: Vec<Box<PageBytes>>,
@@ -41,7 +41,7 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// The name of a content; stores it if it is new.
+    /// Stores a content if it is new.
     pub fn intern(&mut self, bytes: &PageBytes) -> Content {
         let same_hash = self.by_hash.entry(self.hasher.hash_one(bytes)).or_default();
         for known in same_hash.iter() {
@@ -55,33 +55,33 @@ impl Pool {
         new
     }
 
-    /// The bytes of a content.
+    /// A content's bytes.
     pub fn bytes(&self, content: Content) -> &PageBytes {
         &self.contents[content.0 as usize]
     }
 
-    /// Number of different contents, the page of zeros included.
+    /// Number of contents, zeros included.
     pub fn len(&self) -> usize {
         self.contents.len()
     }
 
-    /// Never true: the page of zeros is always there.
+    /// Never true: zeros are always there.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
     }
 }
 
-/// A point in the order of a trace: before or after a job.
+/// Before or after a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u32);
 
 impl Moment {
-    /// Just before job `job` starts: the CPU has written what it needs.
+    /// CPU writes are done.
     pub const fn before(job: usize) -> Moment {
         Moment(2 * job as u32)
     }
 
-    /// Just after job `job` ended.
+    /// Just after a job.
     pub const fn after(job: usize) -> Moment {
         Moment(2 * job as u32 + 1)
     }
@@ -91,29 +91,28 @@ impl Moment {
         self.0 as usize / 2
     }
 
-    /// True after a job: what changed since the moment before was changed by the GPU.
+    /// Then the GPU made the changes since the previous moment.
     pub const fn is_after(self) -> bool {
         self.0 % 2 == 1
     }
 
-    /// The moment before this one; `None` at the start.
+    /// `None` at the start.
     pub fn previous(self) -> Option<Moment> {
         self.0.checked_sub(1).map(Moment)
     }
 }
 
-/// What every page held at every moment.
+/// What every page held when.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The contents.
     pub pool: Pool,
     pages: BTreeMap<u64, Vec<(Moment, Content)>>,
-    /// Addresses of the pages that changed at each moment.
     changed: BTreeMap<Moment, BTreeSet<u64>>,
 }
 
 impl Memory {
-    /// Notes that the page at `va` holds `bytes` from this moment on. Moments must not decrease.
+    /// Sets a page from this moment on. Moments must not decrease.
     pub fn set(&mut self, moment: Moment, va: u64, bytes: Option<&PageBytes>) {
         let content = bytes.map_or(Content::ZERO, |b| self.pool.intern(b));
         let history = self.pages.entry(va).or_default();
@@ -125,7 +124,7 @@ impl Memory {
         self.changed.entry(moment).or_default().insert(va);
     }
 
-    /// Forgets what changed after this moment.
+    /// Forgets changes after this moment.
     pub fn forget_after(&mut self, moment: Moment) {
         self.changed.retain(|changed, _| *changed <= moment);
         for history in self.pages.values_mut() {
@@ -134,7 +133,7 @@ impl Memory {
         self.pages.retain(|_, history| !history.is_empty());
     }
 
-    /// What the page at `va` holds at this moment; `None` if it is not known yet.
+    /// A page's content; `None` if not known yet.
     pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -143,46 +142,46 @@ impl Memory {
             .map(|(_, content)| *content)
     }
 
-    /// When the page at `va` changed last up to this moment.
+    /// Last change of a page up to this moment.
     pub fn last_change(&self, moment: Moment, va: u64) -> Option<Moment> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
         history.get(later.checked_sub(1)?).map(|(m, _)| *m)
     }
 
-    /// When the page at `va` is seen first.
+    /// When a page is first seen.
     pub fn first_seen(&self, va: u64) -> Option<Moment> {
         self.pages.get(&va)?.first().map(|(m, _)| *m)
     }
 
-    /// All moments at which a page changed.
+    /// All changes of a page.
     pub fn history(&self, va: u64) -> &[(Moment, Content)] {
         self.pages.get(&va).map_or(&[], Vec::as_slice)
     }
 
-    /// Addresses of all pages, ascending.
+    /// All pages, ascending.
     pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }
 
-    /// Number of pages of which anything is known.
+    /// Number of known pages.
     pub fn known(&self) -> usize {
         self.pages.len()
     }
 
-    /// Addresses of the pages that changed at this moment.
+    /// Pages changed at this moment.
     pub fn changed(&self, moment: Moment) -> &BTreeSet<u64> {
         static NONE: BTreeSet<u64> = BTreeSet::new();
         self.changed.get(&moment).unwrap_or(&NONE)
     }
 
-    /// The page's bytes at this moment; zeros if it is not known.
+    /// A page's bytes; zeros if unknown.
     pub fn page(&self, moment: Moment, va: u64) -> &PageBytes {
         self.pool
             .bytes(self.at(moment, va).unwrap_or(Content::ZERO))
     }
 
-    /// Copies memory as it is at this moment; `false` if a page is not known.
+    /// `false` if a page is unknown.
     pub fn read(&self, moment: Moment, va: u64, buffer: &mut [u8]) -> bool {
         let mut at = va;
         let mut rest = buffer;
@@ -200,7 +199,7 @@ impl Memory {
         true
     }
 
-    /// Byte ranges of a page that differ between this moment and the one before it.
+    /// Byte ranges changed at this moment.
     pub fn difference(&self, moment: Moment, va: u64) -> Vec<(usize, usize)> {
         let old = moment
             .previous()
@@ -214,7 +213,7 @@ impl Memory {
     }
 }
 
-/// Ranges of bytes that differ between two pages.
+/// Byte ranges that differ.
 pub fn differing(old: &PageBytes, new: &PageBytes) -> Vec<(usize, usize)> {
     let mut out: Vec<(usize, usize)> = Vec::new();
     for (i, (a, b)) in old.iter().zip(new).enumerate() {

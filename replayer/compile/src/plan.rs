@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a replay must put into GPU memory, and when.
 //!
-//! The trace says what changed around each job, not what a job reads. The plan therefore restores whatever changed during
-//! the repeated part of the program to what it was at its start, so that every run begins with the memory that the first
-//! one had. Memory that the GPU wrote is restored buffer by buffer, because another input may make it write more of the
-//! same buffer; memory that the CPU rewrote is restored byte by byte. What a buffer of zeros costs is one fill.
+//! A trace shows what changed around each job, not what it reads. So every run restores all that the repeated part
+//! changed. GPU writes are restored by whole buffers, because another input may make it write more; CPU writes by
+//! bytes. A buffer of zeros costs one fill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +20,14 @@ use crate::tag::{Found, Role};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// A run of pages with one kind and access.
+/// Pages with one kind and access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// First GPU virtual address.
+    /// First GPU address.
     pub va: u64,
     /// Number of pages.
     pub pages: u32,
-    /// What the GPU may do.
+    /// GPU access.
     pub access: Access,
     /// What it holds.
     pub kind: RegionKind,
@@ -37,25 +36,25 @@ pub struct Region {
 /// The plan of a recording.
 #[derive(Debug)]
 pub struct Plan {
-    /// Index of the first job that is repeated; the jobs before it run once, in set-up.
+    /// The first repeated job; earlier ones run once, in set-up.
     pub first_run: usize,
-    /// Index of the first job that can depend on an input.
+    /// The first that can depend on an input.
     pub first_input: usize,
-    /// Memory, ascending.
+    /// Ascending.
     pub regions: Vec<Region>,
-    /// Bytes that lie in input tensors: never stored.
+    /// Bytes in input tensors: never stored.
     pub masked: Ranges,
-    /// What set-up loads before the first job, as it is then.
+    /// Loaded by set-up, as before the first job.
     pub load: Ranges,
-    /// What is loaded before each job, as it is then: changes that the CPU made after the job before it.
+    /// CPU changes, by job.
     pub before_job: Vec<Ranges>,
-    /// What set-up loads from later moments, because nothing before them can see it: moment and bytes.
+    /// Later contents that set-up loads, because nothing earlier can see them.
     pub early: Vec<(Moment, Ranges)>,
-    /// What every run restores to what it was just before job `first_run`.
+    /// To its value before job `first_run`.
     pub restore: Ranges,
-    /// Tensors of which the value is bound again in every run, because its memory is among what is restored.
+    /// Bound again in every run, because their memory is restored.
     pub rebind: Vec<usize>,
-    /// Pages that are mapped but hold nothing that must be loaded.
+    /// Mapped pages with nothing to load.
     pub scratch_pages: u64,
 }
 
@@ -65,7 +64,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         let of_role = tensors.iter().filter(|t| t.role == role);
         of_role.map(|t| t.job).min()
     };
-    // An app without inputs begins with what it goes on from.
+    // Without inputs, the app begins with its states.
     let first_run = first_of(Role::Input).or_else(|| first_of(Role::State));
     let first_run = first_run.unwrap_or(0);
     let planner = Planner {
@@ -81,8 +80,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
     let mut plan = planner.plan()?;
     states_are_left_alone(&plan, tensors)?;
     plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
-    // Jobs of set-up depend on weights. If a run restores what they computed, it would restore the recorded
-    // weights' results: then they belong to the run.
+    // Restoring their results would restore the recorded weights' results: then set-up jobs belong to the run.
     let weights = tensors.iter().any(|t| t.role == Role::Weight);
     if weights && first_run > 0 && planner.restores_results(&plan) {
         plan = Planner {
@@ -96,7 +94,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
     Ok(plan)
 }
 
-/// Pages in which a job wrote more than the status in its own headers.
+/// Pages in which a job wrote more than status in its headers.
 fn computed(capture: &Capture) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     for job in 0..capture.jobs.len() {
@@ -111,7 +109,7 @@ fn computed(capture: &Capture) -> BTreeSet<u64> {
     out
 }
 
-/// Ranges of which neighbours with a small gap are one.
+/// Joins ranges with small gaps.
 fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     const GAP: usize = 32;
     let mut out: Vec<(usize, usize)> = Vec::new();
@@ -124,7 +122,7 @@ fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     out
 }
 
-/// Offsets in a page as addresses, without the bytes of this job's headers that the GPU writes.
+/// This job's, as the GPU writes them.
 fn without_headers(
     capture: &Capture,
     job: usize,
@@ -141,10 +139,10 @@ fn without_headers(
         .collect()
 }
 
-/// The weights whose memory a run restores: it must also bind them again.
+/// A run must bind them again.
 ///
-/// An app frees a weight when the GPU has made its own form of it, and the driver gives that memory to something else. Where the
-/// weight is still whole when a run starts, nobody can tell whether it will be read; where it is not, nobody can.
+/// An app frees a weight when the GPU has its own form of it, and the driver reuses the memory. A weight still
+/// whole at a run's start may be read.
 ///
 /// # Errors
 /// The app itself loads a weight in the repeated part.
@@ -159,7 +157,6 @@ fn weights_to_rebind(
         .map(|(index, weight)| (index, weight, weight_chunks(weight)))
         .collect();
     let pages = by_page(weights.iter().map(|(_, _, chunks)| chunks.as_slice()));
-    // Of several the first weight, and of that one the first job.
     let mut loaded = None;
     for job in plan.first_run + 1..capture.jobs.len() {
         let moment = Moment::before(job);
@@ -197,7 +194,6 @@ fn weights_to_rebind(
     Ok(out)
 }
 
-/// Which chunks of which weights lie in each page.
 fn by_page<'a>(
     weights: impl Iterator<Item = &'a [Chunk<'a>]>,
 ) -> BTreeMap<u64, Vec<(usize, usize)>> {
@@ -211,7 +207,6 @@ fn by_page<'a>(
     out
 }
 
-/// The app itself writes no state between the jobs of a run.
 fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
     let states = tensors.iter().filter(|t| t.role == Role::State);
     let later = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
@@ -239,22 +234,22 @@ fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileEr
     Ok(())
 }
 
-/// A part of a weight that lies in one page.
+/// A weight's part in one page.
 #[derive(Debug)]
 pub struct Chunk<'a> {
-    /// GPU virtual address.
+    /// GPU address.
     pub va: u64,
-    /// What the recording's weight has there.
+    /// The recorded bytes.
     pub bytes: &'a [u8],
 }
 
 impl Chunk<'_> {
-    /// The address after the last byte.
+    /// Address after the last byte.
     pub fn end(&self) -> u64 {
         self.va + self.bytes.len() as u64
     }
 
-    /// Whether memory holds this part of the weight.
+    /// Whether memory holds this part.
     pub fn is_at(&self, capture: &Capture, moment: Moment) -> bool {
         let offset = (self.va % PAGE) as usize;
         let page = capture.memory.page(moment, self.va - self.va % PAGE);
@@ -273,7 +268,7 @@ fn chunks_by_page(tensors: &[Found]) -> BTreeMap<u64, Vec<Chunk<'_>>> {
     out
 }
 
-/// A weight as parts that each lie in one page.
+/// A weight's parts, one per page.
 pub fn weight_chunks(weight: &Found) -> Vec<Chunk<'_>> {
     let size = weight.layout.dtype.bytes();
     let mut out = Vec::new();
@@ -292,7 +287,7 @@ pub fn weight_chunks(weight: &Found) -> Vec<Chunk<'_>> {
     out
 }
 
-/// The kind that a role becomes in a recording.
+/// A role's kind in a recording.
 pub fn tensor_kind(role: Role) -> TensorKind {
     match role {
         Role::Input => TensorKind::Input,
@@ -314,7 +309,7 @@ fn memory_of(tensors: &[Found], role: Role) -> Ranges {
     out
 }
 
-/// What each page holds. Pages that the trace maps or dumps are all in it.
+/// Covers all mapped or dumped pages.
 fn kinds(
     capture: &Capture,
     tensors: &[Found],
@@ -356,7 +351,7 @@ fn kinds(
         out.insert(va, kind);
     }
     for (start, end) in scratch(capture).iter() {
-        // Known pages alone: a buffer may be announced with any size.
+        // A buffer may be announced with any size.
         for (va, kind) in out.range_mut(start..end) {
             if kind.0 == RegionKind::Data && !headers.contains(va) && !tensor_pages.contains_key(va)
             {
@@ -379,9 +374,7 @@ fn kinds(
     Ok(out)
 }
 
-/// The buffers that jobs use as thread-local or workgroup-local storage.
-///
-/// Only buffers that the driver announced count: without their ends it is not known what else is there.
+/// Only announced buffers: without an end it is unknown what else is there.
 fn scratch(capture: &Capture) -> Ranges {
     let mut bases = BTreeSet::new();
     for job in 0..capture.jobs.len() {
@@ -389,7 +382,7 @@ fn scratch(capture: &Capture) -> Ranges {
         let bases_of = bases_of.flat_map(|launch| launch.storage);
         bases.extend(bases_of.filter(|base| *base != 0));
     }
-    // A buffer that starts where the storage does is nothing else.
+    // A buffer that starts with the storage is nothing else.
     let mut out = Ranges::default();
     for buffer in capture.buffers.iter().filter(|b| bases.contains(&b.va)) {
         out.add(buffer.va, buffer.va.saturating_add(buffer.size));
@@ -397,10 +390,8 @@ fn scratch(capture: &Capture) -> Ranges {
     out
 }
 
-/// First address and end.
 type Span = (u64, u64);
 
-/// The smallest buffer at each address, by the first address from which on it is that; with the address up to which it is.
 fn smallest(buffers: &[Buffer]) -> BTreeMap<u64, (u64, Span)> {
     let spans = buffers.iter().map(|b| (b.va, b.va.saturating_add(b.size)));
     let mut spans: Vec<Span> = spans.collect();
@@ -419,13 +410,11 @@ struct Planner<'a> {
     capture: &'a Capture,
     kinds: BTreeMap<u64, (RegionKind, Access)>,
     masked: Ranges,
-    /// Memory that a run goes on from, so that it is never restored.
+    /// Never restored.
     states: Ranges,
-    /// Parts of weights by page.
     chunks: BTreeMap<u64, Vec<Chunk<'a>>>,
-    /// By first address: the end, and the smallest buffer that lies there.
+    /// First address to end and buffer.
     smallest: BTreeMap<u64, (u64, Span)>,
-    /// Pages that hold results of a job.
     computed: BTreeSet<u64>,
     first_run: usize,
 }
@@ -452,7 +441,7 @@ impl Planner<'_> {
                 }
                 let changed = self.changed_by_cpu(job, va);
                 if job <= self.first_run {
-                    // Set-up runs once: whatever the CPU did there is done again, in order.
+                    // Set-up repeats all CPU changes in order.
                     for (start, end) in changed {
                         ranges.add(start, end);
                     }
@@ -484,7 +473,7 @@ impl Planner<'_> {
             if self.kind(*va) == RegionKind::Scratch {
                 continue;
             }
-            // What every run restores need not be loaded first, unless set-up has jobs that may read it.
+            // Unless set-up jobs may read it.
             let skip = if self.first_run == 0 {
                 restore.clone_within(*va)
             } else {
@@ -512,10 +501,10 @@ impl Planner<'_> {
         })
     }
 
-    /// What the GPU writes in these jobs, widened to whole buffers.
+    /// Widened to whole buffers.
     fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
         let mut out = Ranges::default();
-        // Buffers of which all pages are taken: one inside of another is not looked at again.
+        // Skip nested buffers.
         let mut widened = Ranges::default();
         for job in jobs {
             let moment = Moment::after(job);
@@ -539,7 +528,7 @@ impl Planner<'_> {
                 let (start, end) = self.buffer(va);
                 out.add(va, va + PAGE);
                 for (start, end) in widened.outside(start, end) {
-                    // Known pages alone: a buffer may be announced with any size.
+                    // A buffer may be announced with any size.
                     for (page, (kind, _)) in self.kinds.range(start..end) {
                         if *kind == RegionKind::Data {
                             out.add(*page, page + PAGE);
@@ -552,26 +541,26 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// The buffer that a page belongs to, as far as the driver announced it; else the page alone.
+    /// As announced; else the page alone.
     fn buffer(&self, va: u64) -> Span {
         let found = self.smallest.range(..=va).next_back();
         let found = found.filter(|(_, (end, _))| va < *end);
         found.map_or((va, va.saturating_add(PAGE)), |(_, (_, buffer))| *buffer)
     }
 
-    /// Bytes of a page that the CPU changed before a job, without what the replay makes ready itself.
+    /// Without what the replay prepares itself.
     fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
         let moment = Moment::before(job);
         let mut changed = self.capture.memory.difference(moment, va);
         if !self.computed.contains(&va) {
-            // What lies between two changes is the same in every run, and an action costs as much as a few bytes more.
+            // An action costs as much as a few bytes more.
             changed = joined(&changed);
         }
         let mut all = Ranges::default();
         for (start, end) in self.without_headers(job, va, changed) {
             all.add(start, end);
         }
-        // What takes a weight's place may have bytes in common with the recorded weight, not with one that replaces it.
+        // They may share bytes with the recorded weight, but not with its substitute.
         for chunk in self.chunks.get(&va).map_or(&[][..], Vec::as_slice) {
             let before = moment.previous();
             if all.touches(chunk.va, chunk.end())
@@ -594,7 +583,7 @@ impl Planner<'_> {
         without_headers(self.capture, job, va, offsets)
     }
 
-    /// Whether a change that the CPU made between the repeated jobs can be loaded once, in set-up.
+    /// Whether set-up can load a change once.
     fn loads_early(
         &self,
         job: usize,
@@ -605,7 +594,7 @@ impl Planner<'_> {
         let memory = &self.capture.memory;
         let moment = Moment::before(job);
         if kind == RegionKind::Code {
-            // Code is added where none was: no job before it can have run it.
+            // No earlier job can have run it.
             let old = moment
                 .previous()
                 .and_then(|m| memory.at(m, va))
@@ -627,7 +616,7 @@ impl Planner<'_> {
                 })
             };
         }
-        // A page that appears with this change and never changes again, except for job headers.
+        // The page appears with this change and stays, except for job headers.
         let unchanged_later = memory.history(va).iter().all(|(m, _)| {
             *m == moment
                 || m.is_after()
@@ -640,7 +629,6 @@ impl Planner<'_> {
             && !restore.touches(va, va + PAGE))
     }
 
-    /// Takes out of the restored ranges what nobody can have seen: pages that are not mapped, and scratch.
     fn drop_unseen(&self, restore: &mut Ranges) {
         let mut out = Ranges::default();
         for (start, end) in restore.iter() {
@@ -658,7 +646,6 @@ impl Planner<'_> {
         *restore = out;
     }
 
-    /// Whether a run restores bytes that jobs of set-up wrote.
     fn restores_results(&self, plan: &Plan) -> bool {
         (0..self.first_run).any(|job| {
             let moment = Moment::after(job);
@@ -694,7 +681,6 @@ impl Planner<'_> {
 }
 
 impl Ranges {
-    /// The part of the set that lies in one page.
     fn clone_within(&self, page: u64) -> Ranges {
         let mut out = Ranges::default();
         for (start, end) in self.within(page, page + PAGE) {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-/// Disjoint ranges of addresses; touching ranges are one.
+/// Disjoint ranges; touching ones are joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// Start to end (exclusive).
+    /// Exclusive end.
     by_start: BTreeMap<u64, u64>,
 }
 
@@ -32,7 +32,7 @@ impl Ranges {
         self.by_start.insert(low, high);
     }
 
-    /// The parts of `start..end` that are in the set.
+    /// Parts of `start..end` in the set.
     pub fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let before = self.by_start.range(..start).next_back();
         before
@@ -43,7 +43,7 @@ impl Ranges {
             .collect()
     }
 
-    /// The parts of `start..end` that are not in the set.
+    /// Parts of `start..end` not in the set.
     pub fn outside(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         let mut at = start;
@@ -59,12 +59,12 @@ impl Ranges {
         out
     }
 
-    /// True if any byte of `start..end` is in the set.
+    /// Whether any byte is in the set.
     pub fn touches(&self, start: u64, end: u64) -> bool {
         !self.within(start, end).is_empty()
     }
 
-    /// The ranges in order.
+    /// Ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.by_start.iter().map(|(s, e)| (*s, *e))
     }
@@ -74,7 +74,7 @@ impl Ranges {
         self.iter().map(|(s, e)| e - s).sum()
     }
 
-    /// True if there is no range.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.by_start.is_empty()
     }

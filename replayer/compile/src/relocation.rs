@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two runs of one app may put the same buffer at different addresses.
+//! Buffers with different addresses in two runs.
 //!
-//! A runtime reuses the memory of freed buffers when it comes across some, and when it does depends on timing. So a word that
-//! differs between two runs may be the address of the same buffer. Within one job this renames pages one to one, or whole buffers of one
-//! size; a word counts as such an address only if the renaming that all the job's words suggest agrees with it.
+//! When a runtime reuses freed memory depends on timing. So a different word may be the same buffer's address.
+//! Within a job, pages are renamed one to one, or whole buffers of one size. A word counts as an address only if it
+//! agrees with the renaming that all the job's words suggest.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,17 @@ use crate::pages::{Moment, PageBytes, differing};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Where memory of the first run is in the second, for one job.
+/// From the first run to the second, for one job.
 #[derive(Debug, Default)]
 pub(crate) struct Renaming {
     to_second: Places,
     to_first: Places,
 }
 
-/// Where the pages of one run are in the other.
 #[derive(Debug, Default)]
 struct Places {
     pages: BTreeMap<u64, u64>,
-    /// Whole buffers by first address: the end, and where they begin in the other run.
+    /// First address to end and the other run's first address.
     buffers: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -45,19 +44,19 @@ impl Places {
     }
 }
 
-/// Bits of a word that hold a packed address, without the address's low eight: Valhall's pointer to thread storage.
+/// Bits of a packed address, without its low eight: Valhall's pointer to thread storage.
 const PACKED_BITS: u32 = 48;
-/// Where the mode of such a word lies; see `LocalStorage` of `mali-facts`.
+/// Place of the mode in such a word; see `LocalStorage` of `mali-facts`.
 const PACKED_MODE: u32 = 60;
-/// Low bits of an entry of a uniform-buffer table, which hold the size.
+/// Low bits of a uniform-buffer table entry: its size.
 const ENTRY_SIZE: u32 = 12;
-/// Times that the pages of a job are looked through: what one of them names may tell where another one is.
+/// Passes over a job's pages: one may tell where another is.
 const ROUNDS: usize = 4;
 
-/// What may lie at the four bytes at `at` if they belong to an address. Pushed uniforms are words of 32 bits: an address of 64 may begin at each.
+/// What the four bytes at `at` may be if they belong to an address. A 64-bit address may begin at each word.
 ///
-/// In order: an address of 32 bits; one of 64 of which they are the low or the high half; an entry of a uniform-buffer table; a packed address.
-/// 0 where nothing of the kind can lie, and bits that are no part of the address.
+/// In order: a 32-bit address; the low or the high half of a 64-bit one; a uniform-buffer table entry; a packed
+/// address. 0 where that cannot be, and bits outside the address.
 fn addresses(page: &PageBytes, at: usize) -> [(u64, u64); 5] {
     let long = |at: Option<usize>| {
         let bytes = at.and_then(|at| page.get(at..)?.first_chunk());
@@ -86,7 +85,7 @@ fn addresses(page: &PageBytes, at: usize) -> [(u64, u64); 5] {
 }
 
 impl Renaming {
-    /// The renaming that the words suggest which the app wrote before a job. `mapped`: what each run has at the job.
+    /// By words that the app wrote before a job.
     pub(crate) fn find(
         [first, second]: [&Capture; 2],
         mapped: &[Mapped<'_>; 2],
@@ -104,7 +103,7 @@ impl Renaming {
             let before = out.to_second.len();
             for va in first.memory.changed(moment) {
                 let other = out.second_page(*va);
-                // Two buffers that happen to have the same address say nothing of each other.
+                // Different buffers at one address say nothing of each other.
                 if other == *va && differ(mapped, *va) {
                     continue;
                 }
@@ -128,7 +127,7 @@ impl Renaming {
         out
     }
 
-    /// Notes that two addresses mean the same, unless that contradicts what is known. Of a buffer that is as large in both runs, all has moved.
+    /// Unless it contradicts what is known. A buffer with the same size in both runs moves whole.
     fn add(&mut self, mapped: &[Mapped<'_>; 2], a: u64, b: u64) {
         let (page_a, page_b) = (a - a % PAGE, b - b % PAGE);
         if a % PAGE != b % PAGE
@@ -150,17 +149,15 @@ impl Renaming {
         }
     }
 
-    /// The second run's page for a page of the first.
     pub(crate) fn second_page(&self, va: u64) -> u64 {
         self.to_second.of(va).unwrap_or(va)
     }
 
-    /// The first run's page for a page of the second.
     pub(crate) fn first_page(&self, va: u64) -> u64 {
         self.to_first.of(va).unwrap_or(va)
     }
 
-    /// Offsets of the words of four bytes that differ between two pages, except those of an address that is the same in both runs; how many those are.
+    /// Offsets of four-byte words, without renamed addresses, and the number of those.
     pub(crate) fn different_words(&self, a: &PageBytes, b: &PageBytes) -> (Vec<usize>, u64) {
         let (mut out, mut renamed) = (Vec::new(), 0);
         let same = |x: u64, y: u64| {
@@ -178,21 +175,19 @@ impl Renaming {
     }
 }
 
-/// The buffers of both runs, if they are as large and have the two addresses at the same place.
+/// `None` unless sizes and offsets are equal.
 fn same_place(mapped: &[Mapped<'_>; 2], a: u64, b: u64) -> Option<(Buffer, Buffer)> {
     let [first, second] = mapped;
     let (one, other) = (first.holder(a)?.buffer, second.holder(b)?.buffer);
     (one.size == other.size && a - one.va == b - other.va).then_some((one, other))
 }
 
-/// Whether the runs have different buffers at an address.
 fn differ(mapped: &[Mapped<'_>; 2], va: u64) -> bool {
     let [first, second] = mapped;
     let both = first.holder(va).zip(second.holder(va));
     both.is_some_and(|(one, other)| one.buffer != other.buffer)
 }
 
-/// Offsets of the aligned groups of four bytes that differ.
 fn differing_words(a: &PageBytes, b: &PageBytes) -> Vec<usize> {
     let mut out: Vec<usize> = Vec::new();
     for (start, end) in differing(a, b) {
@@ -249,7 +244,7 @@ mod tests {
             0x12_38a0,
             packed,
         ]);
-        // A word without the mode is a number, and another page is not the same memory.
+        // A word without the mode is a number; another page is other memory.
         assert_eq!(renaming.different_words(&a, &b), (vec![16, 24], 2));
     }
 
@@ -276,7 +271,7 @@ mod tests {
             0xffa9_000c,
             0x7ffe,
         ]);
-        // Half of an address is a number, and so is one in another place of the page.
+        // Half of an address is a number, and so is one elsewhere in the page.
         assert_eq!(renaming.different_words(&a, &b), (vec![12, 24, 28], 2));
     }
 
@@ -290,7 +285,6 @@ mod tests {
         assert_eq!(renaming.different_words(&one, &other).0, [8]);
     }
 
-    /// A capture with one buffer, and a page before a job that holds an address.
     fn capture(buffer: Buffer, address: u64) -> Capture {
         let mut capture = Capture::default();
         let before = Moment::before(0);
@@ -330,7 +324,6 @@ mod tests {
         assert_eq!(renaming.second_page(a + 3 * PAGE), b + 3 * PAGE);
         assert_eq!(renaming.first_page(b), a);
         assert_eq!(renaming.second_page(a + 4 * PAGE), a + 4 * PAGE);
-        // A buffer of another size, or another place in it, is other memory.
         for second in [
             capture(buffer(b, 5 * PAGE), b + PAGE),
             capture(buffer(b, 4 * PAGE), b + 2 * PAGE),

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use gpureplay_trace::PAGE_SIZE;
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Words with a bit for each byte of a page.
+/// A bit for each byte of a page.
 const WORDS: usize = PAGE_SIZE / 64;
 
-/// A set of bytes by GPU virtual address.
+/// A set of bytes by GPU address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, [u64; WORDS]>);
 
 impl Bytes {
-    /// Puts `length` bytes from `at` into the set; what lies behind the last address is left out.
+    /// Ignores bytes beyond the last address.
     pub fn insert(&mut self, at: u64, length: u64) {
         for (page, from, to) in pages(at, at.saturating_add(length)) {
             let words = self.0.entry(page).or_insert([0; WORDS]);
@@ -24,7 +24,7 @@ impl Bytes {
         }
     }
 
-    /// Puts all bytes of another set into this one.
+    /// Adds another set.
     pub fn add(&mut self, other: &Bytes) {
         for (page, theirs) in &other.0 {
             let words = self.0.entry(*page).or_insert([0; WORDS]);
@@ -34,7 +34,7 @@ impl Bytes {
         }
     }
 
-    /// Takes all bytes of another set out of this one.
+    /// Removes another set.
     pub fn remove(&mut self, other: &Bytes) {
         for (page, words) in &mut self.0 {
             let theirs = other.0.get(page).into_iter().flatten();
@@ -44,7 +44,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes that are in both sets.
+    /// The intersection.
     pub fn common(&self, other: &Bytes) -> Bytes {
         let mut out = self.clone();
         out.0.retain(|page, words| {
@@ -58,9 +58,9 @@ impl Bytes {
         out
     }
 
-    /// Whether one of the bytes from `start` up to `end` is in the set.
+    /// Whether any byte of `start..end` is in the set.
     pub fn any_in(&self, start: u64, end: u64) -> bool {
-        // Pages that are known are looked up: a range may be long.
+        // A range may be long.
         let first = start - start % PAGE;
         let known = self.0.range(first..end.max(first));
         known.into_iter().any(|(page, words)| {
@@ -71,17 +71,17 @@ impl Bytes {
     }
 }
 
-/// What a submission does to memory.
+/// A submission's memory accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Bytes that it reads and that none of its jobs wrote before.
+    /// Bytes read that none of its earlier jobs wrote.
     pub read: Bytes,
-    /// Bytes that it writes.
+    /// Bytes written.
     pub written: Bytes,
 }
 
 impl Touched {
-    /// A job of the submission follows, with what it reads and writes.
+    /// Adds the submission's next job.
     pub fn then(&mut self, mut job: Touched) {
         job.read.remove(&self.written);
         self.read.add(&job.read);
@@ -89,7 +89,7 @@ impl Touched {
     }
 }
 
-/// The pages of a range, each with its first and last offset in it.
+/// First and last offset in each.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut at = start;
     std::iter::from_fn(move || {
@@ -104,7 +104,6 @@ fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     })
 }
 
-/// Words and masks of the bytes of a page from an offset up to another.
 fn masks(from: usize, to: usize) -> impl Iterator<Item = (usize, u64)> {
     let words = if from < to {
         from / 64..to.div_ceil(64)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One layer of a network on the CPU, the others replayed: `cargo run --example layer_on_cpu -p gpureplay-library`.
+//! One layer on the CPU, the others replayed: `cargo run --example layer_on_cpu -p gpureplay-library`.
 //!
-//! The maximum of 2 x 2 pixels after conv2 is computed here and put in the place of what the recording's own layer would compute.
+//! Replaces the layer after conv2: the maximum of 2 x 2 pixels.
 
 use gpureplay_library::{Options, Recording, Result, Tensor};
 
@@ -17,12 +17,12 @@ pub fn main() -> Result<()> {
     session.run()?;
     let all_on_gpu = session.read("probabilities")?;
 
-    // The layers before it; conv2 is what the last of them computes.
+    // conv2 is the last one's result.
     session.keep("conv2")?;
     session.run_layers(0..pool)?;
     let conv2 = session.read("conv2")?;
     session.bind("pool1", maximum(&conv2))?;
-    // The layers behind it. The one between does not run.
+    // The layer between is skipped.
     session.run_layers(pool + 1..layers)?;
     let one_on_cpu = session.read("probabilities")?;
 
@@ -32,7 +32,6 @@ pub fn main() -> Result<()> {
     Ok(())
 }
 
-/// The largest of each 2 x 2 pixels, for each channel.
 fn maximum(image: &Tensor) -> Tensor {
     let extent = |dimension: usize| image.shape().get(dimension).copied().unwrap_or(1) as usize;
     let (height, width, channels) = (extent(0), extent(1), extent(2));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a step of a recording with states at every call of the device, one after the other, and tries again: the states must be those
-//! of a step that nobody disturbed, bit for bit.
+//! Disturbs a step with states at every device call in turn, and retries: states must stay those of an undisturbed
+//! step.
 //!
 //!     state_faults recordings/generate-g52 nano 1 forced=recordings/generate-g52/inputs/forced2.npy
 //!
-//! Arguments: the recording, the device (as for `gpureplay run --device`), how many calls lie between two faults, and values of inputs.
-//! The full-system tests run it in the guest. Ends with 1 at the first difference.
+//! Arguments: recording, device (as for `gpureplay run --device`), calls between two faults, input values. The
+//! full-system tests run it in the guest. Ends with 1 at the first difference.
 
 use std::error::Error;
 use std::ops::Range;
@@ -15,32 +15,27 @@ use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{Device, ModelOptions, Recording, Session, Tensor};
 use mali_drive::middleware::FaultKind;
 
-/// What goes wrong: a job that fails, memory that cannot be reached, a register write that is lost, power.
 const KINDS: [FaultKind; 4] = [
     FaultKind::FailedJob,
     FaultKind::Memory,
     FaultKind::LostWrite,
     FaultKind::PowerLoss,
 ];
-/// Runs of a trial; the fault comes in the last one, or, because a device is not asked equally often whether a job is done, in one of
-/// those around it.
+/// Of a trial. The fault comes in the last or near it: devices are not asked equally often whether a job is done.
 const RUNS: usize = 2;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What all trials have in common.
 struct Trials<'a> {
     recording: Recording,
     device: Choice,
     inputs: &'a [String],
 }
 
-/// How a trial ended.
 struct Ended {
     states: Vec<(String, Tensor)>,
-    /// Calls of the last run.
     calls: Range<u64>,
-    /// Runs that failed and were done again.
+    /// Repeated runs.
     failed: u32,
 }
 
@@ -108,7 +103,7 @@ fn test(arguments: &[String]) -> Result<String> {
             tried += 1;
             failed += ended.failed;
         }
-        // What waits for a time-out takes long: a word while it goes on.
+        // Time-outs take long.
         let (tried, failed) = (tried - before.0, failed - before.1);
         eprintln!("{}: {tried} faults, {failed} runs failed", kind.name());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values for the tensors of one recording, on the caller's side.
+//! A caller's values for the tensors of one recording.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -18,36 +18,34 @@ use crate::tensors::{Layer, TensorInfo, crossing, list, misfit};
 use crate::values;
 use crate::weights::{Reader, all_of};
 
-/// Room for what comes out of one tensor.
 #[derive(Clone, Debug, Default)]
 struct Room {
     bytes: Vec<u8>,
-    /// Written since the last run began.
+    /// Since the last run began.
     filled: bool,
 }
 
-/// Index and bytes of a tensor that goes to another engine, and of one that comes back.
+/// Index and bytes.
 pub(crate) type In<'a> = (u32, &'a [u8]);
 pub(crate) type Out = (u32, Vec<u8>);
 
-/// What goes into the tensors of a recording, and room for what comes out.
+/// Tensor values, and room for results.
 #[derive(Clone, Debug)]
 pub struct Bindings {
     path: PathBuf,
     tensors: Vec<TensorInfo>,
-    /// By name: index of the first tensor that has it.
+    /// The first tensor of a name.
     names: HashMap<String, usize>,
-    /// By tensor index: what goes in.
+    /// By tensor index.
     values: Vec<Option<Tensor>>,
-    /// By tensor index: whether the recording puts a value there.
+    /// By tensor index: the recording puts a value there.
     taken: Vec<bool>,
-    /// By tensor index: room for what comes out.
     rooms: Vec<Option<Room>>,
     pub(crate) states: States,
 }
 
 impl Bindings {
-    /// Room for all outputs, and nothing bound. `path` is the recording's, for errors.
+    /// Nothing is bound. `path` is for errors.
     pub fn new(recording: &Recording<'_>, path: &Path) -> Self {
         let tensors = TensorInfo::all(recording);
         let room = |tensor: &TensorInfo| {
@@ -87,8 +85,6 @@ impl Bindings {
         &self.tensors
     }
 
-    /// The tensor of a name, and its index.
-    ///
     /// # Errors
     /// There is none.
     pub fn named(&self, name: &str) -> Result<(usize, &TensorInfo)> {
@@ -100,10 +96,10 @@ impl Bindings {
         })
     }
 
-    /// Gives a tensor a value; `from` says in errors where it comes from.
+    /// Gives a tensor a value; `from` is its origin, for errors.
     ///
     /// # Errors
-    /// The tensor does not exist, is an output, is one that the recording takes no value for, or has another type or shape.
+    /// No such tensor, an output, one that takes no value, or another type or shape.
     pub fn bind(&mut self, name: &str, value: Tensor, from: &str) -> Result<()> {
         let (index, info) = self.bindable(name)?;
         require(info, &value, from)?;
@@ -117,7 +113,7 @@ impl Bindings {
         Ok(())
     }
 
-    /// Reads a file and binds it; the kind of file follows from its name.
+    /// The file's name gives its kind.
     ///
     /// # Errors
     /// As for [`Bindings::bind`], or the file cannot be read.
@@ -127,13 +123,12 @@ impl Bindings {
         self.bind(name, value, &shown(path))
     }
 
-    /// The manifest's case whose inputs have exactly the values that these inputs are bound to, whatever files they came from.
+    /// The manifest's case with exactly these inputs.
     pub fn case<'a>(
         &self,
         files: &'a Files,
         inputs: &BTreeMap<String, PathBuf>,
     ) -> Option<&'a Case> {
-        // Cases may share files; each is read once.
         let mut read: HashMap<(&str, &Path), bool> = HashMap::new();
         let mut same = |(name, file): (&'a String, &'a PathBuf)| {
             let held = || self.holds(files, name, file);
@@ -147,7 +142,6 @@ impl Bindings {
             .find(|case| case.inputs.len() == inputs.len() && case.inputs.iter().all(&mut same))
     }
 
-    /// Whether a tensor is bound to the value that a file of the recording's directory has.
     fn holds(&self, files: &Files, name: &str, file: &Path) -> bool {
         let Ok((index, info)) = self.bindable(name) else {
             return false;
@@ -161,15 +155,14 @@ impl Bindings {
         value.is_ok_and(|value| value == *bound)
     }
 
-    /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    /// Binds every weight from a `.safetensors` file, or a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// The recording takes no weights, one of them is not there, or a value does not fit.
+    /// No weights are taken, one is missing, or does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
         self.bind_all_of(TensorKind::Weight, path)
     }
 
-    /// Gives every tensor of a kind the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
     pub(crate) fn bind_all_of(&mut self, kind: TensorKind, path: &Path) -> Result<()> {
         let tensors = self.tensors.iter().zip(&self.taken);
         let weights = tensors.filter(|(tensor, taken)| tensor.kind == kind && **taken);
@@ -202,10 +195,10 @@ impl Bindings {
         Ok((index, info))
     }
 
-    /// Takes a value away; nothing for a tensor that has none. A state has again what set-up gives it.
+    /// A state gets set-up's value again.
     ///
     /// # Errors
-    /// The tensor does not exist.
+    /// No such tensor.
     pub fn unbind(&mut self, name: &str) -> Result<()> {
         let (index, _) = self.named(name)?;
         self.states.set(index, None);
@@ -215,24 +208,24 @@ impl Bindings {
         Ok(())
     }
 
-    /// True if the tensor has a value here.
+    /// Whether the tensor has a value.
     pub fn is_bound(&self, index: usize) -> bool {
         self.values.get(index).is_some_and(Option::is_some)
     }
 
-    /// Whether the value of a tensor is kept when it comes out, although nobody gave it.
+    /// Whether a result is kept although no value was given.
     pub(crate) fn is_wanted(&self, index: usize) -> bool {
         self.rooms.get(index).is_some_and(Option::is_some)
     }
 
-    /// Binds the weights that the manifest keeps in files, except those that have a value already, and checks their hashes.
+    /// Binds the manifest's weight files to unbound weights, and checks hashes.
     ///
     /// # Errors
-    /// A file is missing, is not the one that the manifest was made with, or does not fit.
+    /// A file is missing, has another hash, or does not fit.
     pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
         let external = files.manifest.as_ref().map(|manifest| &manifest.external);
         let mut external: Vec<_> = external.into_iter().flatten().collect();
-        // So that a file that holds several is read once.
+        // To read each file once.
         external.sort_by_key(|(_, weight)| values::split(Path::new(&weight.file)).0);
         let mut reader = Reader::default();
         for (name, weight) in external {
@@ -255,10 +248,10 @@ impl Bindings {
             .sum()
     }
 
-    /// Requires a value for those of the inputs that `needed` names by index, and for all weights without a value.
+    /// Requires all weights, and the inputs that `needed` names by index.
     ///
     /// # Errors
-    /// The first tensor that has none.
+    /// The first tensor without a value.
     pub fn require(&self, needed: impl Fn(usize) -> bool) -> Result<()> {
         for (index, (info, value)) in self.tensors.iter().zip(&self.values).enumerate() {
             let needed = info.kind == TensorKind::Input && needed(index) || info.external;
@@ -275,8 +268,7 @@ impl Bindings {
         Ok(())
     }
 
-    /// Requires a value for everything that the layers `runs` read and that layers before them compute, except those before `ran`,
-    /// which have run; see [`crossing`].
+    /// Requires all that `runs` read and skipped layers compute. Layers before `ran` have run; see [`crossing`].
     ///
     /// # Errors
     /// All that is missing.
@@ -298,10 +290,10 @@ impl Bindings {
         })
     }
 
-    /// Makes room for a tensor that is not an output, so that a run reads it too.
+    /// Makes runs read a tensor that is not an output.
     ///
     /// # Errors
-    /// The tensor does not exist.
+    /// No such tensor.
     pub fn want(&mut self, name: &str) -> Result<()> {
         let (index, info) = self.named(name)?;
         let bytes = info.bytes;
@@ -314,15 +306,15 @@ impl Bindings {
         Ok(())
     }
 
-    /// Forgets what came out before.
+    /// Forgets earlier results.
     pub fn begin(&mut self) {
         for room in self.rooms.iter_mut().flatten() {
             room.filled = false;
         }
     }
 
-    /// What came out of a tensor in the last run; `None` if nothing did. Of a state what the next run starts from; `None` if that is what set-up
-    /// gives it, and the recording was not loaded yet.
+    /// A tensor's result of the last run. For a state, what the next run starts from; `None` if that is set-up's
+    /// value and the recording was not loaded yet.
     pub fn found(&self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
         if self.states.is_one(index) {
@@ -333,7 +325,7 @@ impl Bindings {
         Tensor::new(info.dtype, &info.shape, room.bytes.clone()).ok()
     }
 
-    /// As [`Bindings::found`] for a tensor that is no state, and forgets it: nothing is copied.
+    /// Forgets instead of copying; not for states.
     pub fn take(&mut self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
         let room = self.rooms.get_mut(index)?.as_mut();
@@ -342,7 +334,7 @@ impl Bindings {
         Tensor::new(info.dtype, &info.shape, std::mem::take(&mut room.bytes)).ok()
     }
 
-    /// Everything that came out in the last run, by name; states are not among it.
+    /// By name, without states.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         let found = self.tensors.iter().enumerate();
         found
@@ -351,15 +343,14 @@ impl Bindings {
             .collect()
     }
 
-    /// What another engine needs for a whole run: index and bytes of what goes in, and of what comes out (of states both). Weights
-    /// are needed once.
+    /// Bytes for a whole run, and room for results (states are in both). Weights are needed once.
     ///
     /// # Errors
-    /// A state has no value, or something else than outputs and states is to come out.
+    /// A state has no value, or a result is neither output nor state.
     pub(crate) fn handed_over(&self, weights: bool) -> Result<(Vec<In<'_>>, Vec<Out>)> {
         let (mut going, mut coming) = (Vec::new(), Vec::new());
         for (index, info) in self.tensors.iter().enumerate() {
-            // A file has no more than 2^32 tensors.
+            // A file has at most 2^32 tensors.
             let number = index as u32;
             let bound = self.value(index).map(Tensor::bytes);
             match info.kind {
@@ -383,7 +374,6 @@ impl Bindings {
         Ok((going, coming))
     }
 
-    /// What came out of another engine.
     pub(crate) fn took_back(&mut self, coming: Vec<Out>) {
         for (tensor, bytes) in coming {
             if let Some(room) = self.output(tensor).filter(|room| room.len() == bytes.len()) {
@@ -392,7 +382,7 @@ impl Bindings {
         }
     }
 
-    /// The value that is bound to a tensor, by its number.
+    /// A tensor's bound value.
     pub fn value(&self, index: usize) -> Option<&Tensor> {
         self.values.get(index)?.as_ref()
     }
@@ -413,23 +403,23 @@ impl Tensors for Bindings {
         let info = self.tensors.get(tensor as usize)?;
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
-        // What was taken away left no room.
+        // An unbound tensor left no room.
         room.bytes.resize(info.bytes, 0);
         Some(&mut room.bytes)
     }
 }
 
-/// The value that a file has for a tensor; a picture as the manifest says.
+/// Pictures as the manifest says.
 fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
     let image = files.image(&info.name);
     let (file, part) = files.split(path);
     values::read_with(|file| files.open_file(file), (&file, part), info, image)
 }
 
-/// Requires a value to have the type and the shape of a tensor ([`TensorInfo::takes`]).
+/// See [`TensorInfo::takes`].
 ///
 /// # Errors
-/// It has not.
+/// It does not fit.
 pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
     match info.takes(value.dtype(), value.shape()) {
         true => Ok(()),
@@ -510,13 +500,13 @@ mod tests {
         both.sort_unstable();
         assert_eq!(indices(&going), both);
         assert_eq!(coming, [(output as u32, vec![0; room])]);
-        // Weights are there from the second run on.
+        // Weights stay from the second run on.
         let (going, _) = digits.handed_over(false).unwrap();
         assert_eq!(indices(&going), [input as u32]);
         assert!(digits.found(output).is_none());
         digits.took_back(vec![(output as u32, vec![7; room])]);
         assert_eq!(digits.found(output).unwrap().bytes(), vec![7; room]);
-        // An intermediate that is kept would be taken for one that is given.
+        // It would be taken for a given one.
         digits.want("conv2").unwrap();
         assert!(matches!(
             digits.handed_over(false),
@@ -534,7 +524,6 @@ mod tests {
             .map(|info| info.name.clone())
             .collect();
         assert!(!states.is_empty());
-        // What set-up leaves in them only this side's engine could tell.
         assert!(
             matches!(song.handed_over(true), Err(Error::Unbound { kind, .. }) if kind == "state")
         );

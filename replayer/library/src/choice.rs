@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kinds of devices: one table that names are read with, and that help, the C header and the documents show.
+//! The kinds of devices, for parsing, help, the C header and the documents.
 
 use std::fmt::Write;
 use std::str::FromStr;
 
 use gpureplay_linux::{Board, Mode};
 
-/// A device to be opened; from a text that [`KINDS`] describes, such as `model:g52` or `nano`.
+/// A device to open; see [`KINDS`] for its texts, such as `model:g52` or `nano`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// What [`Choice::for_recording`] finds for the recording that a session opens.
+    /// See [`Choice::for_recording`].
     Best,
-    /// The GPU model; of the GPU that was recorded unless a name is given.
+    /// By default of the recorded GPU.
     Model(Option<String>),
-    /// The kernel's own panfrost driver.
+    /// The kernel's panfrost driver.
     Panfrost,
-    /// The kernel's own panthor driver, for command streams.
+    /// The kernel's panthor driver: command streams.
     Panthor,
-    /// Arm's own kernel driver.
+    /// Arm's kernel driver.
     Kbase,
     /// The nano driver.
     Nano(Mode),
     /// Registers through /dev/mem.
     DevMem(Option<Box<Board>>),
-    /// The trusted application in OP-TEE. It replays whole recordings, so it is no [`crate::Device`] but a session of its own.
+    /// The trusted application in OP-TEE. It replays whole recordings: not a [`crate::Device`] but a session of its
+    /// own.
     Optee,
 }
 
 /// A kind of device.
 #[derive(Debug)]
 pub struct Kind {
-    /// What chooses it; what stands behind the colon in capitals is for the caller to fill in.
+    /// The caller fills in capitals after the colon.
     pub text: &'static str,
-    /// What it is.
+    /// Description.
     pub what: &'static str,
-    /// Chooses it; given what the caller filled in.
     choose: fn(&str) -> Result<Choice, String>,
 }
 
-/// All kinds of devices; the first is the default.
+/// The first is the default.
 pub const KINDS: &[Kind] = &[
     Kind {
         text: "best",
@@ -104,7 +104,6 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// What the caller filled in, if a text chooses this kind.
     fn argument<'a>(&self, text: &'a str) -> Option<&'a str> {
         match self.text.split_once(':') {
             Some((name, argument)) if argument.chars().all(char::is_uppercase) => {
@@ -116,13 +115,13 @@ impl Kind {
 }
 
 impl Choice {
-    /// The kinds on one line, for help and errors.
+    /// One line, for help and errors.
     pub fn names() -> String {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.text).collect();
         names.join(", ")
     }
 
-    /// The kinds and what each is, a line each, for help.
+    /// A line each, for help.
     pub fn explained() -> String {
         let width = KINDS.iter().map(|kind| kind.text.len()).max().unwrap_or(0);
         let mut text = String::new();
@@ -137,7 +136,6 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // An exact name goes before one that is filled in.
         let exact = KINDS.iter().filter(|kind| kind.text == text);
         exact
             .chain(KINDS)
@@ -187,7 +185,7 @@ mod tests {
                 "{wrong}: {error}"
             );
         }
-        // What stands in the table can be chosen as it stands there, but for a board, which must exist.
+        // A board must exist to be chosen.
         for kind in KINDS.iter().filter(|kind| kind.text != "devmem:BOARD") {
             assert!(parsed(kind.text).is_ok(), "{}", kind.text);
         }

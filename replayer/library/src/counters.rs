@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU's own counters around a chain: clock cycles, and ticks of the system's counter. They cost register accesses, so they are off
-//! unless they are asked for.
+//! The GPU's counters around a chain. Off by default: they cost register accesses.
 
 use gpureplay_core::Gpu;
 use mali_facts::registers::gpu::{
     CYCLE_COUNT_HI, CYCLE_COUNT_LO, GPU_CMD, GpuCommand, TIMESTAMP_HI, TIMESTAMP_LO,
 };
 
-/// How far the GPU's counters went while a chain ran: from before its start command until after its end was known.
+/// From before the start command until the end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Cycles of the GPU's clock, which stands still while the GPU is off (`CYCLE_COUNT`).
+    /// Clock cycles (`CYCLE_COUNT`); stopped while the GPU is off.
     pub cycles: u64,
-    /// Ticks of the system's counter (`TIMESTAMP`), whose rate the board decides.
+    /// System-counter ticks (`TIMESTAMP`); the board decides the rate.
     pub timestamp: u64,
 }
 
-/// Reads of a high word until it stays; it changes once in minutes.
+/// The high word changes once in minutes.
 const READS: u32 = 4;
 
-/// A counter of two words that runs while it is read.
 fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {
     let mut upper = gpu.read32(high);
     let mut lower = 0;
@@ -34,7 +32,6 @@ fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {
 }
 
 impl Counters {
-    /// Lets the cycle counter run, and reads both.
     pub(crate) fn start(gpu: &mut dyn Gpu) -> Self {
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self::read(gpu)
@@ -47,7 +44,6 @@ impl Counters {
         }
     }
 
-    /// How far they went since, and lets the cycle counter stop.
     pub(crate) fn stop(self, gpu: &mut dyn Gpu) -> Self {
         let now = Self::read(gpu);
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStop as u32);

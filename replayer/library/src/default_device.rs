@@ -10,8 +10,8 @@ use crate::model_options::ModelOptions;
 use crate::recording::Recording;
 
 impl Choice {
-    /// The kernel's driver, where it drives the GPU of a recording and can replay it; the model of that GPU elsewhere. Without the feature
-    /// `model` there is only that driver, and opening it says what stands in the way.
+    /// The kernel's driver if it can replay the recording; else the model. Without the feature `model`, always the
+    /// driver, whose opening says what is wrong.
     pub fn for_recording(recording: &Recording) -> Self {
         let root = Path::new("/");
         let fits = |choice: &Self| stock_replays(choice, recording);
@@ -25,7 +25,7 @@ impl Choice {
         }
     }
 
-    /// The device itself, but for [`Choice::Best`].
+    /// Resolves [`Choice::Best`].
     pub fn resolved(&self, recording: &Recording) -> Self {
         match self {
             Self::Best => Self::for_recording(recording),
@@ -33,8 +33,7 @@ impl Choice {
         }
     }
 
-    /// The name of a device with a GPU of this machine that is taken by its name only: the nano driver's or Arm's, where this process may
-    /// open it.
+    /// A GPU of this machine that is used only by name: with the nano driver or Arm's, if this process may open it.
     pub fn taken_by_name() -> Option<&'static str> {
         match opens(Path::new(nano::PATH)) {
             true => Some("nano"),
@@ -43,7 +42,7 @@ impl Choice {
     }
 }
 
-/// Whether the nano driver answers there. The GPU is not taken.
+/// Does not take the GPU.
 fn opens(path: &Path) -> bool {
     nano::state(path).is_ok()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The devices that a recording can be replayed on.
+//! The devices that replay a recording.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::error::Error;
 pub use crate::model_options::ModelOptions;
 use crate::on_model::Model;
 pub use crate::on_model::Observer;
-/// What an [`Observer`] is told, and what its analysers are.
+/// For an [`Observer`] and its analysers.
 #[cfg(feature = "model")]
 pub use mali_model::{Dispatch, JobReport, probe};
 
@@ -29,7 +29,7 @@ pub use crate::names::MAX_THREADS;
 /// An opened device.
 pub struct Device {
     body: Body,
-    /// What the caller says of a device of its own, see [`Device::writes_to_process`].
+    /// See [`Device::writes_to_process`].
     in_process: bool,
     jobs: Arc<AtomicU64>,
     description: String,
@@ -38,27 +38,26 @@ pub struct Device {
 enum Body {
     Model(Model),
     Nano(Nano),
-    /// A kernel's own driver.
     Stock(Stock),
     DevMem(DevMem),
     Other(Box<dyn Gpu + Send>),
     Disturbed(Box<Faulty<Device>>),
 }
 
-/// A fault that is made on purpose.
+/// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This kind at the first call from this number on that it can disturb.
+    /// The first possible call from this number on.
     At(FaultKind, u64),
     /// Kind and call follow from a number.
     Seed(u64),
 }
 
 impl Fault {
-    /// Calls among which a seed chooses: a run of digits, all of it one chain, makes 198 and must still meet the fault.
+    /// A run of digits, in one chain, makes 198 and must meet the fault.
     const SEEDED_CALLS: u64 = 150;
 
-    /// A device that has this fault.
+    /// A device with this fault.
     pub fn on<G: Gpu>(self, gpu: G) -> Faulty<G> {
         match self {
             Self::At(kind, at) => Faulty::new(gpu, kind, at),
@@ -68,18 +67,18 @@ impl Fault {
 }
 
 impl Device {
-    /// Opens a device for a recording of the GPU with this id.
+    /// `gpu_id` is the recording's.
     ///
     /// # Errors
-    /// There is no such device, or it cannot be used; [`Choice::Best`] is none until it is [resolved](Choice::resolved).
+    /// Unusable or none; [`Choice::Best`] must be [resolved](Choice::resolved) first.
     pub fn open(choice: &Choice, gpu_id: u32, options: ModelOptions) -> Result<Self, Error> {
         Self::open_observed(choice, gpu_id, options, None)
     }
 
-    /// Opens a device that tells an observer of each job, which only the model can.
+    /// Tells an observer of each job.
     ///
     /// # Errors
-    /// As for [`Device::open`], or an observer was given for another device than the model.
+    /// As for [`Device::open`], or the device is not the model.
     pub fn open_observed(
         choice: &Choice,
         gpu_id: u32,
@@ -152,7 +151,7 @@ impl Device {
         device
     }
 
-    /// Begins a run: the model lets it do as much as it lets any.
+    /// Resets the model's work limit.
     pub fn begin_run(&mut self) {
         match &mut self.body {
             Body::Model(gpu) => gpu.renew_work(),
@@ -173,7 +172,7 @@ impl Device {
         }
     }
 
-    /// The GPU behind it, to be used.
+    /// The GPU behind it.
     pub fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
         match &mut self.body {
             Body::Model(gpu) => gpu.get_mut(),
@@ -185,7 +184,7 @@ impl Device {
         }
     }
 
-    /// The GPU behind it, without what this type knows of it.
+    /// The bare GPU.
     pub fn into_inner(self) -> Box<dyn Gpu + Send> {
         match self.body {
             Body::Model(gpu) => gpu.into_inner(),
@@ -197,15 +196,15 @@ impl Device {
         }
     }
 
-    /// A device of the caller's own; `by` describes it, after the name of its GPU.
+    /// `by` follows the GPU's name in descriptions.
     pub fn custom(gpu: Box<dyn Gpu + Send>, by: &str) -> Self {
         Self::real(Body::Other(gpu), by)
     }
 
-    /// Whether this is the GPU that was recorded, by the registers that say so. Nothing else of the device is touched.
+    /// Checks identity registers only.
     ///
     /// # Errors
-    /// It is another one: which register differs, and how.
+    /// Which register differs, and how.
     pub fn check_identity(&mut self, recording: &Recording<'_>) -> Result<(), ReplayError> {
         for check in recording.identity() {
             let (register, mask, expected) =
@@ -227,10 +226,10 @@ impl Device {
         Ok(())
     }
 
-    /// Whether what this device decides by itself lets it replay a recording; which GPU it is does not matter here.
+    /// Checks the device's own decisions, for any GPU.
     ///
     /// # Errors
-    /// What stands against it.
+    /// What does not fit.
     pub fn check_fit(&self, recording: &Recording<'_>) -> Result<(), Misfit> {
         match &self.body {
             Body::Stock(gpu) => gpu.fits(recording),
@@ -239,10 +238,10 @@ impl Device {
         }
     }
 
-    /// Where code of a recording must move to, because this device decides where code lies: starts of windows of 16 MiB, old and new.
+    /// Where code must move, if this device places it: old and new starts of 16 MiB windows.
     ///
     /// # Errors
-    /// What stands against it.
+    /// What does not fit.
     pub(crate) fn code_moves(
         &self,
         recording: &Recording<'_>,
@@ -256,15 +255,15 @@ impl Device {
         }
     }
 
-    /// Says that the GPU of a device of the caller's own writes to pages of this very process.
+    /// For a device whose GPU writes to this process's pages.
     #[must_use]
     pub fn that_writes_to_process(mut self) -> Self {
         self.in_process = true;
         self
     }
 
-    /// Whether the GPU writes to pages of this very process, so that it must be reset before the process ends: through /dev/mem.
-    /// A driver resets the GPU first, and the model needs no such care.
+    /// Whether the GPU writes to this process's pages (/dev/mem), and must be reset before the process ends. A
+    /// driver resets it first, and the model needs no such care.
     pub fn writes_to_process(&self) -> bool {
         match &self.body {
             Body::DevMem(_) => true,
@@ -273,7 +272,7 @@ impl Device {
         }
     }
 
-    /// The same device, of which one call goes wrong.
+    /// The device, with one bad call.
     #[must_use]
     pub fn with_fault(self, fault: Fault) -> Self {
         Self {
@@ -284,7 +283,7 @@ impl Device {
         }
     }
 
-    /// Calls so far, and whether one of them went wrong; `None` for a device without a fault.
+    /// Calls, and whether one went wrong; `None` without a fault.
     pub fn fault(&self) -> Option<(u64, bool)> {
         match &self.body {
             Body::Disturbed(faulty) => Some((faulty.calls(), faulty.fired())),
@@ -297,12 +296,12 @@ impl Device {
         &self.description
     }
 
-    /// Jobs that have ended so far, which only the model counts; keeps counting.
+    /// Live count of ended jobs; only the model counts.
     pub fn job_counter(&self) -> Arc<AtomicU64> {
         self.jobs.clone()
     }
 
-    /// Time that the device has spent running jobs; `None` where it cannot tell.
+    /// Time running jobs; `None` if unknown.
     pub fn working(&self) -> Option<Duration> {
         match &self.body {
             Body::Model(gpu) => Some(gpu.working()),
@@ -314,7 +313,7 @@ impl Device {
         }
     }
 
-    /// True for the GPU model.
+    /// Whether it is the GPU model.
     pub fn is_model(&self) -> bool {
         match &self.body {
             Body::Model(_) => true,
@@ -324,7 +323,6 @@ impl Device {
     }
 }
 
-/// The engine's view of whatever device it is.
 impl Wrapper for Device {
     type Inner = dyn Gpu + Send;
 

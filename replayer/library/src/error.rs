@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong between a recording's files and an answer.
+//! What can go wrong between files and an answer.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,16 @@ use gpureplay_host::shown;
 use crate::explain;
 use crate::host_rules::rule::Broken;
 
-/// Which side has to act on an [`Error`].
+/// Which side has to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The caller asked for something that makes no sense for this recording.
+    /// A senseless request for this recording.
     Usage,
-    /// The recording is damaged, not allowed, or not a recording.
+    /// Damaged, not allowed, or no recording.
     Recording,
-    /// An input or another file is missing or does not fit.
+    /// A file is missing or does not fit.
     Input,
-    /// The device could not be used, or the replay failed on it.
+    /// An unusable device, or a failed replay.
     Device,
     /// A result could not be written.
     Output,
@@ -31,7 +31,7 @@ pub enum Class {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no recording at this path.
+    /// No recording at this path.
     #[error(
         "{}: {reason}; give a directory with a {}, or such a file",
         shown(path),
@@ -43,23 +43,23 @@ pub enum Error {
         /// What is there instead.
         reason: String,
     },
-    /// The bytes are not a sound file.
+    /// Not a sound file.
     #[error("{}: {}", shown(path), explain::parse_error(error))]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong and in which section.
+        /// Problem and section.
         error: ParseError,
     },
-    /// The file is sound, but breaks a rule.
+    /// A sound file breaks a rule.
     #[error("{}: {}", shown(path), explain::violation(violation))]
     NotAllowed {
         /// The file.
         path: PathBuf,
-        /// The rule and the entry that breaks it.
+        /// Rule and entry.
         violation: Violation,
     },
-    /// A launch breaks a rule of its family.
+    /// A launch breaks its family's rule.
     #[error(
         "{}: rule {} broken by the launch of action {action}: {broken}",
         shown(path),
@@ -68,36 +68,36 @@ pub enum Error {
     Launch {
         /// The file.
         path: PathBuf,
-        /// Index of the action.
+        /// Action index.
         action: u32,
         /// What it breaks.
         broken: mali_jobs::streams::Broken,
     },
-    /// It keeps the rules of the engine, but breaks one for its use on a host.
+    /// A host rule is broken.
     #[error("{}: {broken}", shown(path))]
     Unsuitable {
         /// The file.
         path: PathBuf,
-        /// The rule, and what breaks it.
+        /// Rule and breach.
         broken: Broken,
     },
-    /// Its chains break a rule, so it cannot be brought into another form.
+    /// Its chains break a rule: no other form is possible.
     #[error("{}: {text}", shown(path))]
     Chains {
         /// The file.
         path: PathBuf,
-        /// The rule, and what breaks it.
+        /// Rule and breach.
         text: String,
     },
-    /// The pack is damaged, or the signature is not the one that is demanded.
+    /// The pack is damaged, or not signed as demanded.
     #[error("{}: {reason}", shown(path))]
     Package {
-        /// The file or directory.
+        /// File or directory.
         path: PathBuf,
         /// What is wrong.
         reason: String,
     },
-    /// The manifest beside it was made for another recording.
+    /// The manifest belongs to another recording.
     #[error(
         "{}: its SHA-256 is {found}, but {} beside it is for a recording with {expected}: the two do not belong together, or the recording was changed",
         shown(path),
@@ -108,36 +108,36 @@ pub enum Error {
         path: PathBuf,
         /// Hash in the manifest.
         expected: String,
-        /// Hash of the recording.
+        /// The recording's hash.
         found: String,
     },
-    /// The manifest cannot be used.
+    /// Unusable manifest.
     #[error("{}: {reason}", shown(path))]
     Manifest {
         /// The file.
         path: PathBuf,
-        /// The line, and what is wrong with it.
+        /// Line and problem.
         reason: String,
     },
-    /// The recording has no tensor of this name.
+    /// No tensor of this name.
     #[error("the recording has no tensor {name}; {known}")]
     NoTensor {
         /// The name.
         name: String,
-        /// Names that it has.
+        /// Existing names.
         known: String,
     },
-    /// The tensor is not of a kind that can be used like this.
+    /// Wrong kind of tensor.
     #[error("tensor {name} cannot be used like this, its kind is {kind}; {known}")]
     WrongKind {
         /// The tensor.
         name: String,
         /// Its kind.
         kind: &'static str,
-        /// Tensors that can be.
+        /// Tensors that do.
         known: String,
     },
-    /// The recording has a tensor for reading only.
+    /// The tensor is only for reading.
     #[error("{kind} {name} can only be read: the recording puts no value there")]
     NotTaken {
         /// The tensor.
@@ -145,39 +145,39 @@ pub enum Error {
         /// Its kind.
         kind: &'static str,
     },
-    /// The recording has no layer of this name or number.
+    /// No such layer.
     #[error("the recording has no layer {name}; {known}")]
     NoLayer {
         /// Name or number.
         name: String,
-        /// Layers that it has.
+        /// Existing layers.
         known: String,
     },
-    /// Layers that make no range.
+    /// The layers are no range.
     #[error("layers {text}: {reason}; {known}")]
     Layers {
-        /// What was asked for.
+        /// The request.
         text: String,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: &'static str,
-        /// Layers that there are.
+        /// Existing layers.
         known: String,
     },
-    /// A value has another type or shape than its tensor.
+    /// Type or shape do not fit the tensor.
     #[error("{from}: expected {expected} for {tensor}, got {found}{hint}")]
     Shape {
-        /// The file, or what else the value comes from.
+        /// The value's origin.
         from: String,
-        /// The tensor, with its kind.
+        /// With its kind.
         tensor: String,
         /// Its type and shape.
         expected: String,
-        /// Type and shape of the value.
+        /// As given.
         found: String,
-        /// How NumPy makes the one from the other, where it can.
+        /// NumPy's conversion, if possible.
         hint: Box<str>,
     },
-    /// A tensor that needs a value has none.
+    /// A tensor lacks its value.
     #[error("{}: {kind} {name} {shape} has no value", shown(path))]
     Unbound {
         /// The recording.
@@ -189,29 +189,29 @@ pub enum Error {
         /// Its type and shape.
         shape: String,
     },
-    /// Layers that do not run would compute what the layers that run read.
+    /// Layers read what skipped layers would compute.
     #[error(
         "layers {first} to {last} read {}, which layers before them compute; give {}, or run those layers first, or ask for the values in the recording's own memory",
         missing.join(", "),
         if missing.len() == 1 { "it" } else { "all of them" }
     )]
     Crossing {
-        /// Number of the first layer that is to run, from 1.
+        /// First layer to run, from 1.
         first: usize,
-        /// Number of the last.
+        /// Last layer.
         last: usize,
-        /// Names, types and shapes of what is missing.
+        /// Missing names, types and shapes.
         missing: Vec<String>,
     },
-    /// A file with a tensor's value cannot be read.
+    /// A value's file cannot be read.
     #[error("{}: {reason}", shown(path))]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
-    /// A weight's file is not the one that the manifest was made with.
+    /// A weight's file has another hash.
     #[error(
         "{}: its SHA-256 is {found}, but the manifest's for weight {name} is {expected}; restore the file, or bind another one with {name}=FILE",
         shown(path)
@@ -223,51 +223,51 @@ pub enum Error {
         name: String,
         /// Hash in the manifest.
         expected: String,
-        /// Hash of the file.
+        /// The file's hash.
         found: String,
     },
-    /// There is no such device here.
+    /// No such device here.
     #[error("{0}")]
     Unusable(#[from] OpenError),
-    /// There is no model of a GPU with this name.
+    /// No model of such a GPU.
     #[error("{0}")]
     NoModel(String),
-    /// As many host threads cannot be used.
+    /// Unusable number of host threads.
     #[error("{0} threads: the model uses 1 to {max}", max = crate::names::MAX_THREADS)]
     Threads(usize),
-    /// The model cannot be used for this recording, or not on this machine.
+    /// Impossible on the model, or on this machine.
     #[error("{0}")]
     NoDevice(String),
-    /// The device decides by itself what the recording asks for otherwise.
+    /// The device's own decisions contradict the recording.
     #[error("{}: the kernel's driver cannot replay it: {misfit}", shown(path))]
     Misfit {
         /// The recording.
         path: PathBuf,
-        /// What stands against it.
+        /// What does not fit.
         misfit: Misfit,
     },
-    /// The replay failed. The GPU was reset.
+    /// The replay failed; the GPU was reset.
     #[error("{}: {text}", shown(path))]
     Replay {
         /// The recording.
         path: PathBuf,
-        /// What the engine says.
+        /// The engine's error.
         error: ReplayError,
-        /// The same in words.
+        /// In words.
         text: String,
     },
-    /// The secure world refused the recording, or the replay failed there. The GPU was reset and its memory cleared.
+    /// The secure world refused, or the replay failed. The GPU was reset and its memory cleared.
     #[error("{text}")]
     Secure {
-        /// What its client says.
+        /// The client's error.
         error: gpureplay_linux::optee::Error,
-        /// The same in words, rules and sections by name.
+        /// In words.
         text: String,
     },
-    /// The secure world does not do this.
+    /// Impossible in the secure world.
     #[error("the secure world does not do this: {0}; choose another device for it")]
     SecureWorld(&'static str),
-    /// The name of an output's file says no format that is written.
+    /// An output file's name says no format.
     #[error(
         "{}: outputs are written as .npy, .bin, .raw or .json; give a name with one of these endings",
         shown(path)
@@ -276,7 +276,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A recording of another GPU than Mali, or its device, says this.
+    /// From a GPU other than Mali.
     #[error("{source}")]
     Other {
         /// Which side has to act.
@@ -330,7 +330,6 @@ impl Error {
         }
     }
 
-    /// A file that cannot be used.
     pub(crate) fn file(path: &Path, reason: impl ToString) -> Self {
         Self::File {
             path: path.to_path_buf(),
@@ -339,7 +338,7 @@ impl Error {
     }
 }
 
-/// Whose an error of the secure world is: a recording that it refuses is the recording's.
+/// A refused recording is the recording's error.
 fn secure(error: &gpureplay_linux::optee::Error) -> Class {
     use gpureplay_linux::optee::Error as E;
     match error {
@@ -350,5 +349,5 @@ fn secure(error: &gpureplay_linux::optee::Error) -> Class {
     }
 }
 
-/// What functions of this crate return.
+/// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;

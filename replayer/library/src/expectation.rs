@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What outputs are compared with, and how they compare.
+//! What outputs are compared with, and how.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -83,21 +83,20 @@ impl Comparison {
 #[derive(Debug)]
 struct Expected {
     path: PathBuf,
-    /// Outputs share it.
+    /// Shared by outputs.
     reference: Option<Arc<str>>,
     value: Tensor,
     tolerance: f64,
 }
 
-/// The expected outputs of one run.
+/// Expected outputs of one run.
 #[derive(Debug, Default)]
 pub struct Expectations {
-    /// By name.
     outputs: BTreeMap<String, Expected>,
 }
 
 impl Expectations {
-    /// Reads what the command line names, or else what a case of the manifest expects.
+    /// From the command line, or else a manifest case.
     pub fn new(
         files: &Files,
         bindings: &Bindings,
@@ -146,7 +145,7 @@ impl Expectations {
         Ok(Self { outputs })
     }
 
-    /// Compares an output; `None` when nothing is expected of it.
+    /// `None` if nothing is expected.
     pub fn compare(
         &self,
         name: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The texts of the format's, the verifier's and the engine's errors.
+//! Error texts of the format, the verifier and the engine.
 
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, UsedUp, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
@@ -61,7 +61,7 @@ pub fn violation(violation: &Violation) -> String {
     )
 }
 
-/// What went wrong during a replay, where, and what was expected. `unfinished` is named where the error itself names no job.
+/// What went wrong in a replay, where, and what was expected. `unfinished` is for errors that name no job.
 pub fn replay_error(
     recording: &Recording<'_>,
     error: &ReplayError,
@@ -81,7 +81,7 @@ pub fn replay_error(
     }
 }
 
-/// Which job used up what a run may do on the model, and what to do.
+/// The job that exceeded a run's work limit, and advice.
 pub fn used_up(recording: &Recording<'_>, error: &ReplayError, used_up: &UsedUp) -> String {
     let UsedUp { job, slot, limit } = used_up;
     format!(
@@ -103,7 +103,7 @@ fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
     }
 }
 
-/// Why the secure world did not replay, with names where it has numbers.
+/// Names replace numbers.
 pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
     use gpureplay_linux::optee::Error as E;
     let named = match *error {
@@ -126,7 +126,7 @@ pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
     }
 }
 
-/// What the numbers mean that the library for firmware gives to errors, from 1 on (`conclude` in `replayer/devices/bare/src/c.rs`).
+/// From 1; see `conclude` in `replayer/devices/bare/src/c.rs`.
 const BARE_CODES: [&str; 14] = [
     "the device failed: its memory does not suffice, or the GPU does not reset",
     "it is not the GPU that was recorded",
@@ -229,7 +229,6 @@ fn device(error: DeviceError) -> String {
         DeviceError::Refused(TAKEN_AWAY) => "the driver took the GPU away: the machine slept, or another process waited for the GPU too long; run again".into(),
         DeviceError::Refused(code) => match panfrost::refusal(code).or_else(|| panthor::refusal(code)) {
             Some(text) => text.into(),
-            // What the kernel said.
             None if code > 0 => {
                 format!("the driver refused: {}", std::io::Error::from_raw_os_error(code))
             }
@@ -238,7 +237,7 @@ fn device(error: DeviceError) -> String {
     }
 }
 
-/// An address, and what the recording says about it.
+/// An address, and the recording's facts of it.
 pub fn address_text(recording: &Recording<'_>, va: u64) -> String {
     let Some(region) = recording.region_of(va, 1) else {
         return format!("{va:#x} (in no region of the recording)");
@@ -257,7 +256,6 @@ mod tests {
 
     use super::*;
 
-    /// The names between the braces of an array of C.
     fn names(header: &str, array: &str) -> Vec<String> {
         let (_, after) = header.split_once(&format!("{array}[] = {{")).unwrap();
         let (inside, _) = after.split_once("};").unwrap();
@@ -281,7 +279,7 @@ mod tests {
         assert_eq!(names(header, "gpureplay_rules"), rules);
         let sections: Vec<&str> = Section::ALL.iter().map(|section| section.name()).collect();
         assert_eq!(names(header, "gpureplay_sections"), sections);
-        // The codes are places in these lists.
+        // The codes are indices of these lists.
         assert!(
             Section::ALL
                 .iter()
@@ -311,7 +309,6 @@ mod tests {
             code: Section::Data.code().into(),
         });
         assert!(damaged.contains("section data is damaged"), "{damaged}");
-        // A number that nobody knows stays one.
         let unknown = secure(&E::NotAllowed {
             status: 2,
             code: 999,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The families of GPUs that a session replays on: a recording that keeps the rules of its own, and the engine that runs it.
+//! GPU families: rules and engines.
 
 use gpureplay_core::{Gpu, Limits, Options, ReplayError, Tensors, Violation, Workspace};
 use gpureplay_format::Recording;
@@ -8,25 +8,25 @@ use mali_facts::Profile;
 use mali_jobs::streams;
 use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
 
-/// A recording has command streams in place of job chains.
+/// Its work is command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its work is command streams, not job chains")]
 pub struct NoChains;
 
-/// A recording that keeps all rules of its family.
+/// A recording that keeps its family's rules.
 #[derive(Clone, Copy, Debug)]
 pub enum Verified<'a> {
-    /// Of a Mali with a job manager.
+    /// For Mali with a job manager.
     Chains(mali_drive::Verified<'a>),
-    /// Of a Mali with command streams.
+    /// For Mali with command streams.
     Streams(streams::Verified<'a>),
 }
 
 impl<'a> Verified<'a> {
-    /// Checks a recording by the rules of its family; one that is not known is refused.
+    /// Unknown families are refused.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub fn check(recording: &'a Recording<'a>) -> Result<Self, Violation> {
         let limits = &Limits::DEFAULT;
         match recording.header().family.get() {
@@ -43,10 +43,10 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// Walks all that the work of a recording names.
+    /// Walks all that its work names.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub fn deep(&self) -> Result<Report, DeepViolation> {
         match self {
             Self::Chains(verified) => walk::check(verified),
@@ -54,7 +54,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// As [`Verified::deep`] for who wants no report.
+    /// Without a report.
     ///
     /// # Errors
     /// As for [`Verified::deep`].
@@ -65,10 +65,8 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// The GPU that it is for.
-    ///
     /// # Errors
-    /// Nothing is known about it.
+    /// The GPU is unknown.
     pub fn profile(&self) -> Result<&'static Profile, DeepViolation> {
         match self {
             Self::Chains(verified) => walk::profile(verified),
@@ -76,10 +74,10 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// Does what the CPU does in a replay, and shows each submission.
+    /// Does the CPU's part of a replay, and shows submissions.
     ///
     /// # Errors
-    /// What `visit` returns, or [`Full`].
+    /// From `visit`, or [`Full`].
     pub fn submissions<E: From<Full>>(
         &self,
         visit: impl FnMut(&Submission<'_>) -> Result<(), E>,
@@ -90,10 +88,10 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// For what is about job chains only: linking them, and other GPUs with a job manager.
+    /// For linking, and for other GPUs with a job manager.
     ///
     /// # Errors
-    /// Its work is command streams.
+    /// It has command streams.
     pub const fn chains(&self) -> Result<&mali_drive::Verified<'a>, NoChains> {
         match self {
             Self::Chains(verified) => Ok(verified),
@@ -102,11 +100,8 @@ impl<'a> Verified<'a> {
     }
 }
 
-/// The engine of a recording's family.
 pub(crate) enum Engine<'a, G: Gpu> {
-    /// For [`Verified::Chains`].
     Chains(mali_drive::Session<'a, 'a, G>),
-    /// For [`Verified::Streams`].
     Streams(streams::Session<'a, 'a, G>),
 }
 
@@ -123,7 +118,6 @@ macro_rules! both {
 }
 
 impl<'a, G: Gpu> Engine<'a, G> {
-    /// Puts a recording on a device.
     pub(crate) fn open(
         gpu: G,
         verified: Verified<'a>,
@@ -144,13 +138,13 @@ impl<'a, G: Gpu> Engine<'a, G> {
     both! {
         /// The device.
         gpu() -> &mut G;
-        /// Does everything up to the first run.
+        /// Everything before the first run.
         prepare(tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         run_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
-        /// Does of a segment what the processor does.
+        /// Only the CPU's part.
         skip_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         read_tensor(tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError>;
-        /// Ends what there is on the device.
+        /// Ends all work on the device.
         close() -> Result<(), ReplayError>;
     }
 }

@@ -24,27 +24,27 @@ use crate::values::{self, ImageFormat};
 
 pub use crate::names::{RECORDING as FILE_NAME, SIGNATURE as SIGNATURE_NAME};
 
-/// A recording's bytes, and what lies beside them.
+/// A recording and the files beside it.
 #[derive(Debug)]
 pub struct Files {
     /// Path of the recording itself.
     pub path: PathBuf,
-    /// Directory of manifest, inputs and expected outputs.
+    /// Manifest, inputs and expected outputs.
     pub directory: PathBuf,
     /// The recording.
     pub bytes: Vec<u8>,
-    /// The manifest, when there is one.
+    /// The manifest, if any.
     pub manifest: Option<Manifest>,
     pub(crate) copy: Option<PrivateCopy>,
-    /// Where the files were only looked at: there is nothing in `directory`.
+    /// Set if the files are only looked at: `directory` is empty.
     pub(crate) held: Option<Held>,
 }
 
 impl Files {
-    /// Reads a recording: a directory that contains `recording.gpr`, such a file by itself, or a pack. Whose it is does not matter.
+    /// Reads a directory with `recording.gpr`, such a file, or a pack. Does not check who made it.
     ///
     /// # Errors
-    /// There is no recording, or its pack or manifest cannot be used.
+    /// No recording, or an unusable pack or manifest.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::open(path, &Trust::default())
     }
@@ -81,7 +81,7 @@ impl Files {
         })
     }
 
-    /// Name of the recording.
+    /// The recording's name.
     pub fn name(&self) -> String {
         if let Some(manifest) = &self.manifest {
             return manifest.name.clone();
@@ -99,7 +99,7 @@ impl Files {
         self.manifest.as_ref()?.cases.first()
     }
 
-    /// Checks the bytes, and that the manifest was made for them.
+    /// Also checks the manifest's hash.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -109,10 +109,8 @@ impl Files {
         Ok(recording)
     }
 
-    /// Checks the bytes only.
-    ///
     /// # Errors
-    /// They are damaged.
+    /// The bytes are damaged.
     pub fn view(&self) -> Result<Recording<'_>, Error> {
         Recording::parse(&self.bytes).map_err(|error| Error::Damaged {
             path: self.path.clone(),
@@ -120,7 +118,7 @@ impl Files {
         })
     }
 
-    /// Checks the rules of these files' [`Files::view`], and that manifest and recording belong together.
+    /// Checks rules, and that the manifest fits.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -152,7 +150,6 @@ impl Files {
         Ok(verified)
     }
 
-    /// A manifest that says which recording it is for lies beside that one.
     fn is_the_manifests(&self) -> Result<(), Error> {
         let stated = self.manifest.as_ref().and_then(Manifest::recording_sha256);
         let Some(expected) = stated else {
@@ -169,9 +166,9 @@ impl Files {
         })
     }
 
-    /// Files that the manifest names and that are not there, in its order.
+    /// Files of the manifest, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
-        // Files that are held are all that the manifest names.
+        // Held files are complete.
         if self.held.is_some() {
             return Vec::new();
         }
@@ -182,12 +179,11 @@ impl Files {
         missing
     }
 
-    /// How pictures become values of a tensor.
     pub(crate) fn image(&self, tensor: &str) -> Option<&ImageFormat> {
         self.manifest.as_ref()?.images.get(tensor)
     }
 
-    /// Splits a path as [`values::split`] does, and never the name of the recording's directory.
+    /// As [`values::split`], but keeps the name of the recording's directory whole.
     pub(crate) fn split<'a>(&self, path: &'a Path) -> (PathBuf, Option<&'a str>) {
         let (before, inside) = match path.strip_prefix(&self.directory) {
             Ok(inside) => (self.directory.as_path(), inside),
@@ -197,11 +193,7 @@ impl Files {
         (before.join(file), part)
     }
 
-    /// Opens a file for reading. One that the manifest names is opened inside of the recording's directory, whose links are not
-    /// followed; any other is the user's.
-    ///
-    /// # Errors
-    /// What the system says, or that a link leads to it.
+    /// The manifest's file without following links, or any file of the user.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
         let inside = path.strip_prefix(&self.directory).ok();
         let mut named = self.manifest.iter().flat_map(Manifest::files);
@@ -211,7 +203,6 @@ impl Files {
         }
     }
 
-    /// The manifest names jobs of chains that are there.
     fn names_its_jobs(&self, recording: &Recording<'_>) -> Result<(), Error> {
         let Some(manifest) = &self.manifest else {
             return Ok(());
@@ -225,7 +216,6 @@ impl Files {
         })
     }
 
-    /// The manifest speaks of tensors that are there.
     fn described(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
         let Some(manifest) = &self.manifest else {
             return Ok(());
@@ -261,7 +251,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x10_0000_0000;
 
-    /// A recording with outputs of these names and sizes, all in the same memory.
+    /// All outputs are in the same memory.
     fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         files_of_layer("run", outputs, pages, manifest)
     }
@@ -323,7 +313,7 @@ mod tests {
             let verified = files.verify(&files.view().unwrap()).map(drop);
             verified.map_err(|error| error.to_string())
         };
-        // All in the same three pages; there is a fourth for a job.
+        // There is a fourth page for a job.
         let together = |outputs: &[(&str, u32)]| in_pages(3, outputs);
         let most = 3 << 12;
         let mut outputs = vec![
@@ -334,7 +324,7 @@ mod tests {
             ("e", most),
         ];
         assert_eq!(together(&outputs), Ok(()));
-        // One after the other in the same memory: 16 pages in all.
+        // One after the other: 16 pages in all.
         outputs.push(("f", 1 << 12));
         assert_eq!(together(&outputs), Ok(()));
         outputs.push(("g", 1));
@@ -343,7 +333,7 @@ mod tests {
             error.contains("65537 bytes together, more than 65536"),
             "{error}"
         );
-        // In 2 GiB, twice these is as much as there may be.
+        // In 2 GiB, twice these is the most.
         let half = 1 << 31;
         assert_eq!(in_pages(1 << 19, &[("a", half), ("b", half)]), Ok(()));
         let error = in_pages(1 << 19, &[("a", half), ("b", half), ("c", 1)]).unwrap_err();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording in other forms that compute the same: each job in a chain of its own, all layers in one, and code elsewhere.
+//! Equivalent forms: single jobs, joined layers, code elsewhere.
 
 use mali_jobs::link::{MOST_JOBS, lengths, split, whole};
 use mali_jobs::moved::move_code;
@@ -12,11 +12,12 @@ use crate::recording::Recording;
 use crate::text;
 
 impl Recording {
-    /// The recording with each job in a chain of its own, for whoever stops, measures or changes single jobs: numbers of jobs, tensors and
-    /// layers stay, and the manifest's jobs name the new chains. A session of it never joins layers. The same recording if it is so already.
+    /// Puts each job in its own chain, to stop, measure or change single jobs. Numbers of jobs, tensors and layers
+    /// stay; the manifest's jobs name the new chains. A session never joins its layers. Returns the same recording
+    /// if it is so already.
     ///
     /// # Errors
-    /// Its chains break a rule, or its manifest names a job that they do not have.
+    /// Its chains break a rule, or its manifest names a missing job.
     pub fn apart(&self) -> Result<Self> {
         let wrong = |error: mali_jobs::link::LinkError| Error::Chains {
             path: self.files().path.clone(),
@@ -28,7 +29,6 @@ impl Recording {
         };
         let named = self.manifest().map_or(&[][..], |manifest| &manifest.jobs);
         let Ok(chains) = self.verified().chains() else {
-            // Launches are what they were recorded as.
             return Ok(self.clone());
         };
         let Some(bytes) = split(chains).map_err(wrong)? else {
@@ -43,7 +43,6 @@ impl Recording {
             by_job(named, &lengths).map_err(unnamed)?;
             return match self.layers().len() {
                 0 | 1 => Ok(self.clone()),
-                // Only layers could be joined.
                 _ => self.in_form(self.files().bytes.clone(), |_| {}),
             };
         };
@@ -52,30 +51,26 @@ impl Recording {
         self.in_form(bytes, |manifest| manifest.jobs = jobs)
     }
 
-    /// The recording as it was read, whatever form this is.
+    /// As read, whatever form this is.
     pub fn recorded(&self) -> &Self {
         self.0.origin.as_ref().unwrap_or(self)
     }
 
-    /// All layers as one, with as few chains as there can be; `None` if that is what it has already, or its layers cannot be joined.
+    /// With as few chains as possible; `None` if it is so already or cannot be.
     pub(crate) fn joined(&self) -> Option<&Self> {
         let made = self.0.joined.get_or_init(|| {
             if self.0.is_form {
                 return None;
             }
-            // Who only runs layers one by one needs no joined ones: that they cannot be joined is no failure.
+            // Running single layers needs no joined form.
             let bytes = whole(self.verified().chains().ok()?, MOST_JOBS).ok()??;
-            // It lies in this one: an origin would keep both for ever.
+            // Stored in this one: an origin would keep both for ever.
             let files = self.files_of(bytes, |manifest| manifest.jobs.clear());
             Self::of_form(files, None, true).ok()
         });
         made.as_ref()
     }
 
-    /// The recording with its code where a device can place it.
-    ///
-    /// # Errors
-    /// The device cannot place it, or its chains break a rule.
     pub(crate) fn placed_for(self, device: &Device) -> Result<Self> {
         let moves = device.code_moves(self.verified().recording());
         let moves = moves.map_err(|misfit| Error::Misfit {
@@ -92,12 +87,12 @@ impl Recording {
             path: self.files().path.clone(),
             text: error.to_string(),
         })?;
-        // It joins its layers as the recording does, and a private copy of the files stays as long as this one.
+        // Keeps a private copy of the files alive.
         Self::beside(self.files_of(bytes, |_| {}), &self)
     }
 
     fn in_form(&self, bytes: Vec<u8>, describe: impl FnOnce(&mut Manifest)) -> Result<Self> {
-        // A private copy of the files stays as long as this one.
+        // Keeps a private copy of the files alive.
         Self::of_form(self.files_of(bytes, describe), Some(self.clone()), true)
     }
 
@@ -107,7 +102,6 @@ impl Recording {
         if let Some(manifest) = &mut manifest {
             describe(manifest);
             manifest.variants.clear();
-            // That of the recording that it was made from.
             manifest.provenance.remove("sha256");
         }
         Files {
@@ -121,10 +115,7 @@ impl Recording {
     }
 }
 
-/// The jobs of a manifest by chains of one job each; `lengths` are those of the chains that they were named by.
-///
-/// # Errors
-/// Which entry names a job that there is not.
+/// `lengths` of the chains by old numbers. The error names the entry of a missing job.
 fn by_job(named: &[Job], lengths: &[u32]) -> std::result::Result<Vec<Job>, String> {
     let starts: Vec<usize> = lengths
         .iter()

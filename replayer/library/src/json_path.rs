@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Paths in JSON: one whose name is no text is written with replacement characters, and not refused.
+//! Paths in JSON: replacement characters for what is not UTF-8.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-/// Writes a path; for `serialize_with`.
+/// For `serialize_with`.
 ///
 /// # Errors
-/// What the serializer says.
+/// The serializer's.
 pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`one`], where there may be none.
+/// As [`one`], optional.
 ///
 /// # Errors
-/// What the serializer says.
+/// The serializer's.
 pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     let path = path.as_deref().map(Path::to_string_lossy);
     path.serialize(serializer)
 }
 
-/// As [`one`], for paths by name.
+/// As [`one`], by name.
 ///
 /// # Errors
-/// What the serializer says.
+/// The serializer's.
 pub fn named<S: Serializer>(
     paths: &BTreeMap<String, PathBuf>,
     serializer: S,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `manifest.toml`: what people want to know about a recording, and what its outputs are compared with.
+//! `manifest.toml`: facts for people, and expected outputs.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,36 +14,32 @@ use crate::values::{ImageFormat, is_standard_input, split};
 
 pub use crate::names::MANIFEST as FILE_NAME;
 
-/// Version of the manifest that this program reads and writes.
+/// The only version.
 pub const VERSION: u32 = 1;
-/// Relative tolerance of outputs for which the manifest states none.
+/// Default relative tolerance of outputs.
 pub const DEFAULT_TOLERANCE: f64 = 1e-5;
-/// Whether a number can be a relative tolerance: a NaN or an infinity would allow anything.
+/// A NaN or an infinity would allow anything.
 pub fn is_tolerance(number: f64) -> bool {
     number.is_finite() && number >= 0.0
 }
 
-/// Longest manifest that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
 const MOST_VARIANTS: usize = 64;
 
-/// Bytes of the longest name of a kernel, of a class and of a GPU: a report has them once for each job or for each answer. As much as the name of
-/// a tensor may have.
+/// Bytes of a kernel, class or GPU name, as of a tensor: a report repeats them for each job or answer.
 pub const MOST_NAME: usize = 255;
-/// Bytes of the longest name of a recording, and of who computed what is expected: a report has the latter once for each output.
+/// Bytes of a recording's name and a reference's: a report repeats the latter for each output.
 pub const MOST_LINE: usize = 1024;
-/// Bytes of the longest path of a file.
 const MOST_PATH: usize = 4096;
-/// Bytes of the longest text that is shown once: a description, a command, a fact of the provenance.
+/// Bytes of a description, a command, a fact of the provenance: shown once.
 pub const MOST_TEXT: usize = 1 << 16;
 
-/// As much of the beginning of a text as fits into so many bytes.
+/// Its longest prefix of at most so many bytes.
 pub fn beginning(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
-/// Refuses a text that is longer than it may be.
 fn bounded(place: &dyn Fn() -> String, text: &str, most: usize) -> std::result::Result<(), String> {
     if text.len() <= most {
         return Ok(());
@@ -61,7 +57,7 @@ fn bounded(place: &dyn Fn() -> String, text: &str, most: usize) -> std::result::
 pub struct Manifest {
     /// [`VERSION`].
     pub version: u32,
-    /// Name of the recording; that of its directory.
+    /// As the directory's.
     pub name: String,
     /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -69,45 +65,45 @@ pub struct Manifest {
     /// The command that made the recording.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// Where it was made: GPU, kernel, driver, runtime, framework, app, and anything else worth knowing.
+    /// GPU, kernel, driver, runtime, framework, app, and more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub provenance: BTreeMap<String, String>,
-    /// What is known about outputs, by tensor name.
+    /// Outputs by tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Output>,
-    /// How pictures become inputs, by tensor name.
+    /// By tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, ImageFormat>,
-    /// Weights that are kept outside of the recording, by tensor name.
+    /// External weights by tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub external: BTreeMap<String, External>,
-    /// Sets of inputs with the outputs that an independent reference computed for them.
+    /// Inputs with an independent reference's outputs.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
-    /// What it is on other GPUs.
+    /// Variants for other GPUs.
     #[serde(default, rename = "variant", skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
-    /// Job chains of which the kernel is known.
+    /// Job chains with known kernels.
     #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
 }
 
-/// A job chain by the kernel launch that it belongs to; several chains may belong to one.
+/// A job chain's launch; several chains may have one launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Number of the submission in the recording, from 0.
+    /// Submission in the recording, from 0.
     pub submission: usize,
-    /// Its number in that chain, from 0; all jobs of the chain if nothing is said.
+    /// From 0 in that chain; all its jobs if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<usize>,
-    /// Number of the launch in the app, from 0.
+    /// Launch in the app, from 0.
     pub launch: u32,
-    /// Name of the kernel.
+    /// Kernel name.
     pub kernel: String,
-    /// Work-items along each dimension.
+    /// Work-items per dimension.
     pub global: Sizes,
-    /// Work-items of a group along each dimension, where the app chose them.
+    /// Work-items of a group, if the app chose them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<Sizes>,
 }
@@ -148,55 +144,55 @@ impl TryFrom<String> for Sizes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// Largest difference from the expected value, relative to the larger of its magnitude and the mean magnitude; 0: equal.
+    /// Largest difference, relative to the larger of the expected and the mean magnitude; 0: equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Names of the classes, when the output is a classification.
+    /// Class names, for a classification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
 }
 
-/// A weight that is kept outside of the recording.
+/// A weight outside of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct External {
-    /// Its file, relative to the directory; `FILE.safetensors#NAME` for a tensor of several.
+    /// Relative to the directory; `FILE.safetensors#NAME` for a tensor of several.
     pub file: PathBuf,
     /// SHA-256 of the file in hexadecimal.
     pub sha256: String,
 }
 
-/// The recording for another GPU. It shares the data of the first one, so its file holds only what differs.
+/// For another GPU: its file holds only data that the first one lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Name of the GPU or of a board that has it.
+    /// A GPU, or a board with it.
     pub gpu: String,
-    /// Its file, relative to the directory.
+    /// File relative to the directory.
     pub file: PathBuf,
-    /// SHA-256 of the whole recording that it stands for, in hexadecimal.
+    /// Of the whole recording, in hexadecimal.
     pub sha256: String,
-    /// How it was made, in a line.
+    /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub made: String,
 }
 
-/// Inputs and what they should give. Paths are relative to the recording's directory.
+/// Paths are relative to the recording's directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// File of each input, by tensor name.
+    /// Input files by tensor name.
     pub inputs: BTreeMap<String, PathBuf>,
-    /// File of each expected output, by tensor name.
+    /// Expected-output files by tensor name.
     #[serde(default)]
     pub expected: BTreeMap<String, PathBuf>,
-    /// Who computed the expected outputs.
+    /// What computed the expected outputs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reference: String,
 }
 
 impl Manifest {
-    /// Reads the manifest of a directory; `None` when there is none.
+    /// `None` if there is none.
     ///
     /// # Errors
     /// It cannot be read, or is not a manifest.
@@ -212,7 +208,7 @@ impl Manifest {
         };
         let manifest = Self::decode(&bytes, &path)?;
         for file in manifest.files() {
-            // A device or a pipe has no end, or never begins; a link leads elsewhere. What is not there is told when it is needed.
+            // Devices and pipes may never end, links lead elsewhere. Missing files are reported when needed.
             if let Err(error) = beneath::open(directory, file)
                 && error.kind() == ErrorKind::InvalidInput
             {
@@ -225,12 +221,12 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// SHA-256 of the recording that it was made for, in hexadecimal, where it says so.
+    /// In hexadecimal, if stated.
     pub fn recording_sha256(&self) -> Option<&str> {
         self.provenance.get("sha256").map(String::as_str)
     }
 
-    /// The files that it names, relative to the recording's directory.
+    /// Relative to the recording's directory.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let cases = self.cases.iter();
         let cases = cases.flat_map(|case| case.inputs.values().chain(case.expected.values()));
@@ -242,14 +238,13 @@ impl Manifest {
             .chain(variants)
     }
 
-    /// Forgets variants, and their files among others: whoever changes the recording does not change what is made of its data.
+    /// Drops variants and their files: a changed recording does not change them.
     pub fn drop_variants(&mut self, files: &mut BTreeMap<String, Vec<u8>>) {
         for variant in self.variants.drain(..) {
             files.retain(|name, _| Path::new(name) != variant.file);
         }
     }
 
-    /// The tensors that it names: where, the name, and the kind that one there must have.
     pub(crate) fn tensors(
         &self,
     ) -> impl Iterator<Item = (&'static str, &String, Option<TensorKind>)> {
@@ -265,10 +260,7 @@ impl Manifest {
         outputs.chain(images).chain(external).chain(cases)
     }
 
-    /// Reads the bytes of a manifest that lies, or would lie, at `path`.
-    ///
-    /// # Errors
-    /// They are too many, or not a manifest.
+    /// Of a file at `path`.
     pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Manifest {
             path: path.to_path_buf(),
@@ -281,10 +273,8 @@ impl Manifest {
         Self::parse(text).map_err(wrong)
     }
 
-    /// Reads the text of a manifest.
-    ///
     /// # Errors
-    /// Where it is not one, and why.
+    /// Where and why it is not one.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let manifest: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| {
@@ -323,7 +313,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Each text is as long as it may be: what is copied for each job or output must not grow with the manifest.
+    /// Copies for each job or output must not grow with the manifest.
     fn texts_are_bounded(&self) -> std::result::Result<(), String> {
         let plain = |what: &'static str| move || what.to_owned();
         bounded(&plain("name"), &self.name, MOST_LINE)?;
@@ -375,7 +365,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Standard input belongs to whoever runs the command.
+    /// Standard input is the caller's.
     fn names_no_standard_input(&self) -> std::result::Result<(), String> {
         match self.files().any(is_standard_input) {
             true => Err("it names -, which is standard input: name a file".to_owned()),
@@ -383,10 +373,9 @@ impl Manifest {
         }
     }
 
-    /// No job has two names: each entry is about jobs of its own.
     fn jobs_are_named_once(&self) -> std::result::Result<(), String> {
         let mut named: Vec<(usize, &Job)> = (1..).zip(&self.jobs).collect();
-        // What names a whole chain comes before what names a job of it.
+        // Whole chains come before their jobs.
         named.sort_by_key(|(_, job)| (job.submission, job.job));
         let twice = named.array_windows().find(|[(_, before), (_, after)]| {
             let same = before.job.is_none() || before.job == after.job;
@@ -401,10 +390,7 @@ impl Manifest {
         }
     }
 
-    /// The jobs that it names are of chains that a recording submits.
-    ///
-    /// # Errors
-    /// Which are not, and how many chains there are.
+    /// Chains must be submitted.
     pub(crate) fn names_chains_of(&self, chains: usize) -> std::result::Result<(), String> {
         match (1..)
             .zip(&self.jobs)
@@ -419,10 +405,8 @@ impl Manifest {
         }
     }
 
-    /// The text of the file.
-    ///
     /// # Errors
-    /// A value that TOML cannot hold, or one that [`Manifest::parse`] refuses.
+    /// TOML cannot hold a value, or [`Manifest::parse`] refuses it.
     pub fn to_text(&self) -> Result<String, Error> {
         let wrong = |reason| Error::Write {
             path: FILE_NAME.into(),
@@ -442,11 +426,10 @@ impl Manifest {
         }
     }
 
-    /// Leaves out entries of jobs, the last ones first, until the text is as long as it may be, and says how many: a recording works
-    /// without them, and has no names for these jobs.
+    /// Drops job names from the end until the text fits, and says how many.
     ///
     /// # Errors
-    /// A value that TOML cannot hold.
+    /// TOML cannot hold a value.
     pub fn fit(&mut self) -> Result<usize, Error> {
         let length = |manifest: &Self| {
             let text = toml::to_string_pretty(manifest);
@@ -508,7 +491,7 @@ mod tests {
             assert!(error.contains("inside the directory"), "{error}");
         }
         assert!(with("inputs/a.npy", "/w.safetensors#w").is_err());
-        // What is not there is told when it is needed.
+        // Missing files are reported when needed.
         assert!(with("inputs/b.npy", good).is_ok());
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -671,7 +654,6 @@ mod tests {
         assert_eq!(manifest.jobs, all[..all.len() - left_out]);
         let text = manifest.to_text().unwrap();
         assert!(Manifest::parse(&text).is_ok());
-        // There is room for no other.
         manifest.jobs.push(all[manifest.jobs.len()].clone());
         assert!(manifest.to_text().is_err());
     }

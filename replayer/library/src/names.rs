@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of the files of a recording, and numbers that messages state.
+//! File names, and numbers in messages.
 
-/// Name of the recording in its directory.
+/// The recording in its directory.
 pub const RECORDING: &str = "recording.gpr";
-/// Name of its signature there.
+/// Its signature.
 pub const SIGNATURE: &str = "recording.sig";
-/// Name of the manifest there.
+/// Its manifest.
 pub const MANIFEST: &str = "manifest.toml";
-/// The most host threads that the model can be told to use.
+/// Most host threads of the model.
 pub const MAX_THREADS: usize = 512;

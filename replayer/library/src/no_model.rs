@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! In place of the model, for programs that are built without the feature `model`: it cannot be opened, so there never is one.
+//! Replaces the model without the feature `model`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,10 +10,10 @@ use gpureplay_core::Gpu;
 use crate::error::Error;
 use crate::model_options::ModelOptions;
 
-/// Who is told of each job on the model: nobody.
+/// Never used here.
 pub trait Observer: Send + Sync {}
 
-/// A model that is open: there is none.
+/// Never exists.
 pub(crate) struct Model {
     never: Never,
     pub(crate) jobs: Arc<AtomicU64>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers in reports: short for people, and never lost in JSON.
+//! Numbers in reports: short for people, lossless in JSON.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde::{Serialize, Serializer};
 
 /// A number of a result.
 ///
-/// As text it is the shortest that comes back as the same single-precision number, with an exponent where digits would only be zeros.
-/// In JSON it is a number, or one of the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, which JSON has no numbers for.
+/// Text: the shortest for this single-precision number, with an exponent instead of many zeros. JSON: a number, or
+/// the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number(pub f64);
 
 impl Number {
-    /// `NaN`, `Infinity` or `-Infinity`; nothing for a finite number.
+    /// Nothing for a finite number.
     pub(crate) const fn name(self) -> &'static str {
         if self.0.is_nan() {
             "NaN"
@@ -32,7 +32,7 @@ impl fmt::Display for Number {
         let single = self.0 as f32;
         match self.0.abs() {
             _ if !self.0.is_finite() => f.write_str(self.name()),
-            // Too large or too small for single precision.
+            // Beyond single precision.
             _ if single.is_infinite() || (single == 0.0) != (self.0 == 0.0) => {
                 write!(f, "{:e}", self.0)
             }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn numbers_are_short_and_plain() {
         let text = |value: f64| Number(value).to_string();
-        // 23 digits behind the point once.
+        // This once had 23 digits after the point.
         assert_eq!(text(f64::from(2.330_892e-9_f32)), "2.330892e-9");
         assert_eq!(text(f64::from(0.1_f32)), "0.1");
         assert_eq!(

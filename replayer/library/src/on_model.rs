@@ -20,20 +20,17 @@ use crate::error::Error;
 use crate::model_options::ModelOptions;
 use crate::names::MAX_THREADS;
 
-/// Clauses that one chain may execute before the model terminates it: minutes, far beyond the largest layers of networks,
-/// so that a shader that never ends is an error and not a hang.
+/// Clauses per chain: minutes, far beyond the largest layers, so that an endless shader is an error and not a hang.
 const CLAUSE_BUDGET: u64 = 1 << 34;
 
 pub(crate) struct Model {
     gpu: Box<OnModel>,
-    /// Jobs that have ended.
     pub(crate) jobs: Arc<AtomicU64>,
     /// `Mali-G52 r0p0, model`.
     pub(crate) description: String,
 }
 
 impl Model {
-    /// The model of a GPU by its name, or of the one with this id.
     pub(crate) fn open(
         name: Option<&str>,
         gpu_id: u32,
@@ -107,11 +104,9 @@ impl Model {
     }
 }
 
-/// Counts jobs as they end.
 #[derive(Default)]
 struct JobCounter {
     jobs: Arc<AtomicU64>,
-    /// Someone else who wants to know.
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -148,7 +143,6 @@ impl Observer for JobCounter {
     }
 }
 
-/// Prints the model's messages.
 struct Messages(Level);
 
 impl Log for Messages {

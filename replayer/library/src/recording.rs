@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording that is open: read and verified once, shared by all its sessions.
+//! An open recording: verified once, shared by its sessions.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,6 @@ use crate::tensors::{Layer, TensorInfo};
 use crate::trust::Trust;
 
 self_cell!(
-    /// The bytes of a recording and the view of them.
     struct Parsed {
         owner: Files,
         #[covariant]
@@ -24,7 +23,6 @@ self_cell!(
 );
 
 self_cell!(
-    /// A recording and that it keeps all rules.
     struct Checked {
         owner: Parsed,
         #[covariant]
@@ -32,27 +30,26 @@ self_cell!(
     }
 );
 
-/// What all copies of a [`Recording`] share.
 pub(crate) struct Shared {
     checked: Checked,
     tensors: Vec<TensorInfo>,
     layers: Vec<Layer>,
-    /// What it was made from in another form, unless that holds it.
+    /// Unless that holds it.
     pub(crate) origin: Option<Recording>,
-    /// The recording beside which it lies, whose private copy of all files has to stay.
+    /// Keeps its private copy alive.
     _beside: Option<Recording>,
-    /// It is a form of another recording, and has no other forms.
+    /// A form of another recording has no forms.
     pub(crate) is_form: bool,
-    /// All layers as one, once somebody has asked.
+    /// Made on demand.
     pub(crate) joined: OnceLock<Option<Recording>>,
 }
 
-/// A recording that is known to be sound. Copies share its bytes.
+/// A sound recording. Copies share its bytes.
 #[derive(Clone)]
 pub struct Recording(pub(crate) Arc<Shared>);
 
 impl Recording {
-    /// Reads and verifies a recording: a directory with a `recording.gpr`, such a file, or a pack.
+    /// Takes a directory with a `recording.gpr`, such a file, or a pack.
     ///
     /// # Errors
     /// It is missing, damaged, or breaks a rule.
@@ -60,7 +57,7 @@ impl Recording {
         Self::from_files(Files::read(path.as_ref())?)
     }
 
-    /// As [`Recording::open`], but refuses what is not signed as demanded.
+    /// Demands a signature.
     ///
     /// # Errors
     /// As for [`Recording::open`], or it is not signed.
@@ -68,7 +65,7 @@ impl Recording {
         Self::from_files(Files::open(path.as_ref(), trust)?)
     }
 
-    /// Verifies a recording or a pack that is in memory.
+    /// A recording or a pack.
     ///
     /// # Errors
     /// It is damaged, or breaks a rule.
@@ -76,20 +73,16 @@ impl Recording {
         Self::from_files(Files::from_bytes(bytes, &Trust::default())?)
     }
 
-    /// Verifies a recording that was read.
-    ///
     /// # Errors
-    /// It is damaged, or breaks a rule.
+    /// The recording is damaged, or breaks a rule.
     pub fn from_files(files: Files) -> Result<Self> {
         Self::of_form(files, None, false)
     }
 
-    /// As [`Recording::from_files`], of files that lie beside another recording.
     pub(crate) fn beside(files: Files, other: &Self) -> Result<Self> {
         Self::with(files, None, false, Some(other.clone()))
     }
 
-    /// As [`Recording::from_files`], of what may be a form of another recording.
     pub(crate) fn of_form(files: Files, origin: Option<Self>, is_form: bool) -> Result<Self> {
         Self::with(files, origin, is_form, None)
     }
@@ -126,12 +119,12 @@ impl Recording {
         &self.0.tensors
     }
 
-    /// The parts that can be run one by one, in their order.
+    /// Separately runnable parts, in order.
     pub fn layers(&self) -> &[Layer] {
         &self.0.layers
     }
 
-    /// What people want to know about it, where there is a manifest.
+    /// Facts for people.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.files().manifest.as_ref()
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What programs do with recordings of any GPU: open, bind, run, read.
+//! Replays of any GPU: open, bind, run, read.
 //!
-//! [`Recording`] and [`Session`] implement these traits for Mali; runs of CUDA implement them in `gpureplay-cuda-replay`. C and
-//! Python are written over the traits alone.
+//! [`Recording`] and [`Session`] implement these traits for Mali, `gpureplay-cuda-replay` for CUDA. C and Python
+//! use only the traits.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,39 +16,37 @@ use crate::tensors::{Layer, TensorInfo, layers_named};
 use crate::timing::Timing;
 use crate::values;
 
-/// A recording that was checked. Threads may share it.
+/// A checked recording. Threads may share it.
 pub trait Recorded: Send + Sync {
     /// All tensors.
     fn tensors(&self) -> &[TensorInfo];
 
-    /// The parts that can be run one by one, in their order.
+    /// Separately runnable parts, in order.
     fn layers(&self) -> &[Layer];
 
-    /// A device with this recording on it. Nothing is loaded before the first run.
+    /// Loads nothing before the first run.
     ///
     /// # Errors
-    /// There is no such device, or it cannot replay the recording.
+    /// No such device, or it cannot replay the recording.
     fn replay(&self, options: Options) -> Result<Box<dyn Replay>>;
 }
 
-/// A recording on a device: one for each thread, and it may move between threads. All as the functions of [`Session`].
+/// For one thread at a time. All as in [`Session`].
 pub trait Replay: Send {
-    /// The tensor of a name.
-    ///
     /// # Errors
-    /// There is none.
+    /// No tensor of this name.
     fn tensor(&self, name: &str) -> Result<&TensorInfo>;
 
     /// The layers.
     fn layers(&self) -> &[Layer];
 
-    /// Gives an input, a weight, a state or an intermediate a value.
+    /// Binds an input, weight, state or intermediate.
     ///
     /// # Errors
-    /// There is no such tensor, it takes no value, or the value does not fit.
+    /// No such tensor, it takes no value, or the value does not fit.
     fn bind(&mut self, name: &str, value: Tensor) -> Result<()>;
 
-    /// Binds what is in a file.
+    /// Binds a file.
     ///
     /// # Errors
     /// As for [`Replay::bind`], or the file cannot be read.
@@ -57,34 +55,32 @@ pub trait Replay: Send {
         self.bind(name, value)
     }
 
-    /// Gives every weight another value.
+    /// Replaces every weight.
     ///
     /// # Errors
-    /// The recording has no weights, one of them is missing, or does not fit.
+    /// No weights, or one is missing or does not fit.
     fn bind_weights(&mut self, path: &Path) -> Result<()>;
 
     /// Takes a value away.
     ///
     /// # Errors
-    /// There is no such tensor.
+    /// No such tensor.
     fn unbind(&mut self, name: &str) -> Result<()>;
 
-    /// Gives every state the value again that it has when the recording is opened.
+    /// Resets every state to its value at opening.
     ///
     /// # Errors
     /// The device fails.
     fn reset_states(&mut self) -> Result<()>;
 
-    /// Runs everything.
-    ///
     /// # Errors
     /// An input has no value, or the replay failed.
     fn run(&mut self) -> Result<()>;
 
-    /// Runs some layers, by their numbers from 0.
+    /// Layers count from 0.
     ///
     /// # Errors
-    /// As for [`Replay::run`], or there are no such layers.
+    /// As for [`Replay::run`], or no such layers.
     fn run_layers(&mut self, layers: Range<usize>) -> Result<()> {
         Err(Error::NoLayer {
             name: format!("{}..{}", layers.start, layers.end),
@@ -92,21 +88,19 @@ pub trait Replay: Send {
         })
     }
 
-    /// Whether layers may read what nobody computed or bound.
+    /// Whether layers may read what was neither computed nor bound.
     fn use_recorded_values(&mut self, _yes: bool) {}
 
-    /// Keeps the value that an intermediate has when its layer ends.
+    /// Keeps an intermediate's value when its layer ends.
     ///
     /// # Errors
-    /// There is no such tensor.
+    /// No such tensor.
     fn keep(&mut self, name: &str) -> Result<()> {
         self.tensor(name).map(drop)
     }
 
-    /// The value of a tensor after a run.
-    ///
     /// # Errors
-    /// There is no such tensor, nothing has run yet, or the device fails.
+    /// No such tensor, nothing has run yet, or the device fails.
     fn read(&mut self, name: &str) -> Result<Tensor>;
 
     /// Times of the last run.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The signature of a recording for which no key is demanded: whose it claims to be, and whether it fits.
+//! A recording's signature without a demanded key.
 
 use std::fmt;
 
 use gpureplay_sign::PublicKey;
 
-/// What the signature of a recording says when no key is demanded.
+/// A signature's claim when no key is demanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seal {
-    /// It fits. Whether its signer is to be trusted only a key can tell.
+    /// Only a key tells whether to trust the signer.
     Fits(PublicKey),
-    /// It does not fit, and why.
+    /// Why it does not fit.
     Broken(String),
 }
 

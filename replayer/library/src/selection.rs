@@ -9,11 +9,11 @@ use crate::bindings::Bindings;
 use crate::error::{Error, Result};
 use crate::tensors::{Layer, crossings, layer_named, layers_named};
 
-/// The layers that a range of names or numbers means: `3..7`, `conv2..pool2`, `conv3`, `pool1..`; both ends are included, as
-/// `gpureplay info` counts them.
+/// Layers by names or numbers: `3..7`, `conv2..pool2`, `conv3`, `pool1..`; both ends included, as `gpureplay info`
+/// counts.
 ///
 /// # Errors
-/// There is no such layer, or the last one comes before the first.
+/// No such layer, or the last comes before the first.
 pub fn range(layers: &[Layer], text: &str) -> Result<Range<usize>> {
     let wrong = |reason| Error::Layers {
         text: text.to_owned(),
@@ -59,11 +59,11 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Finds the layers that must run for those of `range` with the values that are bound. With `recorded_values` nothing before the range
-    /// runs: what is not bound is what the recording itself has in that memory.
+    /// Finds the layers that `range` needs with the bound values. With `recorded_values` nothing before it runs:
+    /// unbound values are the recording's own memory.
     ///
     /// # Errors
-    /// Some of what the range reads is bound, but not all: [`Error::Crossing`].
+    /// Only a part of what the range reads is bound: [`Error::Crossing`].
     pub fn new(
         layers: &[Layer],
         range: Range<usize>,
@@ -74,7 +74,7 @@ impl Selection {
         let end = range.end.min(layers.len());
         let counts = crossings(layers, end, |tensor| given(&tensor));
         let taken = |start: usize| counts.get(start).copied().unwrap_or_default();
-        // The last place before which everything that is needed from there on is given.
+        // All that is needed later is given.
         let complete = |start: &usize| matches!(taken(*start), (all @ 1.., bound) if all == bound);
         let start = match (1..=range.start).rev().find(complete) {
             _ if recorded_values => range.start,
@@ -105,7 +105,7 @@ impl Selection {
         self.last.saturating_sub(1)
     }
 
-    /// Whether layers read values of the recording itself where skipped layers would have computed them.
+    /// Recorded values replace skipped layers' results.
     pub fn takes_recorded_values(&self) -> bool {
         self.recorded_values
     }
@@ -130,15 +130,14 @@ impl Selection {
     }
 }
 
-/// A run segment of an inference, and whether its jobs are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) segment: u32,
-    /// Only what the CPU does in it is done.
+    /// Only its CPU part runs.
     pub(crate) skip: bool,
 }
 
-/// What a replay does with the layers from `first` to the end of `runs`, in order.
+/// From layer `first` to the end of `runs`.
 pub(crate) fn steps(layers: &[Layer], first: usize, runs: &Range<usize>) -> Vec<Step> {
     let numbered = layers.iter().enumerate().take(runs.end).skip(first);
     numbered

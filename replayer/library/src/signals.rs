@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals that would end the process are held back while it drives a GPU from user space.
+//! Holds back ending signals while the process drives a GPU.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Signals that end a process and can be held back.
 const ENDING: [Signal; 4] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -12,23 +11,22 @@ const ENDING: [Signal; 4] = [
     Signal::SIGTERM,
 ];
 
-/// Holds SIGHUP, SIGINT, SIGQUIT and SIGTERM back in this thread until it is dropped, then they have their effect.
+/// Holds SIGHUP, SIGINT, SIGQUIT and SIGTERM back in this thread until dropped.
 ///
-/// A session does this by itself during each call while it uses such a device, and resets the GPU before a signal has its effect. Between
-/// calls no chain runs. Other threads of the program get signals too: where there are some, they
-/// must be started while signals are held back, or hold them back themselves.
+/// A session does this during each call on such a device, and resets the GPU before a signal has its effect.
+/// Between calls no chain runs. Start other threads while signals are held back, or hold them back there too.
 ///
-/// Through /dev/mem the GPU writes to pages of this very process. If the process ended while a chain runs, the kernel would give these
-/// pages to others. A driver resets the GPU first, and the model needs no such care, so nothing is held back for them.
+/// Through /dev/mem the GPU writes to this process's pages. If the process ended while a chain runs, the kernel
+/// would give these pages to others. A driver resets the GPU first, and the model needs no such care.
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,
-    /// A signal that came meanwhile and was taken.
+    /// Raised again on drop.
     taken: Option<Signal>,
 }
 
 impl HeldSignals {
-    /// Holds them back if `needed`, as [`crate::Device::writes_to_process`] says it.
+    /// See [`crate::Device::writes_to_process`].
     pub fn if_needed(needed: bool) -> Self {
         let hold = || {
             let ending: SigSet = ENDING.into_iter().collect();
@@ -40,7 +38,7 @@ impl HeldSignals {
         }
     }
 
-    /// Whether a signal waits; it is taken, and raised again when this is dropped.
+    /// Takes a waiting signal.
     pub(crate) fn is_signal_waiting(&mut self) -> bool {
         if self.before.is_some() && self.taken.is_none() {
             let ending: SigSet = ENDING.into_iter().collect();
@@ -57,11 +55,11 @@ impl HeldSignals {
 impl Drop for HeldSignals {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // The set came from the kernel, so it takes it back.
+            // The set came from the kernel.
             let _ = before.thread_set_mask();
         }
         if let Some(signal) = self.taken {
-            // Raising a signal that exists does not fail.
+            // Raising an existing signal does not fail.
             let _ = raise(signal);
         }
     }
@@ -83,7 +81,6 @@ mod tests {
         let before = blocked();
         {
             let _held = HeldSignals::if_needed(true);
-            // Each would end this process.
             for signal in ENDING {
                 raise(signal).unwrap();
                 let only: SigSet = [signal].into_iter().collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules for states: what a run may do to memory that the next run starts from.
+//! Rules for states: what a run may do to memory of the next run.
 //!
-//! A replayer keeps a copy of each state from the end of the last run that ended well, and puts it back after a failure. That is
-//! right only if a run takes all of the state from that place, and if nothing but its jobs changes it.
+//! A replayer copies each state after a good run, and restores it after a failure. So a run must take the whole
+//! state from there, and only its jobs may change it.
 
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
@@ -12,13 +12,13 @@ use crate::tensors::TensorInfo;
 
 type Result = std::result::Result<(), Broken>;
 
-/// Memory from a first address up to an end.
+/// First address and end.
 type Stretch = (u64, u64);
 
-/// Where what reaches furthest ends, and which tensor it is.
+/// Furthest end so far, and its tensor.
 type Reach = Option<(u64, usize)>;
 
-/// Checks the states of a recording that keeps the rules of `gpureplay-core`.
+/// Assumes the `gpureplay-core` rules.
 pub(crate) fn check(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let states: Vec<usize> = (0..)
         .zip(tensors)
@@ -43,9 +43,7 @@ fn broken(rule: HostRule, reason: String) -> Result {
     Err(Broken { rule, reason })
 }
 
-/// Memory of each state, ascending by address; no other tensor lies in it.
-///
-/// A tensor counts with all memory from its first to its last element: pieces with gaps are no reason to be exact.
+/// Ascending. A tensor counts from its first to its last element, gaps included.
 fn apart(
     recording: &Recording<'_>,
     tensors: &[TensorInfo],
@@ -60,7 +58,6 @@ fn apart(
             .get(index)
             .is_some_and(|info| info.kind == TensorKind::State)
     };
-    // What reaches furthest so far, of states and of other tensors.
     let (mut state, mut other): (Reach, Reach) = (None, None);
     for ((start, end), index) in &all {
         let mine = is_state(*index);
@@ -87,7 +84,6 @@ fn apart(
     Ok(all)
 }
 
-/// Memory that the pieces of a tensor span.
 fn stretches<'a>(
     recording: &Recording<'a>,
     entry: &'a TensorEntry,
@@ -106,7 +102,7 @@ fn stretches<'a>(
     })
 }
 
-/// No upload and no fill of a run lies in a state.
+/// No upload or fill of a run lies in a state.
 fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, usize)]) -> Result {
     let runs = recording.segments().iter();
     let mut runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -117,7 +113,7 @@ fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, u
                 _ => continue,
             };
             let end = start.saturating_add(length.into());
-            // Disjoint and ascending: the last that begins before the end is the only one that can reach the start.
+            // Disjoint and ascending.
             let after = memory.partition_point(|((first, _), _)| *first < end);
             let before = after.checked_sub(1).and_then(|at| memory.get(at));
             if let Some((_, index)) = before.filter(|((_, last), _)| *last > start) {
@@ -131,18 +127,16 @@ fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, u
     })
 }
 
-/// How a run uses a tensor.
 #[derive(Clone, Copy, Default)]
 struct Use {
     binds: u32,
     reads: u32,
-    /// A job was submitted before it was bound.
     bound_late: bool,
-    /// Chains that were submitted before it was first read.
+    /// Chains before its first read.
     before_read: u32,
 }
 
-/// Each state is bound once, before the first job of a run, and read once, after the last.
+/// Before a run's first job; read after the last.
 fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let runs = recording.segments().iter();
     let runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -202,7 +196,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x400_0000;
 
-    /// What the rules say of a recording with one state of 64 bytes and whatever `run` does; the core accepts it.
+    /// 64 bytes; the core accepts it.
     fn rule(also: Option<Tensor>, run: impl Fn(&mut Builder, TensorId)) -> Option<HostRule> {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
@@ -294,7 +288,7 @@ mod tests {
                 );
             }
         }
-        // One that begins before another tensor and ends behind it.
+        // Begins before another tensor and ends behind it.
         let mut around = Tensor::dense("t", TensorKind::Input, ElementType::U8, &[2], DATA);
         around.pieces = vec![Piece::strided(&[2], &[4000], DATA)];
         assert_eq!(rule(Some(around), whole), Some(HostRule::StateApart));

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The states of a session on the caller's side: what the next run starts from, whatever becomes of the device.
+//! A session's states on the caller's side, whatever becomes of the device.
 //!
-//! A run that ends well gives its states back, and only then do they count. So a run that fails, or an inference that is given up
-//! between two layers, leaves them as they were; the next one puts them into GPU memory first.
+//! States count only when a run ends well. A failed run or an unfinished inference leaves them as they were; the
+//! next run puts them into GPU memory first.
 
 use gpureplay_format::TensorKind;
 
 use crate::tensors::TensorInfo;
 
-/// One state. Its bytes are as many as the tensor has, wherever there are any.
+/// All bytes are as many as the tensor's.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     bytes: usize,
-    /// What set-up leaves in its memory; unknown before the recording was loaded.
+    /// Unknown before loading.
     initial: Option<Vec<u8>>,
-    /// What the last run left, or the caller wrote.
+    /// Left by the last run, or bound.
     value: Option<Vec<u8>>,
-    /// What the current run leaves.
+    /// Left by the current run.
     coming: Vec<u8>,
-    /// `coming` was written.
     came: bool,
     /// GPU memory may hold something else.
     stale: bool,
@@ -26,7 +25,7 @@ struct Slot {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct States {
-    /// By tensor; nothing for other kinds.
+    /// By tensor; states only.
     slots: Vec<Option<Slot>>,
     /// An inference has begun and not ended.
     begun: bool,
@@ -54,7 +53,7 @@ impl States {
         self.slots.get_mut(tensor)?.as_mut()
     }
 
-    /// Indices of the states and their sizes in bytes.
+    /// Indices and sizes in bytes.
     pub(crate) fn sizes(&self) -> Vec<(usize, usize)> {
         let slots = self.slots.iter().enumerate();
         slots
@@ -66,13 +65,13 @@ impl States {
         self.slots.get(tensor).is_some_and(Option::is_some)
     }
 
-    /// What the next run starts from; nothing if only set-up knows it.
+    /// Nothing if only set-up knows it.
     pub(crate) fn value(&self, tensor: usize) -> Option<&[u8]> {
         let slot = self.slots.get(tensor)?.as_ref()?;
         slot.value.as_deref().or(slot.initial.as_deref())
     }
 
-    /// Gives a state a value, or with `None` the one that it has after set-up.
+    /// `None`: as after set-up.
     pub(crate) fn set(&mut self, tensor: usize, value: Option<Vec<u8>>) {
         if let Some(slot) = self.slot(tensor) {
             slot.value = value;
@@ -80,14 +79,13 @@ impl States {
         }
     }
 
-    /// Takes away what set-up left the last time, so that its memory can hold what it leaves this time.
+    /// Returns the memory for reuse.
     pub(crate) fn forget_initial(&mut self, tensor: usize) -> Vec<u8> {
         let slot = self.slot(tensor);
         slot.and_then(|slot| slot.initial.take())
             .unwrap_or_default()
     }
 
-    /// The recording was loaded, and this is what set-up left.
     pub(crate) fn loaded(&mut self, tensor: usize, initial: Vec<u8>) {
         if let Some(slot) = self.slot(tensor) {
             slot.initial = Some(initial);
@@ -101,7 +99,7 @@ impl States {
         }
     }
 
-    /// GPU memory holds nothing any more, or something else.
+    /// GPU memory may hold something else.
     pub(crate) fn lost(&mut self) {
         for slot in self.all() {
             slot.came = false;
@@ -109,7 +107,7 @@ impl States {
         }
     }
 
-    /// All layers of an inference have run: what they left is what the next one starts from.
+    /// What it left counts from now on.
     pub(crate) fn end(&mut self) {
         self.begun = false;
         for slot in self.all() {
@@ -121,13 +119,12 @@ impl States {
         }
     }
 
-    /// What a run puts into memory before its jobs; nothing if it is there.
+    /// Nothing if already in memory.
     pub(crate) fn going(&self, tensor: usize) -> Option<&[u8]> {
         let slot = self.slots.get(tensor)?.as_ref()?;
         self.value(tensor).filter(|_| slot.stale)
     }
 
-    /// Room for what a run leaves.
     pub(crate) fn coming(&mut self, tensor: usize) -> Option<&mut [u8]> {
         let slot = self.slot(tensor)?;
         slot.came = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tensors and the layers of a recording, as callers see them.
+//! Tensors and layers as callers see them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -17,22 +17,22 @@ use crate::text;
 /// A named array of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// Its name, unique in the recording.
+    /// Unique in the recording.
     pub name: String,
-    /// Its part in the computation.
+    /// Its role.
     pub kind: TensorKind,
-    /// Type of its elements.
+    /// Element type.
     pub dtype: ElementType,
     /// Extents, slowest dimension first.
     pub shape: Vec<u64>,
-    /// The recording has no value for it: it must be given, or lies in a file that the manifest names.
+    /// Without a value in the recording: bound, or in a file of the manifest.
     pub external: bool,
-    /// Size of its elements in bytes.
+    /// Size in bytes.
     pub bytes: usize,
 }
 
 impl TensorInfo {
-    /// All tensors of a recording, in its order.
+    /// All tensors, in the recording's order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let tensors = recording.tensors().iter();
         tensors
@@ -47,8 +47,8 @@ impl TensorInfo {
             .collect()
     }
 
-    /// Whether a value of a type and a shape is one of this tensor. A buffer of OpenCL or CUDA has no shape: a tensor of one dimension
-    /// takes as many elements in any shape, in the order of rows.
+    /// An OpenCL or CUDA buffer has no shape: a tensor of one dimension takes as many elements in any shape, in row
+    /// order.
     pub fn takes(&self, dtype: ElementType, shape: &[u64]) -> bool {
         let elements = shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
         let is_flat = matches!(self.shape[..], [length] if elements == Some(length));
@@ -56,7 +56,7 @@ impl TensorInfo {
     }
 }
 
-/// Type and shape: `f32[1,8,8]`.
+/// `f32[1,8,8]`.
 impl fmt::Display for TensorInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::typed_shape(self.dtype, &self.shape))
@@ -77,25 +77,25 @@ pub fn list(tensors: &[TensorInfo], kind: TensorKind) -> String {
     }
 }
 
-/// A part of the computation that can be run by itself: a run segment.
+/// A run segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Its name.
     pub name: String,
-    /// Index of the segment in the recording.
+    /// Segment index in the recording.
     pub segment: u32,
-    /// Chains that it submits.
+    /// Submitted chains.
     pub chains: u32,
     /// Jobs in these chains.
     pub jobs: u32,
-    /// Tensors that it reads and that others compute or the caller gives, by index.
+    /// Indices of tensors from other parts or the caller.
     pub inputs: Vec<u32>,
-    /// Tensors that can be read after it, by index.
+    /// Indices of tensors readable after it.
     pub outputs: Vec<u32>,
 }
 
 impl Layer {
-    /// All layers of a recording in the order in which they run.
+    /// In order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let segments = (0u32..).zip(recording.segments());
         segments
@@ -126,9 +126,9 @@ impl Layer {
     }
 }
 
-/// The tensors that some layers read and that layers before them compute which do not run, by index, ascending.
+/// Indices of tensors that `runs` read and skipped earlier layers compute, ascending.
 ///
-/// `ran`: the layers before this one have run in this inference, so what they computed is in memory.
+/// Layers before `ran` have run: their results are in memory.
 pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     let skipped = layers.get(ran..runs.start).unwrap_or_default();
     let running = layers.get(runs).unwrap_or_default();
@@ -146,14 +146,13 @@ pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     read.into_iter().collect()
 }
 
-/// For each place before a layer, from 0 to `end` - 1: how many tensors are [`crossing`] it, and how many of them `given` has, if only
-/// the layers from there to `end` run.
+/// For each start from 0 to `end` - 1: [`crossing`] tensors, and those that `given` has.
 pub(crate) fn crossings(
     layers: &[Layer],
     end: usize,
     given: impl Fn(u32) -> bool,
 ) -> Vec<(usize, usize)> {
-    // By tensor: the first layer that computes it, and the last that reads it.
+    // First writer, last reader.
     let mut spans: HashMap<u32, (Option<usize>, usize)> = HashMap::new();
     for (number, layer) in layers.iter().take(end).enumerate() {
         for tensor in &layer.outputs {
@@ -163,7 +162,6 @@ pub(crate) fn crossings(
             spans.entry(*tensor).or_default().1 = number;
         }
     }
-    // Where crossings begin and end, then their sums from the left.
     let mut changes = vec![(0isize, 0isize); end + 1];
     for (tensor, (computed, read)) in spans {
         let Some(computed) = computed.filter(|computed| *computed < read) else {
@@ -194,7 +192,7 @@ pub fn layers_named(layers: &[Layer]) -> String {
     format!("its layers are {}", described.join(", "))
 }
 
-/// The index of the layer of a name, or of a number from 1.
+/// By name, or by number from 1.
 ///
 /// # Errors
 /// There is none.
@@ -210,7 +208,7 @@ pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
         })
 }
 
-/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
+/// NumPy's conversion, unless that is a guess.
 fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
     let mut calls = String::new();
     let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
@@ -228,7 +226,6 @@ fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
     format!("; in NumPy: x{calls}")
 }
 
-/// The error for a value of a type and a shape that are not those of a tensor.
 pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from: &str) -> Error {
     Error::Shape {
         from: from.to_owned(),
@@ -239,7 +236,6 @@ pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from:
     }
 }
 
-/// Chains or launches of a segment.
 pub(crate) fn chains_of(recording: &Recording<'_>, segment: &Segment) -> u32 {
     let count = |opcode| recording.count(segment, opcode);
     count(Opcode::Submit) + count(Opcode::Launch)
@@ -271,7 +267,6 @@ mod tests {
         ];
         assert_eq!(crossing(&layers, 3..4, 0), [2, 3]);
         assert_eq!(crossing(&layers, 2..4, 0), [1, 2]);
-        // The stem ran: its value is there.
         assert_eq!(crossing(&layers, 2..4, 1), [2]);
         assert!(crossing(&layers, 0..4, 0).is_empty());
         assert_eq!(crossing(&layers, 2..3, 0), [1]);

@@ -7,7 +7,7 @@ use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{ElementType, Recording, TensorKind};
 use mali_facts::registers::lookup;
 
-/// `JS1_HEAD_NEXT_LO`, or the offset of a register that has no name.
+/// `JS1_HEAD_NEXT_LO`, or the offset of an unnamed register.
 pub fn register(offset: u32) -> String {
     lookup(offset).map_or_else(
         || format!("register {offset:#06x}"),
@@ -15,7 +15,7 @@ pub fn register(offset: u32) -> String {
     )
 }
 
-/// Extents that [`typed_shape`] writes: a file may say a million.
+/// A file may say a million.
 const MAX_EXTENTS: usize = 16;
 
 /// `f32[64,64]`.
@@ -28,12 +28,12 @@ pub fn typed_shape(element: ElementType, shape: &[u64]) -> String {
     }
 }
 
-/// Element type of a tensor of a verified recording.
+/// Element type of a verified tensor.
 pub fn element_of(tensor: &TensorEntry) -> ElementType {
     ElementType::from_code(tensor.element.into()).unwrap_or(ElementType::U8)
 }
 
-/// Kind of a tensor of a verified recording.
+/// Kind of a verified tensor.
 pub fn kind_of(tensor: &TensorEntry) -> TensorKind {
     TensorKind::from_code(tensor.kind.into()).unwrap_or(TensorKind::Intermediate)
 }
@@ -47,7 +47,7 @@ pub fn shape_of(_recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
         .collect()
 }
 
-/// `a  f32[64,64]`: type and shape of a tensor.
+/// `a  f32[64,64]`.
 pub fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
     typed_shape(element_of(tensor), &shape_of(recording, tensor))
 }
@@ -82,7 +82,7 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.1} s")
 }
 
-/// Seconds as [`duration`] writes them; nothing that is a time is no time.
+/// Seconds as [`duration`]; an invalid time is none.
 pub fn seconds(seconds: f64) -> String {
     duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }

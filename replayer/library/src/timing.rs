@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the time of a run goes: a device and tensors that are timed.
+//! Where a run's time goes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,27 +16,27 @@ use crate::device::Device;
 use crate::text;
 use crate::unfinished::{self, Unfinished};
 
-/// Chains, and transfers, of a run whose times are kept.
+/// Chains, and transfers, kept per run.
 const MAX_SPANS: usize = 1 << 20;
 
-/// What a run is made of, in the order of reports.
+/// In report order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Bytes that every run restores.
     Restore,
     /// Inputs into GPU memory.
     Bind,
-    /// From the start of a chain until its end is known.
+    /// From a chain's start until its end is known.
     Device,
     /// Outputs out of GPU memory.
     Read,
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 4] = [Self::Restore, Self::Bind, Self::Device, Self::Read];
 
-    /// Its name in reports.
+    /// Name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Restore => "restore",
@@ -47,20 +47,20 @@ impl Phase {
     }
 }
 
-/// Times of the last run of a session, and what the engine asked of the device in it.
+/// Of a session's last run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Putting the recording on the device, where this run had to: reset, power, memory, set-up.
+    /// Reset, power, memory, set-up, if this run had to.
     pub load: Duration,
     /// The run itself, all attempts.
     pub run: Duration,
     /// Attempts after the first.
     pub retries: u32,
-    /// Chains that were submitted, set-up left out.
+    /// Submitted chains, without set-up.
     pub chains: u32,
-    /// Register accesses, those of loading left out.
+    /// Register accesses, without loading.
     pub registers: u64,
-    /// Interrupts that arrived.
+    /// Interrupts.
     pub interrupts: u64,
     /// Bytes to and from GPU memory.
     pub bytes: u64,
@@ -68,12 +68,12 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Time of a phase. What is left of [`Timing::run`] is the engine's own.
+    /// The rest of [`Timing::run`] is the engine's own.
     pub fn phase(&self, phase: Phase) -> Duration {
         self.phases.get(phase as usize).copied().unwrap_or_default()
     }
 
-    /// Says the time of a phase.
+    /// Sets the time of a phase.
     pub fn set_phase(&mut self, phase: Phase, time: Duration) {
         if let Some(slot) = self.phases.get_mut(phase as usize) {
             *slot = time;
@@ -81,58 +81,54 @@ impl Timing {
     }
 }
 
-/// When a chain ran: from its start command until its end was known, by the clock of the machine that replays.
+/// From a chain's start command until its end is known, by the replaying machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainSpan {
-    /// GPU address of its first job's header.
+    /// GPU address of its first header.
     pub head: u64,
     /// Job slot.
     pub slot: u8,
-    /// When it was started, from when the session began to count: loading, or the run.
+    /// Since loading or the run began.
     pub start: Duration,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
-    /// What the GPU's own counters say, if they were asked for.
+    /// The GPU's counters, if asked for.
     pub counters: Option<Counters>,
 }
 
-/// Bytes that the CPU put into GPU memory, and when.
+/// A CPU write to GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// GPU address of the first byte.
+    /// First GPU address.
     pub address: u64,
-    /// How many.
+    /// Bytes.
     pub bytes: u64,
-    /// They belong to a tensor that the caller gave; else the recording itself has them.
+    /// Of a caller's tensor; else of the recording.
     pub tensor: bool,
-    /// When it began, on the clock of [`ChainSpan::start`].
+    /// Start, on the clock of [`ChainSpan::start`].
     pub start: Duration,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
 }
 
-/// Chains and transfers of a time, in order.
+/// Chains and transfers in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// Chains that ended.
+    /// Ended chains.
     pub chains: Vec<ChainSpan>,
-    /// Bytes that were put into GPU memory, if the session was told to keep that.
+    /// Writes to GPU memory, if the session keeps them.
     pub transfers: Vec<Transfer>,
 }
 
-/// What a session's device and tensors count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     timing: Timing,
-    /// When counting began.
     began: Instant,
-    /// What happened since.
     events: Events,
-    /// What happened in the last loading.
+    /// Of the last loading.
     setup: Events,
-    /// Transfers are kept.
     keeps_transfers: bool,
-    /// Bytes of the tensor that is being copied which are still to come.
+    /// Bytes to come of the tensor being copied.
     left: u64,
 }
 
@@ -156,7 +152,6 @@ impl Counts {
         }
     }
 
-    /// Keeps when bytes were put into GPU memory, if that is wanted.
     fn keep(&mut self, address: u64, bytes: u64, started: Instant, time: Duration) {
         if self.keeps_transfers && self.events.transfers.len() < MAX_SPANS {
             self.events.transfers.push(Transfer {
@@ -169,7 +164,7 @@ impl Counts {
         }
     }
 
-    /// Counts a transfer: of the tensor that is being copied, or else of the recording.
+    /// For the tensor being copied, or else the recording.
     fn moved(&mut self, bytes: u64, tensor: Phase, time: Duration) {
         self.timing.bytes += bytes;
         if self.left > 0 {
@@ -181,7 +176,6 @@ impl Counts {
     }
 }
 
-/// Counts that a session shares with its device and tensors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock(Arc<Mutex<Counts>>);
 
@@ -190,7 +184,7 @@ impl Clock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to count anew; phases of loading are no part of a run, so it is called after that too.
+    /// Call it after loading too: loading is no part of a run.
     pub(crate) fn restart(&self) {
         let mut counts = self.counts();
         let setup = std::mem::take(&mut counts.setup);
@@ -202,47 +196,41 @@ impl Clock {
         };
     }
 
-    /// What happened since belongs to loading.
+    /// Moves events since then to loading.
     pub(crate) fn loaded(&self) {
         let mut counts = self.counts();
         counts.setup = std::mem::take(&mut counts.events);
     }
 
-    /// Whether transfers are kept from now on.
     pub(crate) fn keep_transfers(&self, yes: bool) {
         self.counts().keeps_transfers = yes;
     }
 
-    /// A whole run with so many chains happened where nothing else can be counted.
+    /// Counts a run where nothing else can be counted.
     pub(crate) fn ran_elsewhere(&self, chains: u32) {
         self.counts().timing.chains += chains;
     }
 
-    /// What happened in the last loading, and since.
+    /// Of loading, and since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
         (counts.setup.clone(), counts.events.clone())
     }
 
-    /// What was counted since.
     pub(crate) fn read(&self) -> Timing {
         self.counts().timing
     }
 }
 
-/// A device whose calls are timed.
 pub(crate) struct Timed {
     pub(crate) device: Device,
     clock: Clock,
-    /// GPU_ID of a device that need not be the GPU that was recorded: settings that this GPU does not have are not written.
+    /// Settings that this GPU lacks are not written.
     other_gpu: Option<u32>,
-    /// When the last chain was started.
     started: Instant,
-    /// The GPU's counters are read around each chain.
     counts_gpu: bool,
-    /// Where they were when the last chain was started.
     before: Option<Counters>,
-    /// The job that kept the last chain from ending.
+    /// It kept the last chain from ending.
     unfinished: Option<Unfinished>,
 }
 
@@ -259,17 +247,15 @@ impl Timed {
         }
     }
 
-    /// The job that kept the last chain from ending, if the chain failed and its headers say so.
+    /// If the chain failed and its headers say so.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         self.unfinished
     }
 
-    /// Says whether the GPU's counters are read around each chain.
     pub(crate) fn count_gpu(&mut self, yes: bool) {
         self.counts_gpu = yes;
     }
 
-    /// Says whether the device may be another GPU than the recorded one.
     pub(crate) fn may_be_another(&mut self, yes: bool) {
         self.other_gpu = yes.then(|| self.gpu().read32(GPU_ID));
     }
@@ -361,11 +347,10 @@ impl Wrapper for Timed {
     }
 }
 
-/// Tensors that say when they are copied.
 pub(crate) struct Announced<'a> {
     pub(crate) bindings: &'a mut Bindings,
     pub(crate) clock: &'a Clock,
-    /// By tensor: bytes in GPU memory, copies included.
+    /// Bytes in GPU memory by tensor, copies included.
     pub(crate) sizes: &'a [u64],
 }
 
@@ -385,7 +370,7 @@ impl Tensors for Announced<'_> {
     }
 
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        // Intermediates that nobody wants are not copied.
+        // Unwanted intermediates are not copied.
         if self.bindings.output(tensor).is_some() {
             self.begin(tensor);
         }
@@ -393,7 +378,7 @@ impl Tensors for Announced<'_> {
     }
 }
 
-/// Bytes that each tensor has in GPU memory.
+/// Bytes in GPU memory by tensor.
 pub(crate) fn sizes(recording: &Recording<'_>) -> Vec<u64> {
     let elements = |axes: &[gpureplay_format::layout::AxisEntry]| {
         axes.iter().fold(1u64, |product, axis| {

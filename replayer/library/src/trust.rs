@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose recordings are accepted, and what is wrong with signatures and keys, in words.
+//! Whose recordings are accepted; errors of signatures and keys.
 
 use std::path::Path;
 
@@ -8,28 +8,28 @@ use gpureplay_sign::{MAX_FILES, PublicKey, SignatureError, WriteError};
 use crate::error::{Error, Result};
 use crate::package::open::read_named;
 
-/// Longest file with a key that is read, in bytes; a PEM file of an Ed25519 key has 119, and may have comments.
+/// Bytes; a PEM file of an Ed25519 key has 119, and may have comments.
 pub const MOST_KEY: u64 = 1 << 16;
 
-/// Whose recordings are accepted: everybody's unless a key is given.
+/// Accepts all unless a key is given.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
-    /// Only recordings that the owner of this key has signed, and only the files that the signature covers.
+    /// Only recordings signed with this key, and only files that the signature covers.
     pub key: Option<PublicKey>,
-    /// Refuse a signature with a smaller counter.
+    /// Smallest accepted signature counter.
     pub minimum_counter: u64,
 }
 
 impl Trust {
-    /// Accepts what the owner of a key has signed. The key is 64 hexadecimal digits, a PEM text, or the path of a PEM file.
+    /// Takes 64 hexadecimal digits, a PEM text, or the path of a PEM file.
     ///
     /// # Errors
-    /// There is no such file, or it holds no usable key.
+    /// No such file, or no usable key.
     pub fn with_key(given: &str) -> Result<Self> {
         let wrong = |error: &WriteError| Error::file(Path::new(given), write_error(error));
         let key = match PublicKey::from_text(given) {
             Ok(key) => key,
-            // Digits, but of no usable key: there is no file of this name to look for.
+            // Digits of an unusable key are no file name.
             Err(error @ WriteError::WeakKey) => return Err(wrong(&error)),
             Err(_) => {
                 let path = Path::new(given);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which job of a chain did not end: what an error of the whole GPU does not say by itself.
+//! Finds a chain's unfinished job, which a GPU-wide error does not name.
 
 use gpureplay_core::Gpu;
 use mali_facts::registers::JobStatus;
 use mali_facts::{JobHeader, LONGEST_CHAIN};
 
-/// The first job of a chain whose header does not say DONE.
+/// The first job whose header lacks DONE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// GPU address of its header.
     pub address: u64,
-    /// Its place in the chain, from 1.
+    /// In the chain, from 1.
     pub number: u32,
     /// Jobs of the chain.
     pub jobs: u32,
 }
 
-/// Looks at the headers of a chain that failed. `None`: all say DONE, or one cannot be read.
+/// `None`: all headers say DONE, or one cannot be read.
 pub(crate) fn first(gpu: &mut dyn Gpu, head: u64) -> Option<Unfinished> {
     let mut found = None;
     let (mut at, mut jobs) = (head, 0);

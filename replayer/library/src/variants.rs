@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording for several GPUs that share its data: variants lie beside it, and the one that fits a device is taken.
+//! Variants of a recording for several GPUs; the fitting one is taken.
 //!
-//! The file of a variant is laid out as a recording of which the data are only what the first one does not have. Put behind that one's data they
-//! are a whole recording, which is checked as any other is.
+//! A variant's file is a recording with only the data that the first one lacks. Behind the first one's data it
+//! becomes a whole recording, and is checked as such.
 
 use std::borrow::Cow;
 
@@ -18,10 +18,9 @@ use crate::manifest::Variant;
 use crate::package::open::MAX_BYTES;
 use crate::recording::Recording;
 
-/// Place of the data among the sections.
 const DATA: usize = Section::Data as usize - 1;
 
-/// The file of a variant. `None` if the other recording's data do not begin with those of the first one, of which it was made.
+/// `None` if the other recording's data do not begin with those of `first`, its original.
 pub fn variant_file(first: &View<'_>, other: &View<'_>) -> Option<Vec<u8>> {
     let more = other.data().strip_prefix(first.data())?;
     Some(with_data(other, more))
@@ -34,7 +33,7 @@ fn with_data(recording: &View<'_>, data: &[u8]) -> Vec<u8> {
 }
 
 impl Files {
-    /// The recording for another GPU. It is not verified yet.
+    /// Not verified yet.
     ///
     /// # Errors
     /// Its file cannot be read, or is damaged.
@@ -42,7 +41,6 @@ impl Files {
         self.variant_of(&self.parse()?, variant)
     }
 
-    /// The same of the recording, which was parsed.
     fn variant_of(&self, first: &View<'_>, variant: &Variant) -> Result<Self> {
         let path = self.directory.join(&variant.file);
         let held = self.held.as_ref().and_then(|held| {
@@ -88,10 +86,10 @@ impl Files {
 }
 
 impl Files {
-    /// Checks what the recording is on other GPUs, as [`Files::verify`] checks the recording itself.
+    /// As [`Files::verify`] does.
     ///
     /// # Errors
-    /// The first variant that cannot be read, is damaged, is not the one that the manifest means, or breaks a rule.
+    /// The first variant that cannot be read, is damaged, has another hash, or breaks a rule.
     pub fn verify_variants(&self) -> Result<()> {
         let manifest = self.manifest.iter();
         let mut variants = manifest
@@ -113,16 +111,13 @@ impl Files {
 }
 
 impl Recording {
-    /// The recording for another GPU.
-    ///
     /// # Errors
-    /// Its file cannot be read, is damaged, is not the one that the manifest means, or breaks a rule.
+    /// The file cannot be read, is damaged, has another hash, or breaks a rule.
     pub fn variant(&self, variant: &Variant) -> Result<Self> {
         Self::beside(self.files().variant(variant)?, self)
     }
 
-    /// The recording as it is for a device: itself, or the first variant that fits its GPU, with code where the device can place it. Itself
-    /// if none fits.
+    /// The first variant that fits the GPU, with code where the device can place it; itself if none fits.
     ///
     /// # Errors
     /// As for [`Recording::variant`], or the device cannot place its code.
@@ -136,7 +131,7 @@ impl Recording {
             return Ok(self.clone());
         }
         for variant in variants {
-            // Only a sound recording says which registers are read.
+            // Only it says which registers are read.
             let variant = self.variant(variant)?;
             let fits = device.check_identity(variant.verified().recording());
             if fits.is_ok() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weights that are kept outside of a recording, each in a file with a known hash.
+//! Weights outside of a recording, in files with known hashes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values::{self, Archive, Contents, most_bytes};
 
-/// Files that were read last; weights that lie in one file need it only once.
+/// Its weights need the file only once.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads a weight and checks the hash of its file.
+    /// Checks the hash.
     pub(crate) fn read(
         &mut self,
         files: &Files,
@@ -39,7 +39,7 @@ impl Reader {
                 .and_then(|opened| beneath::contents(opened, most_bytes(file, info)))
                 .map_err(|error| missing(&error, file, name))?;
             self.sha256 = sha256(&bytes);
-            // What is not the file that is meant is not looked into.
+            // A file with another hash is not looked into.
             self.contents = match self.sha256.eq_ignore_ascii_case(expected) {
                 true => Some(Contents::new(file, bytes)?),
                 false => None,
@@ -59,12 +59,12 @@ impl Reader {
     }
 }
 
-/// The values of all these tensors in a `.safetensors` file or in a directory, each with where it comes from.
+/// Each with its origin.
 pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
     if path.is_dir() {
         let one = |info: &TensorInfo| {
             let file = PathBuf::from(format!("{}.npy", info.name));
-            // A recording names its tensors; it does not choose directories.
+            // A recording does not choose directories.
             if file.components().count() != 1 || file.is_absolute() {
                 let reason = format!("no file can have the name of {}", info.name);
                 return Err(Error::file(path, reason));

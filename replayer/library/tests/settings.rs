@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Settings of the recorded GPU are not written to another one that does not have them.
+//! Settings that another GPU lacks are not written to it.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -11,7 +11,6 @@ use gpureplay_on_model::OnModel;
 use mali_facts::registers::gpu::{JM_CONFIG, SHADER_CONFIG};
 use mali_model::{Options, Profile};
 
-/// A model whose settings are written down.
 struct Watched {
     model: OnModel,
     settings: Arc<Mutex<Vec<(u32, u32)>>>,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C interface with files of strangers: shipped recordings, changed, through a program in C with AddressSanitizer where its compiler has it,
-//! and through the same functions from several threads.
+//! The C interface with changed recordings: a C program, with AddressSanitizer if possible, and several threads.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::{CStr, CString};
@@ -17,7 +16,6 @@ fn here() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Shipped recordings, as they are and changed, as files in a folder.
 fn files(folder: &Path, each: u64) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for name in ["saxpy-g52", "digits-g52", "acl-conv-g52"] {
@@ -37,7 +35,7 @@ fn files(folder: &Path, each: u64) -> Vec<PathBuf> {
     files
 }
 
-/// Compiles the program; with AddressSanitizer if the compiler has it. `None` if the library has one already.
+/// With AddressSanitizer if the compiler has it. `None` if the library has one already.
 fn program(folder: &Path) -> Option<PathBuf> {
     let tests = std::env::current_exe().unwrap();
     let library = tests.parent().unwrap().join("libgpureplay.so");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay analyse`: what the shaders of a recording do to memory.
+//! `gpureplay analyse`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -122,7 +122,6 @@ impl Analyse {
         }
     }
 
-    /// Times and work of a run without analysers.
     fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {
         let watch = Arc::new(Watch::default());
         let observer: Arc<dyn Observer> = watch.clone();

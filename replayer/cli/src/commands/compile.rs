@@ -98,7 +98,6 @@ impl Compile {
         Ok(Outcome::Done)
     }
 
-    /// What the second run read and wrote: the files that are named, and what notes show.
     fn second_files(&self, product: &Product) -> Result<Vec<(String, Tensor)>> {
         let mut files = Vec::new();
         for given in self.second_input.iter().chain(&self.second_output) {
@@ -138,7 +137,7 @@ impl Compile {
     }
 }
 
-/// Compares two runs: what differs must be explained by the tensors. The text says what was compared.
+/// Returns what was compared.
 pub(crate) fn compare(
     (first, second, path): (&Capture, &Capture, &Path),
     product: &Product,
@@ -148,7 +147,7 @@ pub(crate) fn compare(
     let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
     let agreement =
         differential::compare(first, tensors, second, files, earlier).map_err(|error| {
-            // What notes could not make a tensor of may be why.
+            // Notes that gave no tensor may be why.
             let mut text = product.noted.remarks.join("; ");
             if !text.is_empty() {
                 text.push_str("; ");
@@ -169,7 +168,7 @@ pub(crate) fn compare(
     ))
 }
 
-/// `1 address differs`, `2 addresses differ`.
+/// `2 addresses differ`.
 fn plural(count: u64) -> String {
     match count {
         1 => "1 address differs".into(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay doctor`: how this machine records and replays, and what is missing for the other ways.
+//! `gpureplay doctor`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,6 @@ use crate::common::secure_world;
 use crate::common::terminal;
 use crate::common::ways;
 
-/// The kernel recorder's device.
 const RECORDER: &str = "/dev/gpureplay";
 
 const EXAMPLES: &str = "\
@@ -80,7 +79,6 @@ impl Doctor {
         let root = Path::new("/");
         let streams = machine_streams::findings(root, &machine_gpu::compatibles(root));
         let mut findings = streams.unwrap_or_else(|| machine::doctor(root, self.board.as_ref()));
-        // Behind the GPU's node: which one it is, and what fits it.
         findings.insert(findings.len().min(1), machine_gpu::finding(root));
         findings.push(secure_world::finding());
         let mut recorders = ways::to_record(Path::new(RECORDER), &NodeOptions::unnamed()?);

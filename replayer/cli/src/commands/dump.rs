@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay info --actions`: every detail of a recording, or of a raw trace.
+//! `gpureplay info --actions`.
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -68,7 +68,7 @@ impl Dump {
         Ok(Outcome::Done)
     }
 
-    /// The chains of chosen jobs: the actions since the chain before, and the jobs' descriptors.
+    /// Actions since the previous chain, and job descriptors.
     fn dump_jobs(&self, out: &mut impl Write, selector: &Selector) -> Result<()> {
         let recording = Recording::open(&self.file)?;
         let jobs = table(&recording)?;
@@ -76,7 +76,7 @@ impl Dump {
         let described = descriptors(&recording, &jobs, &selected)?;
         let listing = self.unverified.list(recording.files())?;
         let view = &listing.recording;
-        // Actions are decoded one after the other: each chain goes on in its segment where the one before it ended.
+        // Each chain continues in its segment after the previous one.
         let mut walk = None;
         for (number, text) in described {
             let Some(chain) = jobs.chains.get(number) else {
@@ -113,7 +113,6 @@ impl Dump {
         Ok(())
     }
 
-    /// An action of a chosen chain; nothing if it cannot be decoded.
     fn dump_decoded(
         &self,
         out: &mut impl Write,
@@ -160,13 +159,11 @@ impl Dump {
     }
 }
 
-/// Most descriptors of chosen jobs that are shown. A network of 500 jobs has 10,000.
+/// A network of 500 jobs has 10,000.
 const MOST_DESCRIPTORS: usize = 1 << 16;
 
-/// Passes on what belongs to chosen jobs.
 struct Chosen<'a> {
     text: Text<'a>,
-    /// How many descriptors may still be shown.
     left: usize,
     next: usize,
     /// Ascending.
@@ -201,7 +198,6 @@ impl Visitor for Chosen<'_> {
     }
 }
 
-/// Whether any job of a range is among those that were selected, ascending.
 fn any_selected(selected: &[usize], range: &Range<usize>) -> bool {
     let at = selected.partition_point(|job| *job < range.start);
     selected.get(at).is_some_and(|job| *job < range.end)

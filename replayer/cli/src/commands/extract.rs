@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay extract`: jobs as a recording of their own, or the value of a tensor as a file.
+//! `gpureplay extract`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,6 @@ pub(crate) struct Extract {
     work: WorkLimit,
 }
 
-/// Which of several jobs are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dispatches {
     First,
@@ -100,13 +99,12 @@ impl FromStr for Dispatches {
 }
 
 impl Dispatches {
-    /// The chosen ones of these jobs.
     fn of(self, jobs: &[usize]) -> Vec<usize> {
         match self {
             Self::All => jobs.to_vec(),
             Self::First => jobs.first().copied().into_iter().collect(),
             Self::Random(seed) => {
-                // SplitMix64: the same seed chooses the same job everywhere.
+                // SplitMix64: the same everywhere.
                 let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -137,7 +135,7 @@ impl Extract {
                 ));
             }
         };
-        // By its old name it was one job.
+        // The old name took one job.
         let dispatches = self
             .dispatches
             .or(self.job.is_some().then_some(Dispatches::First));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay generate`: completions for shells, and the help of all commands as man pages or as one page of Markdown.
+//! `gpureplay generate`.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -152,7 +152,7 @@ fn write_pages(directory: &Path, force: Force) -> Result {
     Ok(Outcome::Done)
 }
 
-/// All commands with their names from the first word on, each before what it contains.
+/// Parents first.
 fn all() -> Vec<(String, Command)> {
     fn collect(command: &Command, before: &str, into: &mut Vec<(String, Command)>) {
         let name = format!("{before}{}", command.get_name());
@@ -169,12 +169,11 @@ fn all() -> Vec<(String, Command)> {
     commands
 }
 
-/// Names and contents of the man pages.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let page = |(name, command): (String, Command)| {
         let title = name.replace(' ', "-");
         let mut page = Vec::new();
-        // Without a date: two builds give the same page.
+        // Without a date, for reproducible builds.
         clap_mangen::Man::new(command)
             .title(title.to_uppercase())
             .section("1")
@@ -184,7 +183,6 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     all().into_iter().map(page).collect()
 }
 
-/// One page with the help of every command.
 fn markdown() -> String {
     let mut page = String::from(
         "# Commands\n\nWhat `gpureplay COMMAND --help` says, made by `gpureplay generate markdown`.\n",

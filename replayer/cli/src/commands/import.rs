@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay import`: convert a recording of the original GPUReplay.
+//! `gpureplay import`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,10 +21,9 @@ use gpureplay_library::{Recording, shown};
 
 use crate::{Result, files, text};
 
-/// Longest description that is read, in bytes: as much as a manifest. Those of the program have a few thousand.
+/// As of a manifest. The program's own have a few thousand bytes.
 const MAX_DESCRIPTION: u64 = 1 << 20;
 
-/// Name of the register history beside the recording.
 const HISTORY: &str = "registers.csv";
 
 const EXAMPLES: &str = "\
@@ -166,7 +165,6 @@ impl Import {
         Ok(Outcome::Done)
     }
 
-    /// The description that the user gave, or the one that comes with the program.
     fn described(&self, fingerprint: u64) -> Result<Option<Description>> {
         if self.plain {
             return Ok(None);
@@ -190,7 +188,6 @@ impl Import {
         }
     }
 
-    /// Values of the weights for which there is a file.
     fn values(&self, description: Option<&Description>) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut values = BTreeMap::new();
         let Some(directory) = &self.weights else {
@@ -301,7 +298,7 @@ impl Import {
         let toml = manifest.to_text()?;
         std::fs::create_dir_all(output).map_err(|error| failed(output, error.to_string()))?;
         let history = original.history.to_csv();
-        // The recording comes last: where it exists, the rest does too.
+        // Last: where it exists, the rest does too.
         let files: [(&str, &[u8]); 3] = [
             (HISTORY, history.as_bytes()),
             (manifest::FILE_NAME, toml.as_bytes()),

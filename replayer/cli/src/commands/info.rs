@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay info`: what is in a recording.
+//! `gpureplay info`.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -198,7 +198,6 @@ fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
     }
 }
 
-/// The segments, each looked through once.
 fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
     let recording = listing.recording;
     let mut layers = 0;
@@ -266,7 +265,7 @@ fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> 
     if !summary.description.is_empty() {
         writeln!(out, "  {}", escaped(&summary.description))?;
     }
-    // A recording for another GPU than the one that it was recorded on says which under "recorded on".
+    // Retargeted: its GPU is under "recorded on".
     let verb = match summary.provenance.contains_key("retargeted") {
         true => "for",
         false => "recorded on",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay jobs`: the jobs of a recording, what each did and how long it took.
+//! `gpureplay jobs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -144,7 +144,7 @@ impl Jobs {
         Ok((table, report))
     }
 
-    /// Memory lines of each job: counted in a run of its own, which takes no times.
+    /// From an untimed run of its own.
     fn lines(
         &self,
         recording: &Recording,

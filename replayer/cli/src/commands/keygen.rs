@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay keygen`: make a pair of keys.
+//! `gpureplay keygen`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -45,7 +45,7 @@ impl Keygen {
     pub(crate) fn execute(&self) -> Result {
         let (secret, public) = self.files()?;
         for path in [&secret, &public] {
-            // A link that leads nowhere is there too.
+            // A dangling link exists too.
             if path.symlink_metadata().is_ok() {
                 return Err(exists(path));
             }
@@ -56,12 +56,11 @@ impl Keygen {
             .map_err(|error| Failure::Output(format!("no random numbers: {error}")))?;
         let key =
             SecretKey::from_seed(seed).map_err(|error| Failure::Output(write_error(&error)))?;
-        // The public one first: a secret key is never left alone.
+        // First: a secret key is never left alone.
         let public_text = key.public().to_pem();
         write_whole(&public, public_text.as_bytes(), Existing::Keep)
             .map_err(|error| failed(&public, &error))?;
         if let Err(error) = write_secret(&secret, key.to_pem().as_bytes()) {
-            // It was written just now, and its secret key does not exist.
             let _ = std::fs::remove_file(&public);
             return Err(failed(&secret, &error));
         }
@@ -75,13 +74,12 @@ impl Keygen {
         Ok(Outcome::Done)
     }
 
-    /// Names of the secret and of the public key.
+    /// Secret, then public.
     fn files(&self) -> Result<(PathBuf, PathBuf)> {
         let name = self.output.as_ref().or(self.name.as_ref());
-        // The parser demands one of them.
         let name = name.ok_or_else(|| Failure::Usage("--output NAME is missing".into()))?;
         let bytes = name.as_os_str().as_bytes();
-        // `file_name` takes a slash or a dot at the end away.
+        // It drops a slash or dot at the end.
         let named = name.file_name().map(OsStrExt::as_bytes);
         if !named.is_some_and(|last| bytes.ends_with(last)) {
             return Err(Failure::Usage(format!(

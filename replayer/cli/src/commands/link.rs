@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay link`: chains that follow each other become one, or each job gets a chain of its own.
+//! `gpureplay link`.
 
 use std::io::Write;
 use std::path::PathBuf;

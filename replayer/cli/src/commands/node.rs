@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay node`: runs an app whose render node is the GPU model.
+//! `gpureplay node`.
 
 use std::os::unix::process::CommandExt;
 
@@ -32,7 +32,7 @@ impl Node {
     pub(crate) fn execute(&self) -> Result {
         let node = self.options.node()?;
         let mut command = node.command(&self.app)?;
-        // In place of this process: signals and the exit code are the app's own.
+        // Signals and the exit code are the app's own.
         let error = command.exec();
         let program = self.app.first().map_or("", String::as_str);
         Err(Failure::Usage(format!("{program}: {error}")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay pack`: a recording and all its files in one file.
+//! `gpureplay pack`.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay patch`: a recording in which one job has other sizes or another shader.
+//! `gpureplay patch`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -163,7 +163,6 @@ impl Patch {
         Ok(Outcome::Done)
     }
 
-    /// How the recording can be made again.
     fn command(&self, index: usize) -> String {
         let sizes = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join("x");
         let mut command = format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay retarget`: a recording of one GPU as one of another GPU.
+//! `gpureplay retarget`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -82,7 +82,7 @@ pub(crate) struct Retarget {
 
 struct Made {
     gpu: Gpu,
-    /// The directory, or the file of a variant.
+    /// Or a variant's file.
     place: PathBuf,
     retargeted: Retargeted,
     compared: Compared,
@@ -145,7 +145,7 @@ impl Retarget {
                 compared,
             });
         }
-        // All are proved before the first is written.
+        // Prove all before writing the first.
         let contents = match self.variants {
             true => vec![self.together(&files, &all)?],
             false => all
@@ -160,7 +160,6 @@ impl Retarget {
         Ok(Outcome::Done)
     }
 
-    /// The files of the new directory, by name.
     fn contents(&self, files: &Files, made: &Made) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut contents = files.beside()?;
         let bytes = made.retargeted.bytes.clone();
@@ -183,7 +182,6 @@ impl Retarget {
         Ok(contents)
     }
 
-    /// The files of a directory with the recording and all variants.
     fn together(&self, files: &Files, all: &[Made]) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut contents = files.beside()?;
         let first = files.parse()?;
@@ -217,7 +215,6 @@ impl Retarget {
         Ok(contents)
     }
 
-    /// What is known about the result, in one line.
     fn claim(&self, made: &Made) -> String {
         let Compared { inputs, chains, .. } = made.compared;
         let mixed = made.retargeted.source.architecture != made.retargeted.target.architecture;
@@ -281,14 +278,12 @@ fn variant_name(gpu: &Gpu) -> String {
     format!("{}.variant", gpu.name.to_ascii_lowercase())
 }
 
-/// How many cores of the other GPU jobs run on, and how many it has.
 fn cores(made: &Retargeted) -> (u32, u32) {
     let present = made.target.shader_present;
     let used = present & !u64::from(made.unused_cores);
     (used.count_ones(), present.count_ones())
 }
 
-/// What was changed, a line each.
 fn changes(made: &Retargeted) -> Vec<String> {
     let mut lines = vec![format!(
         "identity: {} instead of {}",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay sign`: vouch for a recording and the files that belong to it.
+//! `gpureplay sign`.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay record --make-input`: makes a file whose elements can be found in GPU memory.
+//! `gpureplay record --make-input`.
 
 use std::path::{Path, PathBuf};
 
@@ -62,14 +62,12 @@ pub(crate) struct MakeInput {
 }
 
 impl MakeInput {
-    /// Makes the file, if it is wanted.
     pub(crate) fn execute(&self, force: Force) -> Option<Result> {
         let file = self.make_input.as_ref()?;
         Some(make(file, force, &self.shape, self.dtype, self.seed))
     }
 }
 
-/// Writes a tensor whose elements differ from each other.
 fn make(file: &Path, force: Force, shape: &[u64], dtype: ElementType, seed: u64) -> Result {
     let mut destinations = Destinations::new(force.force);
     destinations.claim_tensor(file)?;

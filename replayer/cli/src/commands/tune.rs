@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay tune`: many candidates for one job, each tried, and the best one named.
+//! `gpureplay tune`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -194,7 +194,7 @@ fn standing(row: &Row) -> &'static str {
     }
 }
 
-/// A line for each candidate; columns with times are last.
+/// Columns with times are last.
 fn comma_separated(tuning: &Tuning) -> String {
     let mut text = String::from(
         "candidate,local,groups,standing,rank,best,cost,instructions,bytes_read,bytes_written,reason,model_seconds_median,model_seconds_deviation\n",

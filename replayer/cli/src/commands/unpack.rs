@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay unpack`: a pack as a directory again.
+//! `gpureplay unpack`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Unpack {
         let files = Files::read(&self.pack)?;
         files.verify(&files.view()?)?;
         files.verify_variants()?;
-        // Only the files of a pack lie in a private copy.
+        // Only packs have a private copy.
         if files.file() == files.path {
             return Err(Failure::Usage(format!(
                 "{}: is not a pack, it has its files beside it already",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay verify`: check a recording without a device.
+//! `gpureplay verify`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
-                // Reports of other GPUs are not held beside this one.
+                // Not beside reports of other GPUs.
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 self.fits(path, &verified)?;
                 self.variants(&files)?;
@@ -126,7 +126,7 @@ impl Verify {
                         missing.collect::<Vec<_>>().join(", ")
                     )));
                 }
-                // With a key the signature is checked, or this is not reached.
+                // With a key the signature was checked.
                 let seal = match trust.key {
                     Some(_) => None,
                     None => files.seal().map(|seal| seal.to_string()),
@@ -187,7 +187,7 @@ impl Verify {
                             jobs_left_out: None,
                         });
                     }
-                    // The last one is said by whoever gets it: errors come in the order of their recordings.
+                    // Errors keep the recordings' order.
                     if let Some(earlier) = failed.replace(failure) {
                         terminal::note(format!("{earlier}"));
                     }
@@ -207,7 +207,6 @@ impl Verify {
 }
 
 impl Verify {
-    /// Checks what the recording is on other GPUs.
     fn variants(&self, files: &Files) -> Result<()> {
         let manifest = files.manifest.iter();
         for variant in manifest.flat_map(|manifest| &manifest.variants) {
@@ -223,7 +222,6 @@ impl Verify {
         Ok(())
     }
 
-    /// Whether the jobs could run on the GPU that is asked for, if one is.
     fn fits(&self, path: &Path, verified: &Verified<'_>) -> Result<()> {
         let Some(gpu) = &self.target else {
             return Ok(());
@@ -243,7 +241,7 @@ impl Verify {
     }
 }
 
-/// Name, demand, and whether only `--deep` checks it.
+/// Name, demand, only `--deep`.
 fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let rules = Rule::ALL.iter();
     let rules = rules.map(|rule| (rule.name(), rule.meaning().trim(), false));

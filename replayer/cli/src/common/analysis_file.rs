@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `gpureplay analyse --json` wrote, read again.
+//! Reads what `gpureplay analyse --json` wrote.
 
 use std::path::Path;
 
@@ -10,13 +10,10 @@ use gpureplay_library::{Recording, read_named, shown};
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// The longest file that is read; analyses of the largest networks are a tenth of it.
+/// Analyses of the largest networks are a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Reads an analysis of a recording.
-///
-/// # Errors
-/// The file cannot be read, is none, or is about another recording.
+/// Refuses another recording's analysis.
 pub(crate) fn read(path: &Path, recording: &Recording) -> Result<Report> {
     let wrong = |why: &str| Failure::Input(format!("{}: {why}", shown(path)));
     let text = read_named(path, MAX_BYTES)?;

@@ -8,7 +8,7 @@ use gpureplay_library::text;
 
 use crate::Result;
 
-/// Findings of a job that are printed of each kind.
+/// Per job and kind.
 const MOST: usize = 8;
 
 pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
@@ -36,7 +36,6 @@ pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// How many jobs an analysis found something in, and which come first.
 fn found_in(report: &Report, what: &str) -> String {
     let found = |job: &&Job| match what {
         "races" => !job.races.is_empty() || !job.conflicts.is_empty(),

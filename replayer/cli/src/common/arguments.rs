@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers on the command line, with messages that say what is expected.
+//! Numbers on the command line, with helpful errors.
 
 use std::str::FromStr;
 
 use gpureplay_library::manifest::is_tolerance;
 
-/// A whole number from 0 on.
 pub(crate) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "expected a whole number from 0 on that is not too large".into())
@@ -18,7 +17,6 @@ pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A whole number from 1 on.
 pub(crate) fn positive_number(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),

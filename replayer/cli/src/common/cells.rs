@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells of tables.
 
-/// What is not known.
 pub(crate) fn dash() -> String {
     "-".into()
 }
 
-/// A count in at most seven characters: `1234567`, `12.3 M`.
+/// At most seven characters: `12.3 M`.
 pub(crate) fn short(count: u64) -> String {
     match count {
         0..=999_999 => count.to_string(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a classification says: the largest elements of an output, with the names of their classes.
+//! Classifications: the largest elements, with names.
 
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,7 @@ use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
 use gpureplay_library::{Files, Number, read_named, shown};
 
-/// Longest file of labels that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
-/// Classes in a report without --top.
 const DEFAULT_TOP: usize = 5;
 
 /// How outputs are shown that are classifications.
@@ -28,21 +26,18 @@ pub(crate) struct Choice {
     top: Option<usize>,
 }
 
-/// Names of elements, and how many elements are shown.
 pub(crate) struct Classes {
     file: Option<(PathBuf, Vec<String>)>,
     top: Option<usize>,
 }
 
 impl Choice {
-    /// The file of labels is read.
     pub(crate) fn reads(&self, destinations: &mut Destinations) {
         if let Some(labels) = &self.labels {
             destinations.reads(labels);
         }
     }
 
-    /// Reads the file of labels, if one is given.
     pub(crate) fn read(&self) -> Result<Classes> {
         let read = |path: &PathBuf| Ok::<_, Failure>((path.clone(), read_labels(path)?));
         Ok(Classes {
@@ -53,10 +48,7 @@ impl Choice {
 }
 
 impl Classes {
-    /// The file of labels has one for each element of an output, if there is such a file.
-    ///
-    /// # Errors
-    /// It has more or fewer.
+    /// Requires one label per element.
     pub(crate) fn fit(&self, name: &str, elements: u64) -> Result<()> {
         match &self.file {
             Some((path, labels)) if labels.len() as u64 != elements => {
@@ -70,7 +62,7 @@ impl Classes {
         }
     }
 
-    /// The largest elements of an output, the largest first; none if nothing says that it is a classification.
+    /// Largest first; none if it is no classification.
     pub(crate) fn of(
         &self,
         files: &Files,
@@ -89,7 +81,6 @@ impl Classes {
         if labels.is_empty() && self.top.is_none() {
             return Ok(Vec::new());
         }
-        // What is no number is no probability either.
         let numbers = tensor
             .values()
             .enumerate()
@@ -107,7 +98,7 @@ impl Classes {
             .collect())
     }
 
-    /// Names of the classes: those of the file, or the manifest's of the only output that has some.
+    /// Or the manifest's, if only one output has labels.
     pub(crate) fn labels<'a>(&'a self, files: &'a Files) -> &'a [String] {
         if let Some((_, labels)) = &self.file {
             return labels;
@@ -120,13 +111,12 @@ impl Classes {
         named.next().map_or(&[][..], |output| &output.labels)
     }
 
-    /// True if the user asked for a list.
     pub(crate) fn listed(&self) -> bool {
         self.top.is_some()
     }
 }
 
-/// One label per line; empty lines at the end do not count.
+/// Empty lines at the end do not count.
 fn read_labels(path: &Path) -> Result<Vec<String>> {
     let wrong =
         |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(path)));

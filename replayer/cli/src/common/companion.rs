@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Libraries that an app loads while it is recorded, and where they lie.
+//! Libraries that a recorded app loads.
 
 use std::path::{Path, PathBuf};
 
@@ -18,33 +18,28 @@ pub(crate) const RECORDER: Companion = Companion {
     package: "gpureplay-recorder",
     option: None,
 };
-/// The model as a render node.
 pub(crate) const NODE: Companion = Companion {
     file: "libgpureplay_node.so",
     package: "gpureplay-node",
     option: Some("--node-library"),
 };
 
-/// Directories that hold the libraries, from the command's own: a build, a copy, Debian's package.
+/// From the command's directory: a build, a copy, Debian's package.
 const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
 
 /// A library that comes with the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Companion {
     pub(crate) file: &'static str,
-    /// The crate that makes it.
     package: &'static str,
-    /// The option that names another.
     option: Option<&'static str>,
 }
 
 impl Companion {
-    /// The library that the user named, or the one that came with this command.
     pub(crate) fn find(self, named: Option<&Path>) -> Result<PathBuf> {
         self.among(named, &beside())
     }
 
-    /// Looks from a command's directory.
     pub(crate) fn among(self, named: Option<&Path>, beside: &Path) -> Result<PathBuf> {
         if let Some(named) = named {
             let found = named.canonicalize();
@@ -66,7 +61,6 @@ impl Companion {
     }
 }
 
-/// The command's own directory.
 fn beside() -> PathBuf {
     let command = std::env::current_exe().unwrap_or_default();
     command.parent().unwrap_or(Path::new("")).to_owned()

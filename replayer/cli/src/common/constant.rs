@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of outputs on which no input has an effect.
+//! Remarks on outputs that no input affects.
 
 use gpureplay_edit::constant_outputs;
 use gpureplay_library::{Recording, escaped};
 
-/// The outputs of a recording that are the same for all inputs, with what is said of them.
 pub(crate) fn remarks(recording: &Recording) -> Vec<(String, String)> {
     let outputs = constant_outputs(recording).into_iter();
     outputs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the jobs of a recording can reach, for `gpureplay verify --deep`.
+//! Reach of jobs, for `gpureplay verify --deep`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -62,7 +62,6 @@ impl Reach {
         }
     }
 
-    /// How many jobs are not listed, if any.
     pub(crate) fn left_out(&self) -> Option<usize> {
         Some(self.more).filter(|more| *more > 0)
     }

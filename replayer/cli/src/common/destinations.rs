@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where results go: never onto a file that the command reads, and onto one that exists only with `--force`.
+//! Places of results: never a file that is read; an existing one only with `--force`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -23,7 +23,7 @@ pub(crate) struct Force {
     pub(crate) force: bool,
 }
 
-/// A file on its file system, under any name.
+/// A file under any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     device: u64,
@@ -39,7 +39,6 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// The files that a command reads, and those that it will write.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     existing: Existing,
@@ -48,7 +47,6 @@ pub(crate) struct Destinations {
 }
 
 impl Destinations {
-    /// Nothing is read yet.
     pub(crate) fn new(force: bool) -> Self {
         Self {
             existing: match force {
@@ -60,7 +58,6 @@ impl Destinations {
         }
     }
 
-    /// The same without the places that were claimed, for another set of results.
     pub(crate) fn again(&self) -> Self {
         Self {
             existing: self.existing,
@@ -69,13 +66,12 @@ impl Destinations {
         }
     }
 
-    /// A file that the command reads. One that is not there needs no care.
+    /// Files that are not there need no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
         self.reads_file(file);
     }
 
-    /// As [`Destinations::reads`], for any name of the file.
     fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
             let path = || file.to_path_buf();
@@ -83,7 +79,6 @@ impl Destinations {
         }
     }
 
-    /// A recording that the command reads, with all that belongs to it.
     pub(crate) fn reads_recording(&mut self, files: &Files) {
         self.reads_file(&files.path);
         let directory = files.original();
@@ -93,7 +88,7 @@ impl Destinations {
         }
     }
 
-    /// Another recording that the command reads, by its path: its own files, not those that its manifest names.
+    /// Its own files, not those of its manifest.
     pub(crate) fn reads_named(&mut self, path: &Path) {
         self.reads_file(path);
         for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
@@ -101,10 +96,7 @@ impl Destinations {
         }
     }
 
-    /// As [`Destinations::claim`] for a file of a recording's directory: a link in its place is a file that exists.
-    ///
-    /// # Errors
-    /// As for [`Destinations::claim`].
+    /// In a recording's directory: a link counts as an existing file.
     pub(crate) fn claim_here(&mut self, path: &Path) -> Result<()> {
         let is_link = path
             .symlink_metadata()
@@ -119,7 +111,7 @@ impl Destinations {
         }
     }
 
-    /// Takes a place for a result, before any work is done.
+    /// Before any work.
     ///
     /// # Errors
     /// The command reads this file, it exists, its directory does not, or another result goes there.
@@ -139,7 +131,7 @@ impl Destinations {
         self.take(path)
     }
 
-    /// As [`Destinations::claim`], also in a directory that does not exist yet.
+    /// Also in a directory yet to be made.
     fn take(&mut self, path: &Path) -> Result<()> {
         if is_standard_output(path) {
             if self.takes_standard_output() {
@@ -179,21 +171,16 @@ impl Destinations {
         Ok(())
     }
 
-    /// As [`Destinations::claim`] for a tensor, whose format the name must say.
-    ///
-    /// # Errors
-    /// As for [`Destinations::claim`], or the name says no format.
     pub(crate) fn claim_tensor(&mut self, path: &Path) -> Result<()> {
         OutputFormat::of(path)?;
         self.claim(path)
     }
 
-    /// Whether a result goes to standard output.
     pub(crate) fn takes_standard_output(&self) -> bool {
         self.claimed.iter().any(|path| is_standard_output(path))
     }
 
-    /// Writes a result to a place that was claimed. A file appears whole or not at all.
+    /// A file appears whole or not at all.
     ///
     /// # Errors
     /// It cannot be written, or a file has appeared there meanwhile.
@@ -208,19 +195,13 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// As [`Destinations::write`] for a file of a recording's directory: a link in its place is replaced, not followed.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
+    /// In a recording's directory: replaces a link instead of following it.
     pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
         gpureplay_host::write_here(path, contents, self.existing)
             .map_err(|error| not_written(path, &error))
     }
 
-    /// As [`Destinations::write_here`] for a file by its name inside a directory, whose folders are made; none of them is a link.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
+    /// Inside a directory; makes its folders, none of which may be a link.
     pub(crate) fn write_beneath(
         &self,
         directory: &Path,
@@ -231,18 +212,10 @@ impl Destinations {
             .map_err(|error| not_written(&directory.join(name), &error))
     }
 
-    /// Writes a tensor to a place that was claimed, in the format that the name says.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
         self.write(path, &values::encode(path, tensor)?)
     }
 
-    /// Writes named tensors as a .safetensors file.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
     pub(crate) fn write_tensors(&self, path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
         self.write(path, &values::encode_all(path, tensors)?)
     }
@@ -266,7 +239,7 @@ fn exists(path: &Path) -> Failure {
     ))
 }
 
-/// A path in one spelling, as far as it exists.
+/// The path in one spelling, as far as it exists.
 fn place(path: &Path) -> PathBuf {
     if let Ok(place) = path.canonicalize() {
         return place;
@@ -334,7 +307,6 @@ mod tests {
             assert_eq!(failure.exit_code(), 6);
             assert!(failure.to_string().ends_with(problem), "{failure}");
         }
-        // A directory that the command makes.
         let mut destinations = Destinations::new(false);
         let made = folder.path().join("new/recording.gpr");
         destinations.claim_here(&made).unwrap();
@@ -350,7 +322,7 @@ mod tests {
         kept.claim(&at("new")).unwrap();
         let twice = folder.path().join(".").join("new");
         assert_eq!(kept.claim(&twice).unwrap_err().exit_code(), 2);
-        // Somebody else was faster.
+        // Another process was faster.
         fs::write(at("new"), "theirs").unwrap();
         assert_eq!(kept.write(&at("new"), b"ours").unwrap_err().exit_code(), 6);
         assert_eq!(fs::read(at("new")).unwrap(), b"theirs");

@@ -27,7 +27,7 @@ pub(crate) struct DeviceOption {
 }
 
 impl DeviceOption {
-    /// Finds the best device for a recording, unless another one is named; the model if what is asked for needs it.
+    /// The best unless one is named; the model if needed.
     pub(crate) fn choose(&self, recording: &Recording, needs_model: bool) {
         if self.device != Choice::Best {
             return;
@@ -44,7 +44,6 @@ impl DeviceOption {
         }
     }
 
-    /// The device that is named, or the one that was chosen.
     pub(crate) fn device(&self) -> &Choice {
         const MODEL: &Choice = &Choice::Model(None);
         match &self.device {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A new recording that was made from another one: the values that it is tried with, and its directory.
+//! Recordings made from another one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,10 +22,7 @@ use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
-/// A recording that another one is made from, with each job in a chain of its own, and what the command reads of it.
-///
-/// # Errors
-/// It cannot be read, or is not signed as demanded.
+/// Each job gets its own chain.
 pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recording, Destinations)> {
     let recording = Recording::open_trusted(path, trust)?.apart()?;
     let mut destinations = Destinations::new(force.force);
@@ -34,10 +31,6 @@ pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recordin
     Ok((recording, destinations))
 }
 
-/// Says that what was made of a signed recording is not signed.
-///
-/// # Errors
-/// The signature cannot be read.
 pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
     if files.signature()?.is_some() {
         writeln!(
@@ -49,10 +42,7 @@ pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Values for a replay: these files, or the manifest's first case; external weights as well.
-///
-/// # Errors
-/// An input has no value, or a file does not fit.
+/// With external weights.
 pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<Bindings> {
     let files = recording.files();
     let view = recording.verified().recording();
@@ -68,13 +58,10 @@ pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<B
     Ok(bindings)
 }
 
-/// Longest file with a shader that is read.
 const MAX_CODE: u64 = 1 << 24;
 
-/// Longest file about a shader's interface that is read.
 const MAX_INTERFACE: u64 = 1 << 16;
 
-/// What a file holds that is no longer than `most`.
 fn read(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
     let metadata = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
@@ -84,18 +71,11 @@ fn read(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| wrong(error.to_string()))
 }
 
-/// The code in a file.
-///
-/// # Errors
-/// It cannot be read, or is no file of code by its length.
 pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
     read(path, MAX_CODE, "the code of a shader")
 }
 
-/// The shader in a file, and its interface, if the file with the same name and the ending `.toml` says it.
-///
-/// # Errors
-/// A file cannot be read, or says something else.
+/// With its interface from the `.toml` beside it, if any.
 pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     let bytes = read_code(path)?;
     let beside = path.with_extension("toml");
@@ -114,11 +94,7 @@ pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     })
 }
 
-/// A whole job of another recording, `RECORDING:JOB`, with the values of its first case. What is demanded of the signature of one recording is
-/// demanded of that of the other.
-///
-/// # Errors
-/// There is no such recording, it is not signed as demanded, there is no such job, or the job does not fit the recording.
+/// A job of another recording, `RECORDING:JOB`, with its first case's values. Both need the demanded signature.
 pub(crate) fn taken(
     text: &str,
     ours: &Recording,
@@ -142,7 +118,6 @@ pub(crate) fn taken(
     )?)
 }
 
-/// The files that the manifest of a changed recording names, from the recorded one.
 fn beside(recording: &Recording, changed: &Manifest) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let wanted: Vec<PathBuf> = changed.files().map(Path::to_path_buf).collect();
     let files = recording.files().beside()?.into_iter();
@@ -150,20 +125,15 @@ fn beside(recording: &Recording, changed: &Manifest) -> Result<BTreeMap<PathBuf,
     Ok(files.filter(|(name, _)| wanted.contains(name)).collect())
 }
 
-/// The directory of a new recording.
 pub(crate) struct Edited {
     folder: PathBuf,
     place: NewDirectory,
     destinations: Destinations,
-    /// A signature that is there does not fit what will be.
+    /// An old signature that will not fit.
     outdated: Option<PathBuf>,
 }
 
 impl Edited {
-    /// As [`Edited::claim`], if a directory is named.
-    ///
-    /// # Errors
-    /// As for [`Edited::claim`].
     pub(crate) fn claim_if(
         folder: Option<&Path>,
         force: Force,
@@ -173,11 +143,7 @@ impl Edited {
         folder.map(claim).transpose()
     }
 
-    /// Takes a directory for a new recording. It may be there if it is empty; with `--force` also if it holds a recording, which is none
-    /// that the command reads.
-    ///
-    /// # Errors
-    /// Something is there that is not to be replaced.
+    /// An empty directory, or with `--force` one with a recording that the command does not read.
     pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
@@ -201,10 +167,7 @@ impl Edited {
         })
     }
 
-    /// Writes the recording, its manifest, and values as `expected/NAME.npy`. It has no signature, and one that was there goes away.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
+    /// Values go to `expected/NAME.npy`. Removes an old signature.
     pub(crate) fn write(
         &self,
         bytes: &[u8],
@@ -214,10 +177,7 @@ impl Edited {
         self.write_with(bytes, described, expected, BTreeMap::new())
     }
 
-    /// Writes a changed recording with the files that its manifest names, and says so. `command`: how it can be made again.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
+    /// `command`: how it can be made again.
     pub(crate) fn put(
         &self,
         recording: &Recording,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --inputs`: many inputs in one process, and how many of the answers are right.
+//! `gpureplay run --inputs`: answers, and which are right.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -23,17 +23,16 @@ use crate::common::progress::Progress;
 use crate::common::rows;
 use crate::{Result, text};
 
-/// Endings of the files of a directory that are inputs.
 const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
-/// Most classes whose confusion is printed as a table.
+/// Most classes of a printed table.
 const TABLE: usize = 16;
-/// Most classes for which answers are counted by right class: the counts take the square of it.
+/// Classes; counts take the square of it.
 const MAX_CLASSES: usize = 2048;
-/// Most inputs in one file.
+/// Inputs in one file.
 const MAX_COUNT: u64 = 1 << 24;
-/// Bytes of values in a file of inputs, at most.
+/// Bytes of values in a file.
 const MAX_INPUTS: u64 = 4 << 30;
-/// Bytes of a line in a file of classes, at most.
+/// Bytes of a line of classes.
 const MAX_LINE: u64 = 1024;
 
 /// Options about many inputs.
@@ -89,12 +88,10 @@ pub(crate) struct Evaluation<'a> {
 }
 
 impl ManyInputs {
-    /// Whether there are many inputs.
     pub(crate) fn given(&self) -> bool {
         self.inputs_from.is_some()
     }
 
-    /// Marks what is read: files of inputs and of classes.
     pub(crate) fn mark_read(&self, destinations: &mut Destinations) {
         for path in self.inputs_from.iter().chain(&self.truth) {
             destinations.reads(path);
@@ -106,7 +103,7 @@ impl ManyInputs {
         }
     }
 
-    /// Runs once for each input of the only input tensor that has no value yet, in one session or in several at the same time.
+    /// Of the only unbound tensor, in one session or several in parallel.
     pub(crate) fn evaluate<'a>(
         &self,
         session: &mut Session,
@@ -181,46 +178,36 @@ impl ManyInputs {
     }
 }
 
-/// How many more sessions there may be at the same time, and how one is opened.
 pub(crate) struct Others<'a> {
     pub(crate) count: usize,
     pub(crate) open: &'a (dyn Fn() -> Result<Session> + Sync),
 }
 
-/// What is wanted of all inputs, and what ends the work early.
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
     pub(crate) interrupt: &'a Interrupt,
-    /// The output of each input is kept.
     pub(crate) rows: bool,
 }
 
-/// What an input gives.
 struct Found {
-    /// Number of the largest element; nothing if none is a number.
+    /// Nothing if none is a number.
     class: Option<usize>,
     value: Option<f64>,
-    /// The bytes of the output, if they are kept.
     row: Vec<u8>,
 }
 
-/// Inputs that sessions share among themselves.
 struct Work<'a> {
     input: TensorInfo,
     output: String,
     sources: Sources,
-    /// The first input that no session has taken.
     next: AtomicUsize,
-    /// One of them failed.
     stop: AtomicBool,
-    /// Inputs that are done, for progress.
     done: Arc<AtomicU64>,
     how: How<'a>,
 }
 
 impl Work<'_> {
-    /// Runs all inputs, or those up to Ctrl-C; what was found for each and the seconds that it took once the recording was loaded, or what went wrong with the first
-    /// that failed.
+    /// Or those up to Ctrl-C. Returns results and seconds after loading, or the first failure.
     fn share(&self, session: &mut Session, others: &Others<'_>) -> Result<(Vec<Found>, f64)> {
         let total = Some(self.sources.len() as u64);
         let _progress = Progress::start("replaying", self.done.clone(), total, "inputs");
@@ -230,7 +217,7 @@ impl Work<'_> {
         let results: Vec<_> = std::thread::scope(|scope| {
             let others: Vec<_> = bindings
                 .into_iter()
-                // Where the system has no thread left, the sessions that there are take all inputs.
+                // Without another thread, the existing sessions take all inputs.
                 .map_while(|bindings| {
                     let other = move || {
                         let opened = (others.open)().map(|mut session| {
@@ -252,7 +239,6 @@ impl Work<'_> {
             let own = own.map_err(|error| self.fail(0, error.into()));
             let own = own.and_then(|()| self.take(session));
             let others = others.into_iter().map(|other| {
-                // A panic of another session is this one's.
                 other
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -274,7 +260,7 @@ impl Work<'_> {
         }
         match first {
             Some((_, failure)) => Err(failure),
-            // Whoever takes an input finishes it: those that are done are the first ones.
+            // Taken inputs are finished: those done are the first ones.
             None => Ok((
                 found.into_iter().map_while(|found| found).collect(),
                 started.elapsed().as_secs_f64(),
@@ -282,13 +268,12 @@ impl Work<'_> {
         }
     }
 
-    /// Ends the work of all sessions. Inputs are taken in their order, so that those before this one are still done.
+    /// Inputs are taken in order: earlier ones are still done.
     fn fail(&self, index: usize, failure: Failure) -> (usize, Failure) {
         self.stop.store(true, Relaxed);
         (index, failure)
     }
 
-    /// Takes inputs until there are none.
     fn take(
         &self,
         session: &mut Session,
@@ -337,11 +322,9 @@ impl Work<'_> {
     }
 }
 
-/// Where all inputs come from.
 #[derive(Debug)]
 enum Sources {
     Files(Vec<PathBuf>),
-    /// One file, and how many are in it.
     Parts(Tensor, usize),
 }
 
@@ -353,7 +336,6 @@ impl Sources {
         }
     }
 
-    /// Name of a file, or number in one.
     fn name(&self, index: usize) -> String {
         match self {
             Self::Files(files) => {
@@ -415,7 +397,6 @@ fn sources(from: &Path, input: &TensorInfo) -> Result<Sources> {
     Ok(Sources::Files(files))
 }
 
-/// The only input that has no value yet.
 fn open_input(session: &Session) -> Result<TensorInfo> {
     match session.missing().as_slice() {
         [only] => Ok(session.tensor(only)?.clone()),
@@ -440,7 +421,6 @@ pub(crate) fn only_output(session: &Session) -> Result<TensorInfo> {
     }
 }
 
-/// The right classes, as many as there are inputs.
 fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> Result<Vec<usize>> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
     let npy = path.extension().is_some_and(|ending| ending == "npy");
@@ -495,7 +475,6 @@ fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> 
 }
 
 impl Evaluation<'_> {
-    /// Names of the inputs that are done, and the output of each.
     pub(crate) fn take_rows(&mut self) -> (Vec<String>, Vec<u8>) {
         let names = self.answers.iter().map(|answer| answer.input.clone());
         (names.collect(), std::mem::take(&mut self.rows))
@@ -505,7 +484,7 @@ impl Evaluation<'_> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for answer in &self.answers {
             let wrong = answer.truth.is_some() && answer.truth != answer.class;
-            // With the truth only what is wrong is worth a line.
+            // With the truth, only wrong answers are printed.
             if answer.truth.is_some() && !wrong {
                 continue;
             }
@@ -557,7 +536,7 @@ impl Evaluation<'_> {
 mod tests {
     use super::*;
 
-    /// What is found in a file of so many inputs of so many bytes, of which it holds `held` bytes.
+    /// `held`: the file's real bytes.
     fn found(count: u64, each: u64, held: u64) -> std::result::Result<usize, String> {
         let file = tempfile::Builder::new().suffix(".npy").tempfile().unwrap();
         let text =
@@ -587,14 +566,14 @@ mod tests {
     fn a_file_has_as_many_inputs_as_it_may() {
         let most = 1 << 24;
         assert_eq!(found(most, 1, most), Ok(1 << 24));
-        // Nothing behind the header is read: it is not there.
+        // Nothing follows the header.
         let error = found(most + 1, 1, 0).unwrap_err();
         assert!(error.contains("16777217 inputs, more than"), "{error}");
     }
 
     #[test]
     fn a_file_of_inputs_has_as_many_bytes_as_it_may() {
-        // It would be read, if it were as long as its header says.
+        // Read if it were as long as its header says.
         let error = found(1 << 10, 1 << 22, 0).unwrap_err();
         assert!(error.contains("needs 4294967296 bytes"), "{error}");
         // The factors of one byte more.

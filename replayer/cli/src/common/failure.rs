@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a command ends when it does not succeed: an exit code and one line.
+//! Failures: an exit code and one line.
 
 use std::fmt;
 use std::io;
@@ -7,43 +7,35 @@ use std::io;
 use gpureplay_library::{Class, Error, TensorKind};
 use serde::Serialize;
 
-/// What a shell takes for a process that SIGINT has ended.
+/// A shell's exit code for SIGINT.
 pub(crate) const INTERRUPTED: u8 = 128 + nix::sys::signal::Signal::SIGINT as u8;
 
-/// How a command that did its work ended.
+/// Of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Everything is as it should be.
     Done,
-    /// The work is done, but outputs are not what is expected.
+    /// Outputs are not what is expected.
     Mismatch,
 }
 
-/// Why a command could not do its work. The text says what, where, what was expected, and what to do.
+/// Texts say what, where, what was expected, and what to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The command line makes no sense for this recording.
     Usage(String),
-    /// The recording is damaged or not allowed.
     Recording(String),
-    /// Two runs of the app do not do the same; another first run may.
+    /// Two runs differ; another first run may help.
     Runs(String),
-    /// An input file is missing or does not fit.
     Input(String),
-    /// The device or the replay on it failed.
     Device(String),
-    /// A result could not be written.
     Output(String),
-    /// The app that was recorded failed; its exit code is passed on.
+    /// Its exit code is passed on.
     App {
-        /// How it ended.
         text: String,
-        /// Exit code of the process.
         code: u8,
     },
-    /// The user ended it before there was anything to report.
+    /// Before there was anything to report.
     Interrupted,
-    /// The output pipe was closed, as `head` does when it has seen enough: no error.
+    /// As by `head`: no error.
     ClosedPipe,
 }
 
@@ -79,7 +71,6 @@ impl Failure {
         }
     }
 
-    /// Whose failure it is, for programs that read it.
     fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) => "usage",
@@ -92,7 +83,7 @@ impl Failure {
         }
     }
 
-    /// As `--json` prints it: `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
+    /// `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
     pub(crate) fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(&FailureReport {
             error: ErrorReport {
@@ -124,11 +115,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Errors of the library say themselves whose they are.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mut text = error.to_string();
-        // What to do, in the command's words.
+        // Advice in the command's words.
         match &error {
             Error::Unbound { kind, .. } if *kind == TensorKind::State.name() => {
                 text += "; give all states with --state-in FILE.safetensors";
@@ -153,7 +143,6 @@ impl From<Error> for Failure {
     }
 }
 
-/// Errors of standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--inject`: a fault that is made on purpose.
+//! `--inject`: a deliberate fault.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use mali_drive::middleware::FaultKind;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// `KIND@CALL` or `SEED` on the command line.
+/// `KIND@CALL` or `SEED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inject(pub(crate) Fault);
 
@@ -35,7 +35,6 @@ impl FromStr for Inject {
 }
 
 impl Inject {
-    /// Fails if the fault did not happen.
     pub(crate) fn must_have_happened(self, device: Option<&mut Device>) -> Result<()> {
         match device.and_then(|device| device.fault()) {
             Some((calls, false)) => Err(self.never(calls)),
@@ -43,7 +42,6 @@ impl Inject {
         }
     }
 
-    /// Why the command fails when the fault did not happen.
     pub(crate) fn never(self, calls: u64) -> Failure {
         let fault = match self.0 {
             Fault::At(kind, at) => format!("{}@{at}", kind.name()),

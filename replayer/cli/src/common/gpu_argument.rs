@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU on the command line, by its name or by a board that has it.
+//! A GPU by its name or a board's.
 
 use mali_facts::{Product, Profile};
 
-/// A GPU, and what the user called it.
 #[derive(Clone, Debug)]
 pub(crate) struct Gpu {
-    /// The name that was given, in small letters.
+    /// In small letters.
     pub(crate) name: String,
     pub(crate) profile: &'static Profile,
 }
 
-/// Reads the name of a GPU or a board.
 pub(crate) fn gpu(name: &str) -> Result<Gpu, String> {
     found(name, Profile::by_name(name), Profile::names())
 }
 
-/// Reads the name of a GPU or a board: also of one with command streams.
+/// Also with command streams.
 pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
     let product = Product::by_name(name);
     found(name, product.map(Product::profile), Product::names())
 }
 
-/// Reads the name of a GPU or a board that a render node can have.
+/// Only GPUs that a render node can have.
 pub(crate) fn node_gpu(name: &str) -> Result<String, String> {
     any_gpu(name).map(|gpu| gpu.name)
 }

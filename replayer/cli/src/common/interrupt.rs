@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C as a wish to end soon: what is done by then is still reported.
+//! Ctrl-C ends work soon, with a report.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::{self, Failure};
 
-/// Time between two looks at whether it came.
 const STEP: Duration = Duration::from_millis(20);
 
 /// How far a command came that was to do more.
@@ -27,10 +26,7 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// Nothing if all is done.
-    ///
-    /// # Errors
-    /// Nothing is done.
+    /// `None` if all is done, an error if nothing is.
     pub(crate) fn of(after: usize, of: usize) -> Result<Option<Self>> {
         match after {
             0 => Err(Failure::Interrupted),
@@ -45,14 +41,14 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// Set when SIGINT came; one for the process, because each signal is given to one thread.
+/// Each signal is given to one thread of the process.
 static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Notes SIGINT from its creation on. The second one ends the process.
+/// From its creation on. A second SIGINT ends the process.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Call it before other threads are started: they inherit that SIGINT waits. Where it cannot wait, it acts as ever.
+    /// Call before starting other threads: they inherit the waiting. If SIGINT cannot wait, it acts as usual.
     pub(crate) fn watch() -> Self {
         let mut first = false;
         let came = CAME.get_or_init(|| {
@@ -74,25 +70,24 @@ impl Interrupt {
                 }
             };
             if std::thread::Builder::new().spawn(notes).is_err() {
-                // Without a thread that waits, it acts as ever.
+                // Without a waiting thread, SIGINT acts as usual.
                 let _ = interrupt.thread_unblock();
             }
         }
         Self(came.clone())
     }
 
-    /// Cancels runs in the secure world when it comes, from another thread.
     pub(crate) fn cancels(self, canceller: Canceller) {
         let cancels = move || {
             loop {
-                // A wish that comes between two runs is for the next one.
+                // Between two runs, it ends the next one.
                 if self.came() {
                     canceller.cancel();
                 }
                 std::thread::sleep(STEP);
             }
         };
-        // Without a thread left for it, the run goes on to its end.
+        // Else the run goes on to its end.
         let _ = std::thread::Builder::new().spawn(cancels);
     }
 

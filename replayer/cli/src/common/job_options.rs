@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which jobs of a recording a command is about: `--jobs`.
+//! `--jobs`.
 
 use clap::Args;
 use gpureplay_jobs::{Jobs, JobsError, Selector, SelectorError};
@@ -17,20 +17,16 @@ pub(crate) struct JobOptions {
 }
 
 impl JobOptions {
-    /// Whether the user asked for some jobs.
     pub(crate) fn chosen(&self) -> bool {
         self.jobs.is_some()
     }
 
-    /// What was asked for, as it was written.
     pub(crate) fn text(&self) -> Option<String> {
         self.jobs.as_ref().map(Selector::to_string)
     }
 
-    /// All jobs of a recording, and the numbers of those that are meant.
-    ///
     /// # Errors
-    /// The jobs cannot be listed, or none is meant.
+    /// The jobs cannot be listed, or none is selected.
     pub(crate) fn select(&self, recording: &Recording) -> Result<(Jobs, Vec<usize>)> {
         let jobs = table(recording)?;
         let selected = match &self.jobs {
@@ -41,20 +37,12 @@ impl JobOptions {
     }
 }
 
-/// The jobs of a recording.
-///
-/// # Errors
-/// They cannot be listed.
 pub(crate) fn table(recording: &Recording) -> Result<Jobs> {
     Jobs::of(recording).map_err(|error: JobsError| {
         Failure::Recording(format!("{}: {error}", shown(&recording.files().path)))
     })
 }
 
-/// The only job that a selector means.
-///
-/// # Errors
-/// It means none, or several.
 pub(crate) fn one(selector: &Selector, jobs: &Jobs) -> Result<usize> {
     match selector.select(jobs)?.as_slice() {
         [only] => Ok(*only),

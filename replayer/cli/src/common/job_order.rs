@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What jobs are sorted by, and which share of the sum each has.
+//! Sort order and shares of jobs.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,6 @@ impl Sort {
         value.unwrap_or(-1.0)
     }
 
-    /// Sorts the jobs and the kernels of a report.
     fn order(self, report: &mut Report) {
         let times: HashMap<usize, f64> = report
             .chains
@@ -61,10 +60,9 @@ impl Sort {
     }
 }
 
-/// The sum of all jobs of a report, before [`arrange`] leaves some out.
+/// Before [`arrange`] drops some.
 pub(crate) struct Sum {
     pub(crate) work: Work,
-    /// Memory lines, where they were counted.
     lines: Option<u64>,
 }
 
@@ -78,7 +76,7 @@ impl Sum {
         Self { work: sum, lines }
     }
 
-    /// Cells for lines, where they were counted, and for the share of lines or else of instructions, in percent.
+    /// Also the share of lines or else of instructions, in percent.
     pub(crate) fn cells(&self, work: Option<&Work>, lines: Option<u64>) -> Vec<String> {
         match (self.lines, lines) {
             (Some(all), Some(lines)) => vec![short(lines), percent(lines, all)],
@@ -89,7 +87,6 @@ impl Sum {
         }
     }
 
-    /// The names of all columns.
     pub(crate) fn heading(&self, before: &[&str], after: &[&str]) -> Vec<String> {
         let own: &[&str] = match self.lines {
             Some(_) => &["lines", "share"],
@@ -100,7 +97,6 @@ impl Sum {
     }
 }
 
-/// Sorts jobs and kernels, and keeps the first `top` of each.
 pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>) {
     if let Some(sort) = sort {
         sort.order(report);
@@ -111,7 +107,7 @@ pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize
     }
 }
 
-/// Which part of all this is, in percent; nothing if there is none.
+/// In percent; empty if `all` is 0.
 fn percent(part: u64, all: u64) -> String {
     match all {
         0 => dash(),

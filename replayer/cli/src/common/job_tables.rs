@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of jobs as text, JSON and comma-separated values.
+//! Reports of jobs as text, JSON and CSV.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,20 +14,17 @@ use crate::common::job_order::Sum;
 use crate::common::terminal;
 use crate::{Result, text};
 
-/// Characters of the widest cell that a column makes room for. A wider one, such as a list of many jobs, is printed whole and moves what
-/// follows it in its own line only: padding costs each line at most so much for each column.
+/// Characters. A wider cell shifts only its own line, so padding stays bounded.
 const WIDEST: usize = 96;
 
-/// Jobs of a shader that are listed one by one in a table. More are listed as ranges, such as `0-13999`.
+/// One by one; more become ranges, such as `0-13999`.
 const LISTED: usize = 32;
 
-/// The structure as it is.
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
     terminal::json(out, report)?;
     Ok(out.flush()?)
 }
 
-/// Which column to print, and from what.
 type Columns<T> = &'static [(&'static str, fn(&T) -> String)];
 
 const JOB_COLUMNS: Columns<JobReport> = &[
@@ -124,7 +121,7 @@ fn numbers(numbers: &[usize]) -> String {
     numbers.join(" ")
 }
 
-/// Ascending numbers for people: `0 1 5`, and as ranges if they are more than [`LISTED`]: `0-41 50 60-61`.
+/// `0 1 5`, or if more than [`LISTED`]: `0-41 50 60-61`. Ascending.
 fn listed(all: &[usize]) -> String {
     if all.len() <= LISTED {
         return numbers(all);
@@ -139,7 +136,7 @@ fn listed(all: &[usize]) -> String {
     ranges.join(" ")
 }
 
-/// One line for each job or shader; a chain's time stands in the line of its first job that is listed.
+/// Per job or shader; a chain's time is in the line of its first listed job.
 pub(crate) fn comma_separated(
     out: &mut impl Write,
     report: &Report,
@@ -179,10 +176,8 @@ pub(crate) fn comma_separated(
     Ok(out.flush()?)
 }
 
-/// The chains of a report by their numbers.
 struct Chains<'a> {
     chains: HashMap<usize, &'a ChainReport>,
-    /// The first job of each chain that is listed.
     first: HashMap<usize, usize>,
 }
 
@@ -203,14 +198,14 @@ impl<'a> Chains<'a> {
         self.chains.get(&job.chain).copied()
     }
 
-    /// The time of a job's chain, for its first job that is listed.
+    /// The chain's, for its first listed job.
     fn time(&self, job: &JobReport) -> Option<Spread> {
         let first = self.first.get(&job.chain)?;
         self.chain(job)?.seconds.filter(|_| *first == job.index)
     }
 }
 
-/// Tables for people; `sum` is the work of all jobs, the report may hold a part of them.
+/// `sum` covers all jobs.
 pub(crate) fn text(
     out: &mut impl Write,
     report: &Report,
@@ -331,7 +326,7 @@ fn kernels(out: &mut impl Write, report: &Report, sum: &Sum) -> Result<()> {
     table(out, &rows, &[0, 1, 2])
 }
 
-/// The median, and how far half of the runs are from it.
+/// Median, and distance of half of the runs.
 fn spread(spread: Spread) -> String {
     match spread.deviation == 0.0 {
         true => text::seconds(spread.median),
@@ -343,7 +338,7 @@ fn spread(spread: Spread) -> String {
     }
 }
 
-/// Columns as wide as they must be, up to [`WIDEST`]; those of `left` begin at the left.
+/// Up to [`WIDEST`]; `left` are left-aligned.
 fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<()> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -365,7 +360,7 @@ fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<(
     Ok(())
 }
 
-/// How long each job took. A chain's time stands in the line of its first job; the model also knows that of each job alone.
+/// A chain's time is in the line of its first job; the model also knows each job's.
 pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
     let Some(measurement) = &report.measurement else {
         return Ok(());
@@ -466,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_cell_as_wide_as_no_column_is_printed_whole() {
-        // As many jobs as made a cell of more characters than a format string can have as a width.
+        // Wider than a format string's largest width.
         let many = shown(&report(14_000, &["a"]), true);
         assert!(many.contains(" 0-13999 "), "{many}");
         let long = "k".repeat(70_000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --trace-lines` and `--trace -`: what each job did on the model, as JSON lines or as a table.
+//! `gpureplay run --trace-lines` and `--trace -`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -55,7 +55,7 @@ struct Work {
     bytes_written: u64,
 }
 
-/// One JSON object in a line for each job.
+/// One JSON object per line.
 pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for job in jobs {
@@ -66,7 +66,6 @@ pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A table for people, on standard output.
 pub(crate) fn print(jobs: &[Numbered<'_>]) -> Result<()> {
     let lines: Vec<Line> = jobs.iter().map(line).collect();
     table(&mut terminal::stdout(), &lines)

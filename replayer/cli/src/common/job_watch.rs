@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run's jobs did and when, for `--trace`, `--trace-lines` and `--per-job` of `run` and `bench`.
+//! `--trace`, `--trace-lines` and `--per-job` of `run` and `bench`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,38 +38,33 @@ pub(crate) struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Whether anything is asked for.
     pub(crate) fn given(&self) -> bool {
         self.trace.is_some() || self.per_job
     }
 
-    /// Whether the table of durations is asked for.
     pub(crate) fn per_job(&self) -> bool {
         self.per_job
     }
 }
 
-/// What is asked for, and what was found so far.
 pub(crate) struct JobWatch {
     options: WatchOptions,
     lines: Option<PathBuf>,
     table: Jobs,
     selected: Vec<usize>,
-    /// What the model tells.
     watch: Option<Arc<Watch>>,
     measured: Measured,
-    /// Every job that ended, set-up first.
+    /// Set-up first.
     ended: Vec<Ended>,
-    /// How long loading took.
     load: Duration,
     counted: u32,
 }
 
 impl JobWatch {
-    /// Finds the jobs that are meant. `lines`: file for one JSON object per job. Nothing if nothing is asked for.
+    /// `lines`: file for one JSON object per job. `None` if nothing is asked for.
     ///
     /// # Errors
-    /// No job is meant, the jobs cannot be listed, or `--jobs` is there without anything that it is for.
+    /// No job is selected, jobs cannot be listed, or `--jobs` has no use.
     pub(crate) fn new(
         options: &WatchOptions,
         lines: Option<&PathBuf>,
@@ -109,15 +104,10 @@ impl JobWatch {
         }))
     }
 
-    /// What a device is to be opened with.
     pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.watch.clone().map(|watch| watch as Arc<dyn Observer>)
     }
 
-    /// Takes the files that will be written.
-    ///
-    /// # Errors
-    /// As for [`Destinations::claim`].
     pub(crate) fn claim(&self, destinations: &mut Destinations) -> Result<()> {
         for path in self.options.trace.iter().chain(&self.lines) {
             destinations.claim(path)?;
@@ -125,13 +115,12 @@ impl JobWatch {
         Ok(())
     }
 
-    /// To be called before anything runs.
+    /// Call before anything runs.
     pub(crate) fn begin(&self, session: &mut Session) {
         session.keep_transfers(self.options.trace.is_some());
         session.count_gpu(self.options.gpu_counters);
     }
 
-    /// Takes what happened when the recording was put on the device.
     pub(crate) fn loaded(&mut self, session: &Session, took: Duration) {
         let ended = self.watch.as_ref().map(|it| it.take()).unwrap_or_default();
         let events = session.setup_events();
@@ -140,7 +129,7 @@ impl JobWatch {
         self.load = took;
     }
 
-    /// Takes what happened in the last run; it may have loaded the recording as well.
+    /// The run may have loaded the recording.
     pub(crate) fn ran(&mut self, session: &Session, layers: std::ops::Range<usize>, counts: bool) {
         let ended = self.watch.as_ref().map(|it| it.take()).unwrap_or_default();
         if counts {
@@ -152,7 +141,6 @@ impl JobWatch {
         self.ended.extend(ended);
     }
 
-    /// The report of the jobs that are meant.
     pub(crate) fn report(&mut self, session: &mut Session, warmup: u32) -> Report {
         let device = session
             .device()
@@ -170,10 +158,7 @@ impl JobWatch {
         )
     }
 
-    /// Writes what was asked for; the table of durations only if it `prints`.
-    ///
-    /// # Errors
-    /// As for [`Destinations::write`].
+    /// Durations only if it `prints`.
     pub(crate) fn write(
         &self,
         report: &Report,

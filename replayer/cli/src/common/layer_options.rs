@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which layers of a recording run: `--layers`, `--until`, `--output-layer`.
+//! `--layers`, `--until`, `--output-layer`.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -33,12 +33,10 @@ pub(crate) struct LayerOptions {
 }
 
 impl LayerOptions {
-    /// Whether the user asked for anything but the whole network.
     pub(crate) fn chosen(&self) -> bool {
         self.layers.is_some() || self.until.is_some()
     }
 
-    /// The layers that the user asked for.
     pub(crate) fn range(&self, layers: &[Layer]) -> Result<Range<usize>> {
         match (&self.until, &self.layers) {
             (Some(until), _) => Ok(0..layer_named(layers, until)? + 1),
@@ -47,7 +45,6 @@ impl LayerOptions {
         }
     }
 
-    /// The file for what the last layer computes, and the tensor's name.
     pub(crate) fn output(
         &self,
         selection: &Selection,
@@ -63,11 +60,10 @@ impl LayerOptions {
             .iter()
             .filter_map(|tensor| bindings.tensors().get(*tensor as usize).cloned())
             .collect();
-        // All that a layer computes is one kind to the user.
         let kind = tensors.first().map_or(TensorKind::Output, |t| t.kind);
         let Some(given) = given else {
             return match tensors.as_slice() {
-                // Only the last part of a name: a recording chooses no directories.
+                // A recording chooses no directories.
                 [only] => {
                     let file = only.name.rsplit('/').next().unwrap_or_default();
                     Ok(Some((only.name.clone(), format!("{file}.npy").into())))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording that is shown: one that keeps all rules, or a bounded part of one that does not.
+//! What is shown of a recording; a bounded part of an unsound one.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -13,9 +13,9 @@ use gpureplay_library::host_rules::MAX_NAME;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Entries of each table that are shown of a recording that breaks rules.
+/// Shown per table of an unsound recording.
 const MAX_ENTRIES: usize = 1000;
-/// Actions that are looked at in a recording that breaks rules: its segments may overlap.
+/// Of an unsound recording, whose segments may overlap.
 const MAX_ACTIONS: usize = 1 << 16;
 
 /// Whether a recording that breaks rules is shown anyway.
@@ -27,10 +27,8 @@ pub(crate) struct Unverified {
 }
 
 impl Unverified {
-    /// What may be shown of a recording.
-    ///
     /// # Errors
-    /// It is damaged; or it breaks a rule, and that was not asked for.
+    /// Damaged; or it breaks a rule, and that was not asked for.
     pub(crate) fn list(self, files: &Files) -> Result<Listing<'_>> {
         let view = files.view()?;
         let (recording, unsound) = match files.verify(&view) {
@@ -50,24 +48,19 @@ impl Unverified {
     }
 }
 
-/// A recording, and how much of it is shown.
 pub(crate) struct Listing<'a> {
     pub(crate) recording: Recording<'a>,
-    /// Why it is not sound, if it is not.
     pub(crate) unsound: Option<String>,
-    /// Entries of each table that are shown.
     entries: usize,
-    /// Actions that may still be looked at.
+    /// That may still be looked at.
     actions: usize,
 }
 
 impl<'a> Listing<'a> {
-    /// The entries of a table that are shown.
     pub(crate) fn of<T>(&self, table: &'a [T]) -> &'a [T] {
         table.get(..self.entries).unwrap_or(table)
     }
 
-    /// How many of N actions may be looked at; they are taken off.
     pub(crate) fn take_actions(&mut self, count: usize) -> usize {
         let taken = count.min(self.actions);
         if self.unsound.is_some() {
@@ -76,7 +69,6 @@ impl<'a> Listing<'a> {
         taken
     }
 
-    /// A name, cut if it is longer than names may be.
     pub(crate) fn name(&self, offset: u32) -> Cow<'a, str> {
         let strings = self.recording.strings().get(offset as usize..);
         let name = strings.unwrap_or_default();
@@ -95,7 +87,6 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Says how many entries of a table are left out, if some are.
     pub(crate) fn left_out<T>(&self, out: &mut impl Write, table: &'a [T]) -> Result<()> {
         if let Some(more @ 1..) = table.len().checked_sub(self.entries) {
             writeln!(out, "  … and {more} more")?;

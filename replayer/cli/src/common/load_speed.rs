@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast a recording is read and verified, beside reading its file alone.
+//! Speed of loading, compared with reading the file.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,18 +14,16 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Both are done this often at most, in turns.
+/// Most rounds.
 const ROUNDS: usize = 200;
-/// Enough time for that.
 const ENOUGH: Duration = Duration::from_secs(3);
 
-/// Loaded files are kept, so that the next round gets memory that the process did not have before, like a process that loads once: half of
-/// what reading costs is the kernel finding that memory. With this much the measurement ends: a benchmark takes no more memory than that
-/// besides what its runs take.
+/// Files stay loaded, so that each round gets new memory: half of what reading costs is the kernel finding it. This
+/// much ends the measurement.
 const KEPT: usize = 64 << 20;
-/// Rounds that are made however large the file is.
+/// Least rounds, for any file size.
 const LEAST: usize = 3;
-/// Larger buffers are given back to the kernel whenever they are freed, by the C library's allocator (`M_MMAP_THRESHOLD`).
+/// The C library's allocator returns larger freed buffers to the kernel (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
 
 /// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
@@ -40,10 +38,7 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Reads and loads a recording, in turns.
-    ///
-    /// # Errors
-    /// The recording cannot be read, or is refused.
+    /// In turns.
     pub(crate) fn measure(file: &Path) -> Result<Self> {
         let (mut reads, mut loads) = (Vec::new(), Vec::new());
         let begun = Instant::now();
@@ -71,27 +66,25 @@ impl Loading {
         })
     }
 
-    /// Speed of loading as a part of the speed of reading.
+    /// Relative to reading.
     pub(crate) fn speed(&self) -> f64 {
         self.read_seconds / self.load_seconds
     }
 }
 
-/// Reads a file into memory that the process did not have before. Gives its length.
 fn read_into_new_memory(path: &Path) -> std::io::Result<usize> {
     let mut file = File::open(path)?;
     let length = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
-    // Only what is written becomes memory.
+    // Only written pages become memory.
     let mut bytes = Vec::with_capacity(length.saturating_add(1).max(ALWAYS_NEW + 1));
     file.read_to_end(&mut bytes)
 }
 
-/// The middle one; nothing for none.
 fn median(seconds: Vec<f64>) -> f64 {
     Sorted::new(seconds).median().unwrap_or_default()
 }
 
-/// CPU time of this thread so far.
+/// Of this thread.
 fn cpu_time() -> Result<Duration> {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)

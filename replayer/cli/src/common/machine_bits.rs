@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bits that no public source tells: special functions, subnormals and conversions, on a device and on the model.
+//! Special functions, subnormals and conversions, which no public source tells: device against model.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::shipped::{ended, fitting, found, own};
 
-/// What the program computes of each word; a row of results for each (`tools/guest/apps/bits.cl`).
+/// Results for each word, as in `tools/guest/apps/bits.cl`.
 const ROWS: [&str; 19] = [
     "native_recip",
     "native_rsqrt",
@@ -30,11 +30,11 @@ const ROWS: [&str; 19] = [
     "vstore_half",
     "vstore_half_rtz",
 ];
-/// What it is computed of, below the recording.
+/// Below the recording.
 const INPUT: &str = "inputs/x.npy";
 const WORDS: usize = 64;
 
-/// A line for each row: whether the device gives what the model gives, or the words that differ.
+/// Per row: equal to the model, or words that differ.
 pub(super) fn on(device: &str, valhall: bool) -> String {
     let name = if valhall { "bits-g57" } else { "bits-g52" };
     let said = results(name, device, valhall).and_then(|results| {
@@ -49,7 +49,6 @@ pub(super) fn on(device: &str, valhall: bool) -> String {
     }
 }
 
-/// What a device makes of them.
 fn results(name: &str, device: &str, valhall: bool) -> Result<Vec<u32>, String> {
     let recording = found(name)?;
     let folder = tempfile::tempdir().map_err(|error| format!("not tried: {error}"))?;
@@ -64,7 +63,6 @@ fn results(name: &str, device: &str, valhall: bool) -> Result<Vec<u32>, String> 
     words(&output, ROWS.len() * WORDS)
 }
 
-/// The last words of a file: what a .npy file holds.
 fn words(path: &Path, count: usize) -> Result<Vec<u32>, String> {
     let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let start = bytes.len().checked_sub(count * 4);

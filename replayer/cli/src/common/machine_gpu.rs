@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which GPU this machine has, by its device tree, and which recordings fit it.
+//! This machine's GPU, and recordings that fit it.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,9 @@ use std::path::Path;
 use gpureplay_linux::machine::Finding;
 use mali_facts::{PROFILES, Profile};
 
-/// What the finding is about.
 pub(crate) const SUBJECT: &str = "recordings that fit";
 
-/// GPUs of other families, by the start of their `compatible` strings, and why they cannot be used.
+/// By `compatible` prefix, and why they cannot be used.
 const OTHERS: [(&str, &str); 5] = [
     (
         "brcm,",
@@ -31,7 +30,6 @@ const OTHERS: [(&str, &str); 5] = [
     ("img,img-", "a PowerVR: another family, not supported"),
 ];
 
-/// Says which recordings fit the machine below `root`.
 pub(crate) fn finding(root: &Path) -> Finding {
     let finding = |good, found: String, cure: Option<&str>| Finding {
         subject: SUBJECT,
@@ -92,7 +90,7 @@ pub(crate) fn finding(root: &Path) -> Finding {
     )
 }
 
-/// Whether the machine below `root` has a GPU of Valhall with a job manager, by its device tree.
+/// With a job manager.
 pub(crate) fn is_valhall(root: &Path) -> bool {
     let mut devices = compatibles(root).into_iter();
     devices.any(|name| name == "arm,mali-valhall-jm")
@@ -103,7 +101,6 @@ fn is_gpu(name: &str, start: &str) -> bool {
     name.starts_with(start) && (start != "brcm," || name.ends_with("-v3d"))
 }
 
-/// `compatible` strings of all platform devices.
 pub(crate) fn compatibles(root: &Path) -> Vec<String> {
     let devices = fs::read_dir(root.join("sys/bus/platform/devices"));
     let entries = devices.into_iter().flatten().flatten();
@@ -112,12 +109,11 @@ pub(crate) fn compatibles(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The name by which `--gpu` knows the GPU of the machine below `root`, if its device tree names a known board or chip.
+/// For `--gpu`, if known by the device tree.
 pub(crate) fn name(root: &Path) -> Option<String> {
     machine(root).map(|(name, _)| name)
 }
 
-/// The board or chip that the root of the device tree names, by the name that `--gpu` knows.
 fn machine(root: &Path) -> Option<(String, &'static Profile)> {
     let names = strings(&root.join("sys/firmware/devicetree/base/compatible"));
     names.iter().find_map(|name| {

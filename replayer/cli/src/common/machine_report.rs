@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay doctor --report`: what the first person with a board can tell us, in one file.
+//! `gpureplay doctor --report`, for owners of new boards.
 
 use std::env;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::VERSION;
 use crate::common::shipped::{ended, fitting, found, own};
 use crate::common::{machine_bits, machine_gpu};
 
-/// GPUs whose recordings cannot be converted into each other's.
+/// No recording of one converts into another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bifrost,
@@ -27,16 +27,14 @@ enum Kind {
     Streams,
 }
 
-/// A shipped recording, and the arguments that give it an input and what must come out.
+/// A shipped recording, its input and the expected result.
 struct Trial {
     recording: &'static str,
-    /// The GPUs that it is for.
     kind: Kind,
-    /// Options, with files below the recording.
+    /// Below the recording.
     files: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// An input of digits, and the answer.
 const DIGIT: &[(&str, &str, &str)] = &[
     ("--input", "input", "inputs/3.npy"),
     ("--expect", "probabilities", "expected/3.npy"),
@@ -69,7 +67,7 @@ const TRIALS: [Trial; 4] = [
     },
 ];
 
-/// Everything about this machine that a replay depends on, and a self test on each device that `ways` call good.
+/// And a self test on each device that `ways` call good.
 pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let root = Path::new("/");
     let line = |path: &str| {
@@ -110,7 +108,6 @@ pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     text
 }
 
-/// The kernel's driver of this GPU, if there is one.
 fn driver(root: &Path) -> Option<(&'static str, Stock)> {
     let panfrost = panfrost::find(root).and_then(|path| panfrost::open(&path));
     let panthor = || panthor::find(root).and_then(|path| panthor::open(&path));
@@ -118,7 +115,6 @@ fn driver(root: &Path) -> Option<(&'static str, Stock)> {
     panfrost.or_else(|| Some(("panthor", panthor().ok()?)))
 }
 
-/// Which kind the GPU is, as its driver or the device tree says.
 fn kind(root: &Path) -> Kind {
     let valhall = match driver(root) {
         Some(("panthor", _)) => return Kind::Streams,
@@ -135,7 +131,6 @@ fn kind(root: &Path) -> Kind {
     }
 }
 
-/// Registers that say which GPU it is, as the kernel's driver tells them.
 fn registers(root: &Path) -> String {
     let Some((name, mut gpu)) = driver(root) else {
         return String::new();
@@ -150,7 +145,7 @@ fn registers(root: &Path) -> String {
     text + "\n"
 }
 
-/// Replays one recording on one device in a process of its own, for this machine's GPU where that is known.
+/// In a process of its own, for this machine's GPU if known.
 fn tried(trial: &Trial, device: &str) -> String {
     let said = match replayed(trial, device) {
         Ok(()) => "right".into(),
@@ -173,7 +168,6 @@ fn replayed(trial: &Trial, device: &str) -> Result<(), String> {
     ended(&mut run)
 }
 
-/// Says where the report is.
 pub(crate) fn told(path: &Path) -> String {
     format!(
         "report in {}: read it, and send it with a report about this board",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a replay on a GPU with command streams needs of this machine: panthor, its firmware, and the right to use its render node.
+//! Needs of command streams: panthor, firmware, render node access.
 
 use std::path::Path;
 
@@ -10,14 +10,13 @@ use gpureplay_linux::panthor;
 use mali_facts::registers::GpuId;
 use mali_facts::registers::gpu::GPU_ID;
 
-/// Subject of the finding about the kernel's driver.
 pub(crate) const PANTHOR: &str = "panthor";
-/// Where panthor looks for firmware, below the root; each may be compressed.
+/// Below the root; files may be compressed.
 const FIRMWARE: &str = "lib/firmware/arm/mali";
-/// The devices that drive job managers only.
+/// For job managers only.
 const OTHERS: [&str; 2] = ["nano driver", "/dev/mem"];
 
-/// Looks at everything that a replay needs. `None`: the machine has no such GPU.
+/// `None`: no such GPU.
 pub(crate) fn findings(root: &Path, compatible: &[String]) -> Option<Vec<Finding>> {
     let family = compatible
         .iter()
@@ -63,7 +62,6 @@ fn firmware(root: &Path) -> Finding {
     }
 }
 
-/// Whether panthor takes work from this user.
 fn render_node(root: &Path) -> Finding {
     let opened = panthor::find(root).and_then(|path| Ok((panthor::open(&path)?, path)));
     let (good, found, cure) = match opened {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text of a manifest of a new recording, which names as many jobs as there is room for.
+//! A new manifest's text, within the limit.
 
 use crate::common::terminal;
 use crate::manifest::Manifest;
 use crate::{Result, text};
 
-/// The text; names of jobs for which it has no room are left out, with a warning.
-///
-/// # Errors
-/// The manifest says something that no manifest may say.
+/// Warns of dropped job names.
 pub(crate) fn manifest_text(manifest: &Manifest) -> Result<String> {
     let mut fitting = manifest.clone();
     let left_out = fitting.fit()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app whose render node is the model: the library that it loads, the OpenCL runtime that it finds, and how it is started.
+//! Apps whose render node is the model.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,12 +15,11 @@ use crate::common::companion;
 use crate::common::failure::Failure;
 use crate::common::gpu_argument;
 
-/// Variables by which a user chooses OpenCL runtimes.
+/// Variables by which users choose OpenCL runtimes.
 const RUNTIMES: [&str; 2] = ["OCL_ICD_VENDORS", "OCL_ICD_FILENAMES"];
-/// The loader of programs, in the folder of Mesa's C library.
+/// Beside Mesa's C library.
 const LOADER: &str = "ld-linux-x86-64.so.2";
 
-/// The GPU if none is named.
 const DEFAULT: &str = "g52";
 
 /// Options of the node.
@@ -37,7 +36,6 @@ pub(crate) struct NodeOptions {
     node_library: Option<PathBuf>,
 }
 
-/// What an app needs to see the model as its render node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelNode {
     gpu: String,
@@ -46,7 +44,6 @@ pub(crate) struct ModelNode {
 }
 
 impl NodeOptions {
-    /// What a user has who names nothing.
     pub(crate) fn unnamed() -> Result<Self> {
         Ok(Self {
             gpu: DEFAULT.to_owned(),
@@ -55,7 +52,6 @@ impl NodeOptions {
         })
     }
 
-    /// Finds all that is needed.
     pub(crate) fn node(&self) -> Result<ModelNode> {
         Ok(ModelNode {
             gpu: self.gpu.clone(),
@@ -75,7 +71,6 @@ impl NodeOptions {
             };
         }
         if RUNTIMES.iter().any(|name| env::var_os(name).is_some()) {
-            // The user has chosen.
             return Ok(None);
         }
         let built = cache().join("mesa");
@@ -94,7 +89,6 @@ impl NodeOptions {
 }
 
 impl ModelNode {
-    /// The GPU, as it was named.
     pub(crate) fn gpu(&self) -> &str {
         &self.gpu
     }
@@ -117,7 +111,7 @@ impl ModelNode {
         );
         command.env("GPUREPLAY_NODE_GPU", &self.gpu);
         command.env("RUSTICL_ENABLE", "panfrost");
-        // Mesa asks for no PCI device then, and does not complain that there is none.
+        // Then Mesa asks for no PCI device.
         command.env("MESA_LOADER_DRIVER_OVERRIDE", "panfrost");
         if let Some(mesa) = &self.mesa {
             command.env("OCL_ICD_VENDORS", mesa.join("icd"));
@@ -126,7 +120,7 @@ impl ModelNode {
     }
 }
 
-/// The node is the last: libraries before it reach it as they would reach the driver.
+/// Last: earlier libraries reach it as they would the driver.
 fn preload(before: Option<OsString>, library: &Path) -> OsString {
     let mut list = before.unwrap_or_default();
     if !list.is_empty() {
@@ -136,7 +130,7 @@ fn preload(before: Option<OsString>, library: &Path) -> OsString {
     list
 }
 
-/// Folders of libraries for the loader, which heeds no variable then: the app's own stay, behind Mesa's C library.
+/// The loader ignores the variable, so the app's folders follow Mesa's.
 fn libraries(mesa: &Path, theirs: Option<OsString>) -> OsString {
     let own = mesa.join("libc").into_os_string();
     match theirs.filter(|folders| !folders.is_empty()) {
@@ -145,7 +139,6 @@ fn libraries(mesa: &Path, theirs: Option<OsString>) -> OsString {
     }
 }
 
-/// What tells an OpenCL loader of the runtime.
 fn runtime(mesa: &Path) -> PathBuf {
     mesa.join("icd/rusticl.icd")
 }
@@ -154,14 +147,12 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The project's folder of things that are built once.
 fn cache() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
     let cache = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty());
     cache.map_or_else(home, PathBuf::from).join("gpureplay")
 }
 
-/// Whether Mesa was built against a newer C library than this machine has.
 fn is_newer(mesa: &Path) -> bool {
     let theirs = fs::read_to_string(mesa.join("libc/version")).ok();
     let ours = Command::new("getconf")
@@ -181,7 +172,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The app with Mesa's own C library, which is newer and so serves the app as well.
+/// Mesa's C library is newer, and so serves the app as well.
 fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Command> {
     let file = found(program)?;
     let mut words = interpreted(&file)?;
@@ -190,7 +181,7 @@ fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Co
     let mut command = Command::new(mesa.join("libc").join(LOADER));
     let theirs = env::var_os("LD_LIBRARY_PATH");
     command.arg("--library-path").arg(libraries(mesa, theirs));
-    // A program may look at its name.
+    // Programs may look at their names.
     if words.first().map(OsString::as_os_str) == Some(found(program)?.as_os_str()) {
         command.arg("--argv0").arg(program);
     }
@@ -198,7 +189,7 @@ fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Co
     Ok(command)
 }
 
-/// The file of a program, as a shell finds it.
+/// As a shell finds it.
 fn found(program: &str) -> Result<PathBuf> {
     if program.contains('/') {
         return Ok(program.into());
@@ -209,7 +200,7 @@ fn found(program: &str) -> Result<PathBuf> {
     file.ok_or_else(|| Failure::Usage(format!("{program}: not found in PATH")))
 }
 
-/// The interpreter of a script, and its argument: what stands behind `#!`. Nothing for a program.
+/// From `#!`; nothing for a program.
 fn interpreted(file: &Path) -> Result<Vec<OsString>> {
     let wrong = |error| Failure::Usage(format!("{}: {error}", shown(file)));
     let mut start = Vec::new();
@@ -225,7 +216,7 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
     let line = String::from_utf8_lossy(line);
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
-        // It would start the program that it finds without the loader.
+        // `env` would start the program without the loader.
         (Some(env), Some(name)) if Path::new(env).file_name() == Some(OsStr::new("env")) => {
             Ok(vec![found(name)?.into()])
         }
@@ -240,7 +231,6 @@ fn interpreted(file: &Path) -> Result<Vec<OsString>> {
 
 #[cfg(test)]
 impl NodeOptions {
-    /// Options with which there is no node, because a folder holds no Mesa.
     pub(crate) fn without_mesa(folder: &Path) -> Self {
         Self {
             gpu: DEFAULT.to_owned(),

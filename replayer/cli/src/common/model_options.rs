@@ -27,18 +27,15 @@ pub(crate) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Whether something is asked of the model.
     pub(crate) fn given(self) -> bool {
         self.threads.is_some() || self.work.limit_work.is_some() || self.verbose > 0
     }
 
-    /// How many host threads there are.
     pub(crate) fn thread_count(self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.threads.unwrap_or_else(all).min(MAX_THREADS)
     }
 
-    /// The same with N host threads.
     pub(crate) fn with_threads(self, count: usize) -> Self {
         Self {
             threads: Some(count.max(1)),

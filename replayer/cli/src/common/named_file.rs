@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files with names for tensors on the command line.
+//! Files with tensor names on the command line.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// `NAME=FILE` on the command line.
+/// `NAME=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedFile {
-    /// Name that the tensor gets.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
 }
@@ -26,17 +25,14 @@ impl FromStr for NamedFile {
     }
 }
 
-/// `--output` of a command that makes a recording: its directory, or `NAME=FILE`, which `--output` meant before `--writes` did.
+/// A directory, or `NAME=FILE` as before `--writes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OutputArgument {
-    /// Where the recording goes.
     Directory(PathBuf),
-    /// A file that the app writes.
     Written(NamedFile),
 }
 
 impl OutputArgument {
-    /// The directory, if it is one.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match self {
             Self::Directory(path) => Some(path),
@@ -44,7 +40,6 @@ impl OutputArgument {
         }
     }
 
-    /// The file, if it is one.
     pub(crate) fn written(&self) -> Option<&NamedFile> {
         match self {
             Self::Directory(_) => None,
@@ -62,7 +57,6 @@ impl From<PathBuf> for OutputArgument {
     }
 }
 
-/// Whether a text can be the name of a tensor and of its file.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('.')

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A directory of results that appears whole or not at all.
+//! A result directory that appears whole or not at all.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::Result;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
 
-/// A place for a directory, looked at before any work is done.
+/// Checked before any work.
 pub(crate) struct NewDirectory {
     path: PathBuf,
     name: String,
@@ -20,14 +20,12 @@ pub(crate) struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// Takes the place.
-    ///
     /// # Errors
-    /// There are files, and none may be replaced; or the path has no name, or is something else.
+    /// Files may not be replaced, or the path has no name or is something else.
     pub(crate) fn new(path: PathBuf, force: Force) -> Result<Self> {
         let spelled = match path.file_name() {
             Some(_) => path.clone(),
-            // "." and ".." have a name in another spelling.
+            // They have a name in another spelling.
             None => path.canonicalize().unwrap_or_default(),
         };
         let name = spelled.file_name().and_then(|name| name.to_str());
@@ -50,15 +48,12 @@ impl NewDirectory {
         Ok(Self { path, name, exists })
     }
 
-    /// The last part of the path.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Writes files by their paths inside it.
-    ///
     /// # Errors
-    /// One cannot be written, is one that the command reads, or lies behind a link.
+    /// A file cannot be written, is read by the command, or lies behind a link.
     pub(crate) fn write<P: AsRef<Path>>(
         &self,
         contents: &BTreeMap<P, Vec<u8>>,
@@ -77,14 +72,14 @@ impl NewDirectory {
         let written = fill(&unfinished, contents, destinations)
             .and_then(|()| fs::rename(&unfinished, &self.path).map_err(wrong));
         if written.is_err() {
-            // What is left is of no use; the first error says more than one of the removal.
+            // The first error says more than the removal's.
             let _ = fs::remove_dir_all(&unfinished);
         }
         written
     }
 }
 
-/// All places are free before the first file is written. A file that holds just its new contents may be one that the command reads: it stays.
+/// All places are free before the first write. Equal files stay: the command may read them.
 fn fill<P: AsRef<Path>>(
     directory: &Path,
     contents: &BTreeMap<P, Vec<u8>>,
@@ -105,7 +100,7 @@ fn fill<P: AsRef<Path>>(
     files.try_for_each(|(name, bytes)| destinations.write_beneath(directory, name, bytes))
 }
 
-/// Whether a file is there, is no link, and holds this.
+/// Nor a link.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     let length = u64::try_from(bytes.len()).ok();
     path.symlink_metadata()
@@ -113,7 +108,7 @@ fn holds(path: &Path, bytes: &[u8]) -> bool {
         && fs::read(path).is_ok_and(|there| there == bytes)
 }
 
-/// Refuses a file whose folder is a link: it would be written outside of the directory.
+/// It would be outside of the directory.
 fn stays_inside(directory: &Path, name: &Path) -> Result<()> {
     let folders = name.ancestors().skip(1);
     for folder in folders.filter(|one| !one.as_os_str().is_empty()) {
@@ -154,7 +149,7 @@ mod tests {
         let mut read = Destinations::new(false);
         place.write(&contents(), &read).unwrap();
         assert_eq!(fs::read(path.join("expected/b")).unwrap(), b"two");
-        // It is not empty any more, and with --force what the command reads is not replaced.
+        // --force does not replace what the command reads.
         assert!(NewDirectory::new(path.clone(), Force { force: false }).is_err());
         let again = NewDirectory::new(path.clone(), Force { force: true }).unwrap();
         read = Destinations::new(true);

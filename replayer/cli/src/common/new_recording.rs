@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `compile` and `record` have in common: a trace and files of tensors in, a recording's directory out.
+//! Shared by `compile` and `record`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -27,13 +27,9 @@ use crate::common::terminal::{self, stage};
 use crate::manifest::{self, Case, Manifest, Output};
 use crate::{Result, files, text};
 
-/// A recording with everything that belongs beside it.
 pub(crate) struct Product {
-    /// The recording.
     pub(crate) compiled: Compiled,
-    /// What a comparison with a second run found.
     pub(crate) checked: Option<String>,
-    /// What notes of OpenCL calls say.
     pub(crate) noted: Noted,
     manifest: Manifest,
 }
@@ -64,12 +60,12 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
-/// The turn of a loop that is recorded, and what the turns hand on.
+/// The recorded turn of a loop, and what turns hand on.
 type OneStep = (Turn, Vec<Kept>);
 
 impl Product {
-    /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do. Of a trace with several
-    /// steps that go on from each other only the first is used; the traces as they were used come back.
+    /// A second trace tells inputs from weights if no files do. Of repeated steps only the first is used; returns
+    /// the traces as used.
     pub(crate) fn build(
         capture: Capture,
         second: Option<Capture>,
@@ -138,7 +134,7 @@ impl Product {
         })
     }
 
-    /// Writes recording, manifest, inputs and expected outputs. A new directory appears whole or not at all.
+    /// Whole or not at all.
     pub(crate) fn write(
         &mut self,
         directory: &Path,
@@ -158,7 +154,6 @@ impl Product {
         place.write(&self.files()?, &destinations)
     }
 
-    /// The files of the recording's directory, by name.
     fn files(&self) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
         let mut files = BTreeMap::new();
         for tensor in &self.compiled.tensors {
@@ -174,7 +169,6 @@ impl Product {
         Ok(files)
     }
 
-    /// Where a tensor's values are kept beside the recording.
     fn file_of(&self, tensor: &Found) -> Option<PathBuf> {
         match tensor.role {
             Role::Input => Some(Path::new("inputs").join(format!("{}.npy", tensor.name))),
@@ -187,7 +181,6 @@ impl Product {
         }
     }
 
-    /// Prints what was made.
     pub(crate) fn report(&self, directory: &Path, json: bool) -> Result<()> {
         let summary = &self.compiled.summary;
         let mut out = match json {
@@ -268,7 +261,7 @@ impl Product {
     }
 }
 
-/// Jobs that are named by chains of the trace, named by chains of the recording.
+/// Converts chain numbers of the trace to the recording's.
 pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
     let mut lengths: BTreeMap<u32, u32> = BTreeMap::new();
     for place in places {
@@ -284,7 +277,7 @@ pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
             out.push(Job { submission, ..job });
             continue;
         }
-        // Of a chain that was named by job already only that one.
+        // A chain named by job: only that job.
         let jobs = match job.job {
             Some(at) => at..at.saturating_add(1),
             None => 0..place.jobs as usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an OpenCL layer's notes add to a recording: tensors that no file names, and names of jobs.
+//! What OpenCL notes add: tensors and job names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,29 +37,23 @@ impl NoteOptions {
     }
 }
 
-/// What notes say about a trace.
 #[derive(Default)]
 pub(crate) struct Noted {
-    /// Which launch each chain belongs to.
     pub(crate) launches: Launches,
-    /// Values of the second run, by tensor.
     pub(crate) second: Vec<(String, Tensor)>,
-    /// What the app wrote in earlier turns of a loop.
+    /// Written in earlier turns of a loop.
     pub(crate) earlier: Vec<Range<u64>>,
-    /// What the user should know.
     pub(crate) remarks: Vec<String>,
 }
 
-/// What is wanted of the tensors that notes show.
 pub(crate) struct Wanted<'a> {
-    /// The user's options.
     pub(crate) options: &'a NoteOptions,
     pub(crate) states: Vec<String>,
-    /// The trace is one step of several, and this is what it leaves for the next one.
+    /// What one of several steps leaves.
     pub(crate) step: Option<(Turn, Vec<Kept>)>,
 }
 
-/// Finds tensors: those of files by their bit patterns, then those that notes show without a file.
+/// Tensors of files first, then of notes.
 pub(crate) fn find(
     capture: &Capture,
     second: Option<&Capture>,
@@ -122,7 +116,6 @@ pub(crate) fn find(
     Ok((tensors, noted))
 }
 
-/// What a proposal leaves open.
 fn remarks(proposal: &Proposal) -> Vec<String> {
     let mut out = proposal.remarks.clone();
     let weights = proposal.tensors.iter().any(|t| t.role == Role::Weight);
@@ -136,7 +129,6 @@ fn remarks(proposal: &Proposal) -> Vec<String> {
 }
 
 impl Noted {
-    /// Entries of the manifest.
     pub(crate) fn jobs(&self) -> Vec<Job> {
         let chains = self.launches.chains.iter().enumerate();
         let job = |(submission, dispatch): (usize, &Option<notes::Dispatch>)| {
@@ -153,7 +145,7 @@ impl Noted {
         chains.filter_map(job).collect()
     }
 
-    /// How many chains each kernel has, the most frequent first; empty without notes.
+    /// Most frequent first; empty without notes.
     pub(crate) fn kernels(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for dispatch in self.launches.chains.iter().flatten() {
@@ -180,7 +172,6 @@ impl Noted {
     }
 }
 
-/// The command that replays a recording with another input.
 pub(crate) fn next_command(directory: &Path, tensors: &[Found]) -> Option<String> {
     let of = |role: Role| tensors.iter().filter(move |t| t.role == role);
     let mut out = format!("gpureplay run {}", shown(directory));

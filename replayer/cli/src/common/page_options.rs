@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--output` of a report: page, JSON or CSV by its extension, and what only the user knows about a GPU.
+//! A report's `--output`, and facts of a GPU from the user.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::common::failure::Failure;
 use crate::common::terminal;
 use crate::text;
 
-/// What a result file is, by its extension.
+/// By extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Html,
@@ -75,10 +75,8 @@ fn peak(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl PageOptions {
-    /// What the result is, if it is a file; `formats` are the extensions that the command can write.
-    ///
     /// # Errors
-    /// The extension is none of them, or an option is for a page and there is none.
+    /// Another extension than `formats`, or a page's option without a page.
     fn kind(&self, formats: &[Format]) -> Result<Option<(Format, &Path)>> {
         let given = match (&self.html, &self.output) {
             (Some(path), _) => Some((Format::Html, path.as_path())),
@@ -94,10 +92,7 @@ impl PageOptions {
         Ok(given)
     }
 
-    /// Takes the place of the result, before any work is done. Says what it is, if it is a file.
-    ///
-    /// # Errors
-    /// The command reads this file, it exists, or its extension is not in `formats`.
+    /// Before any work.
     pub(crate) fn claim(
         &self,
         recording: &Recording,
@@ -112,10 +107,6 @@ impl PageOptions {
         Ok((given.map(|(format, _)| format), destinations))
     }
 
-    /// Writes a result that is no page.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(crate) fn write_text(&self, destinations: &Destinations, contents: &[u8]) -> Result<()> {
         match &self.output {
             Some(path) => destinations.write(path, contents),
@@ -123,10 +114,6 @@ impl PageOptions {
         }
     }
 
-    /// Writes the page.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub(crate) fn write(
         &self,
         destinations: &Destinations,

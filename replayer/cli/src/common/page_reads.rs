@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the jobs of a new recording read and write: one replay on the model, with an observer.
+//! Reads and writes of jobs, from one observed replay.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What jobs leave in an observer, job by job in the order in which they end.
+/// In the order in which jobs end.
 struct Jobs<T> {
     running: Mutex<T>,
     ended: Mutex<Vec<T>>,
@@ -38,7 +38,6 @@ impl<T: Default> Jobs<T> {
         lock(&self.ended).push(job);
     }
 
-    /// What each submission's jobs left.
     fn by_submission(&self, capture: &Capture) -> Result<Vec<Vec<T>>, String> {
         let mut ended = lock(&self.ended);
         let mut jobs = ended.drain(..);
@@ -72,12 +71,12 @@ impl Observer for Pages {
     }
 }
 
-/// Bytes that a job reads and writes, and the pages, where bytes are not known.
+/// Whole pages where bytes are unknown.
 #[derive(Default)]
 struct Memory {
     bytes: Touched,
     pages: Touched,
-    /// Shaders reached memory in a way that shows no bytes: through textures and images.
+    /// Textures and images show no bytes.
     unseen: bool,
 }
 
@@ -126,7 +125,6 @@ impl Analyser for ByteAnalyser {
     }
 }
 
-/// One host thread's share of a job.
 struct BytePart {
     jobs: Arc<Jobs<Memory>>,
     found: Touched,
@@ -173,10 +171,7 @@ impl Part for BytePart {
     }
 }
 
-/// The pages that each submission of a recording reads; it is replayed with the values of its tensors.
-///
-/// # Errors
-/// Why the model does not replay it, in words.
+/// Pages read by each submission, in a replay with the tensors' values.
 pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Result<Reads, String> {
     let pages = Arc::new(Pages::default());
     run(bytes, tensors, pages.clone())?;
@@ -190,10 +185,7 @@ pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Res
     Ok(reads)
 }
 
-/// The bytes that each submission of a recording without tensors reads and writes; a job that uses textures or images counts with whole pages.
-///
-/// # Errors
-/// Why the model does not replay it, in words.
+/// Bytes of each submission, without tensors; whole pages for jobs with textures or images.
 pub(crate) fn touched(capture: &Capture, bytes: &[u8]) -> Result<Vec<Touched>, String> {
     let memory = Arc::new(EachByte::default());
     run(bytes, &[], memory.clone())?;
@@ -212,7 +204,6 @@ pub(crate) fn touched(capture: &Capture, bytes: &[u8]) -> Result<Vec<Touched>, S
         .collect())
 }
 
-/// Replays a recording with the values of its tensors.
 fn run(bytes: &[u8], tensors: &[Found], observer: Arc<dyn Observer>) -> Result<(), String> {
     let text = |error: Error| error.to_string();
     let recording = Recording::from_bytes(bytes.to_vec()).map_err(text)?;

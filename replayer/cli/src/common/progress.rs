@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A line on the terminal for work that takes longer than a second.
+//! A terminal line for work longer than a second.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +9,17 @@ use std::time::{Duration, Instant};
 
 use crate::common::terminal::is_quiet;
 
-/// How long work may take before it is worth a line.
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows progress on standard error until it is dropped; nothing when that is not a terminal.
+/// Until dropped; nothing without a terminal.
 pub(crate) struct Progress {
     shared: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Starts to watch `done`, which the worker counts up to `total` if that is known; `units` says what is counted.
+    /// `done` counts up to `total`; `units` says what.
     pub(crate) fn start(
         what: &'static str,
         done: Arc<AtomicU64>,
@@ -29,7 +28,7 @@ impl Progress {
     ) -> Self {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
         let wanted = std::io::stderr().is_terminal() && !is_quiet();
-        // Where the system has no thread left, nothing is shown.
+        // Without a thread, nothing is shown.
         let thread = wanted.then(|| {
             let shared = shared.clone();
             let of = total.map_or(String::new(), |total| format!(" of {total}"));
@@ -49,7 +48,7 @@ impl Drop for Progress {
         *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.1.notify_all();
         if let Some(thread) = self.thread.take() {
-            // The thread only prints; a panic in it changes no result.
+            // A panic in it changes no result.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which inputs of a new recording can reach which outputs, by the buffers that jobs are given: what cannot is said.
+//! Which inputs can reach which outputs, by buffers.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,9 @@ use gpureplay_format::Recording;
 use gpureplay_library::Verified;
 use mali_jobs::reach::{Buffers, Touches, reached};
 
-/// Inputs that are followed one by one; more are followed together.
+/// Singly; more are followed together.
 const FOLLOWED: usize = 16;
 
-/// The driver's buffers.
 fn buffers(capture: &Capture) -> Buffers {
     // Sorted by address.
     let buffers = capture.buffers.iter();
@@ -30,7 +29,7 @@ fn reached_from(from: &[&Found], jobs: &[Touches], buffers: &Buffers) -> BTreeSe
     reached(from.collect(), jobs)
 }
 
-/// What to say of inputs that can reach no output, and of outputs that no input can reach. Nothing if the jobs cannot be followed.
+/// Inputs that reach no output, and outputs without inputs. Nothing if jobs cannot be followed.
 pub(crate) fn remarks(capture: &Capture, recording: &[u8], tensors: &[Found]) -> Vec<String> {
     let Ok(recording) = Recording::parse(recording) else {
         return Vec::new();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One record of a raw trace as a line of text, with register names.
+//! A raw trace record as text, with register names.
 
 use std::fmt::{self, Write};
 
 use gpureplay_trace::{Event, PAGE_SIZE, Record, RegionFlags};
 use mali_facts::registers::{JobStatus, lookup};
 
-/// A register by its name, or by its offset if it has none.
+/// By name, or by offset if unnamed.
 struct Register(u32);
 
 impl fmt::Display for Register {
@@ -29,7 +29,7 @@ impl fmt::Display for Space {
     }
 }
 
-/// Writes one record as one line: number, seconds since `start_ns`, context, and what happened; below it a page's bytes, if they are asked for.
+/// Number, seconds since `start_ns`, context, event; then a page's bytes if asked for.
 pub(crate) fn write_record(
     out: &mut impl Write,
     record: &Record<'_>,
@@ -175,7 +175,7 @@ pub(crate) fn write_record(
     }
 }
 
-/// Lines of 32 bytes as words; lines of zeros are left out.
+/// 32 bytes a line, as words, without zeros.
 fn hexdump(out: &mut impl Write, va: u64, bytes: &[u8; PAGE_SIZE]) -> fmt::Result {
     for (i, line) in bytes.chunks_exact(32).enumerate() {
         if line.iter().all(|b| *b == 0) {

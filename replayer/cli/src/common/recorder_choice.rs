@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which recorder watches an app: the kernel's, or the library in the app, on a stock driver or on the model.
+//! Recorders: the kernel's, or a library on a stock driver or the model.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,12 +19,10 @@ use crate::common::failure::Failure;
 use crate::common::model_node::{ModelNode, NodeOptions};
 use crate::common::recording_choices::Pair;
 
-/// Where a kernel's own driver is found.
 #[derive(Clone, Copy)]
 struct Drivers<'a> {
-    /// The kernel's list of render nodes.
+    /// List of render nodes.
     nodes: &'a Path,
-    /// kbase's device.
     kbase: &'a Path,
 }
 
@@ -48,19 +46,15 @@ pub(crate) enum Name {
     Model,
 }
 
-/// How an app is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By the kernel module with this device.
     Kernel(PathBuf),
-    /// By this library in the app.
     User(PathBuf),
-    /// By this library in the app, whose render node is the model.
+    /// With the model as render node.
     Model(PathBuf, ModelNode),
 }
 
 impl Way {
-    /// The way that was asked for, or the best one that this machine has.
     pub(crate) fn choose(asked: Option<Name>, device: &Path, node: &NodeOptions) -> Result<Self> {
         let library = || companion::RECORDER.find(None);
         Self::among(asked, device, Drivers::here(), &library, node)
@@ -94,7 +88,6 @@ impl Way {
         }
     }
 
-    /// A way, if this machine has all that it needs.
     pub(crate) fn ready(name: Name, device: &Path, node: &NodeOptions) -> Result<Self> {
         let missing = |what: String| Err(Failure::Device(what));
         match name {
@@ -110,7 +103,6 @@ impl Way {
         }
     }
 
-    /// What does the recording.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Kernel(device) => format!("the recorder in the kernel, {}", shown(device)),
@@ -122,7 +114,6 @@ impl Way {
         }
     }
 
-    /// An app that is recorded into a trace when it is started, with an OpenCL layer.
     pub(crate) fn command(
         &self,
         app: &[String],
@@ -141,7 +132,7 @@ impl Way {
             }
         };
         if let Some(layer) = layer {
-            // An ICD loader loads layers from the first to the last; this one is nearest to the runtime.
+            // In order; the last is nearest to the runtime.
             let before = std::env::var_os("OPENCL_LAYERS");
             command.env("OPENCL_LAYERS", joined(before, Some(layer.into())));
         }
@@ -150,7 +141,7 @@ impl Way {
                 command.env("GPUREPLAY_NOTES", device);
             }
             Self::Kernel(_) => {}
-            // Above the other libraries: one of them may take the driver's place.
+            // Above other libraries: one of them may replace the driver.
             Self::User(library) | Self::Model(library, _) => {
                 let others = of(&command, "LD_PRELOAD").or_else(|| std::env::var_os("LD_PRELOAD"));
                 command.env("LD_PRELOAD", joined(Some(library.into()), others));
@@ -162,7 +153,7 @@ impl Way {
 }
 
 impl Way {
-    /// What a user should know who did not choose this way.
+    /// For users who did not choose this way.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -173,7 +164,7 @@ impl Way {
         }
     }
 
-    /// What the driver does not say of where a recording comes from.
+    /// What the driver does not tell.
     pub(crate) fn provenance(&self) -> Option<Pair<String>> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,
@@ -185,13 +176,11 @@ impl Way {
     }
 }
 
-/// What a variable will be in a program that is started.
 fn of(command: &Command, variable: &str) -> Option<OsString> {
     let mut set = command.get_envs();
     set.find_map(|(name, value)| Some(value.filter(|_| name == variable)?.to_owned()))
 }
 
-/// Two lists of files as one.
 fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
     let parts = [first, second].into_iter().flatten();
     let parts: Vec<OsString> = parts.filter(|part| !part.is_empty()).collect();
@@ -199,7 +188,7 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
 }
 
 impl Drivers<'_> {
-    /// Whether there is one whose calls the library knows.
+    /// Of which the library knows the calls.
     fn any(self) -> bool {
         let mut nodes = fs::read_dir(self.nodes).into_iter().flatten().flatten();
         let found = nodes.any(|node| {
@@ -216,7 +205,7 @@ impl Drivers<'_> {
     }
 }
 
-/// Checks a trace that the library wrote: it is there, whole, and says of no error. Returns its submissions.
+/// Whole, and without error. Returns the submissions.
 pub(crate) fn check(trace: &Path) -> Result<u64> {
     let file =
         File::open(trace).map_err(|error| Failure::Input(format!("{}: {error}", shown(trace))))?;
@@ -249,7 +238,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A listing of render nodes with a driver each.
     fn nodes(folder: &Path, drivers: &[&str]) -> PathBuf {
         let nodes = folder.join("drm");
         for (number, driver) in drivers.iter().enumerate() {
@@ -286,7 +274,7 @@ mod tests {
         let way = |asked, device: &Path, nodes: &Path| {
             Way::among(asked, device, drivers(nodes, &none), &|| find(""), &node)
         };
-        // A character device that everybody may open.
+        // A device that any user may open.
         let mali = drivers(&others, Path::new("/dev/null"));
         let vendors = Way::among(None, &none, mali, &|| find(""), &node);
         assert_eq!(vendors, Ok(user.clone()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options of `compile` and `record`, and the tensors in files that they name.
+//! Options of `compile` and `record`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::common::notes::NoteOptions;
 use crate::common::steps::StateArgument;
 use crate::common::terminal;
 
-/// `KEY=VALUE` on the command line.
+/// `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair<T> {
     pub(crate) key: String,
@@ -51,7 +51,6 @@ fn named_tolerance(text: &str) -> std::result::Result<Pair<f64>, String> {
     })
 }
 
-/// How a program is cut into segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segments(Granularity);
 
@@ -136,7 +135,6 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// Whether any tensor is named.
     pub(crate) fn has_tensors(&self) -> bool {
         !self.reads.is_empty()
             || self.written().next().is_some()
@@ -147,16 +145,12 @@ impl Choices {
             || self.state.iter().any(|state| state.path().is_some())
     }
 
-    /// The files that the app writes.
     fn written(&self) -> impl Iterator<Item = &NamedFile> {
         let old = self.output.iter().filter_map(OutputArgument::written);
         self.writes.iter().chain(old)
     }
 
-    /// The directory of the recording, if one is given.
-    ///
-    /// # Errors
-    /// Several are given.
+    /// Refuses several.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();
@@ -201,7 +195,6 @@ impl Choices {
         Ok(files)
     }
 
-    /// The files and directories that are named.
     pub(crate) fn mark_read(&self, destinations: &mut Destinations) {
         let named = [&self.reads, &self.weight, &self.intermediate];
         for file in named.into_iter().flatten().chain(self.written()) {
@@ -217,14 +210,12 @@ impl Choices {
         }
     }
 
-    /// Reads the files that the app wrote.
     pub(crate) fn read_outputs(&self) -> Result<Vec<TensorFile>> {
         self.written()
             .map(|file| read(Role::Output, file))
             .collect()
     }
 
-    /// How the recording is compiled.
     pub(crate) fn options(&self) -> Options {
         Options {
             granularity: self.granularity.0,
@@ -243,7 +234,7 @@ fn read(role: Role, file: &NamedFile) -> Result<TensorFile> {
     })
 }
 
-/// Reads an `.npy` file, or `FILE.bin:f32[1,28,28]`: bytes, with what they are.
+/// `.npy`, or typed bytes: `FILE.bin:f32[1,28,28]`.
 pub(crate) fn read_typed(path: &Path) -> Result<Tensor> {
     let text = path.to_string_lossy();
     let typed = text
@@ -296,7 +287,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     Ok(out)
 }
 
-/// Elements that are equal cannot be told apart in memory.
+/// They cannot be told apart in memory.
 fn warn_of_equal_elements(file: &TensorFile) {
     let d = distinctiveness(&file.tensor);
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --repeat`: one run after the other, each from the states that the one before left.
+//! `gpureplay run --repeat`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::common::interrupt::{Interrupt, Stopped};
 use crate::common::progress::Progress;
 use crate::{Result, text};
 
-/// Values of an output that a report shows.
+/// Values in a report.
 const SHOWN: usize = 4;
 
 /// Options about states and repeated runs.
@@ -41,7 +41,6 @@ pub(crate) struct StateOptions {
 }
 
 impl StateOptions {
-    /// Binds the state before the first run.
     pub(crate) fn bind(&self, session: &mut Session) -> Result<()> {
         match &self.state_in {
             Some(path) => Ok(session.bind_states(path)?),
@@ -49,7 +48,6 @@ impl StateOptions {
         }
     }
 
-    /// Takes the place of the last states.
     pub(crate) fn claim(&self, destinations: &mut Destinations, session: &Session) -> Result<()> {
         if let Some(path) = &self.state_in {
             destinations.reads(path);
@@ -83,7 +81,6 @@ impl StateOptions {
     }
 }
 
-/// Values of one input, run by run.
 struct Series {
     name: String,
     values: Vec<Tensor>,
@@ -119,7 +116,7 @@ struct Summary {
     last: Option<Number>,
 }
 
-/// Runs N times with the inputs of a directory, or until Ctrl-C. Gives the values that are to be written, and where.
+/// Or until Ctrl-C. Returns values to write, and where.
 pub(crate) fn run(
     session: &mut Session,
     (runs, inputs): (u32, Option<&Path>),
@@ -198,7 +195,7 @@ pub(crate) fn run(
     Ok((repeated, written))
 }
 
-/// The outputs; all runs together fit into the memory that one recording may have.
+/// All runs must fit into a recording's memory limit.
 fn wanted(session: &Session, runs: u32) -> Result<BTreeMap<String, TensorInfo>> {
     let tensors = session.recording().tensors().iter();
     let outputs: BTreeMap<String, TensorInfo> = tensors
@@ -215,13 +212,13 @@ fn wanted(session: &Session, runs: u32) -> Result<BTreeMap<String, TensorInfo>> 
     }
 }
 
-/// Reads NAME.npy of each input, where there is one: a value, or a value for each run.
+/// NAME.npy: one value, or one per run.
 fn read_series(directory: &Path, session: &Session) -> Result<Vec<Series>> {
     let tensors = session.recording().tensors();
     let mut found = Vec::new();
     for info in tensors.iter().filter(|info| info.kind == TensorKind::Input) {
         let file = format!("{}.npy", info.name);
-        // A recording names its tensors; it does not choose directories.
+        // A recording does not choose directories.
         let path = directory.join(&file);
         if file.contains('/') || !path.is_file() {
             continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --inputs DIR --output FILE`: one row of the output for each input, as a tensor or as comma-separated values.
+//! `run --inputs DIR --output FILE`: a row per input.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::Result;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
 
-/// Bytes of all rows together, at most: what one recording may have in memory.
+/// A recording's memory limit.
 const MAX_BYTES: u64 = Limits::DEFAULT.pages * PAGE_SIZE as u64;
 
 fn is_csv(path: &Path) -> bool {
@@ -21,10 +21,6 @@ fn is_csv(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// Takes the place of the file.
-///
-/// # Errors
-/// As for [`Destinations::claim_tensor`].
 pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> {
     match is_csv(path) {
         true => destinations.claim(path),
@@ -32,10 +28,7 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
     }
 }
 
-/// Whether rows of N inputs fit into memory.
-///
-/// # Errors
-/// They do not.
+/// Refuses what does not fit into memory.
 pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     match (output.bytes as u64).checked_mul(inputs as u64) {
         Some(all) if all <= MAX_BYTES => Ok(()),
@@ -45,10 +38,6 @@ pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     }
 }
 
-/// Writes rows, with the name of the input for each, to a place that was claimed.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn write(
     destinations: &Destinations,
     path: &Path,
@@ -65,7 +54,7 @@ pub(crate) fn write(
     }
 }
 
-/// A line with the name of the input and all elements for each; the first line has the elements' numbers.
+/// Name and elements per line; the first line numbers elements.
 fn comma_separated(names: &[String], tensor: &Tensor) -> String {
     let elements = tensor.len() / names.len().max(1);
     let heading = std::iter::once("input".to_owned());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run did: lines for people, JSON for programs.
+//! A run's report as text and JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -78,7 +78,6 @@ pub(crate) struct SpecialValues {
 }
 
 impl SpecialValues {
-    /// Counts them.
     pub(crate) fn of(tensor: &Tensor) -> Self {
         if !tensor.dtype().is_float() {
             return Self::default();
@@ -90,7 +89,7 @@ impl SpecialValues {
         }
     }
 
-    /// `3 elements are NaN, 1 is infinite`; nothing if there are none.
+    /// `3 elements are NaN, 1 is infinite`.
     fn text(self) -> Option<String> {
         let part = |count: usize, what: &str| match count {
             0 => None,
@@ -110,7 +109,6 @@ fn seconds<S: Serializer>(time: &Duration, serializer: S) -> std::result::Result
 }
 
 impl Report {
-    /// Whether all outputs are what was expected.
     pub(crate) fn outcome(&self) -> Outcome {
         let differs = |output: &OutputReport| {
             let comparison = output.comparison.as_ref();

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether this machine has a secure world that replays, for `gpureplay doctor`.
+//! The secure world, for `gpureplay doctor`.
 
 use std::time::Duration;
 
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::optee::{Client, Error};
 
-/// What the finding is about: `--device optee` only.
 pub(crate) const SUBJECT: &str = "OP-TEE";
 
-/// How long it may take to answer.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// Opens a session of the trusted application, and closes it. The GPU keeps its owner.
+/// The GPU keeps its owner.
 pub(crate) fn finding() -> Finding {
     let (good, found, cure) = match Client::open_within(WAIT) {
         Ok(_) => (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that ship with the command, and this command as a process that replays them.
+//! Shipped recordings, replayed by this command as a process.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,21 @@ use std::process::Command;
 
 use crate::common::machine_gpu;
 
-/// Where the shipped recordings lie, from the command's own directory: Debian's package, a build in a clone.
+/// Debian's package, a build in a clone.
 const PLACES: [&str; 2] = ["../share/gpureplay/recordings", "../../recordings"];
 
-/// This command.
 pub(super) fn own() -> PathBuf {
     let first = env::args_os().next().map(PathBuf::from);
     started(env::current_exe().unwrap_or_default(), first)
 }
 
-/// The command, by what the kernel started and the command's first word. `gpureplay node` has a loader start it.
+/// The command's path: `gpureplay node` starts it through a loader.
 fn started(executable: PathBuf, first: Option<PathBuf>) -> PathBuf {
     let name = executable.file_name().unwrap_or_default();
     let is_loader = name.as_encoded_bytes().starts_with(b"ld-");
     first.filter(|_| is_loader).unwrap_or(executable)
 }
 
-/// A shipped recording.
 pub(super) fn found(name: &str) -> Result<PathBuf, String> {
     let own = own();
     let beside = own.parent().unwrap_or(Path::new(""));
@@ -33,7 +31,7 @@ pub(super) fn found(name: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("not tried, the recording is in none of {PLACES:?}"))
 }
 
-/// The recording for this machine's GPU: as it is, or retargeted into the folder. Recordings of Valhall are as they are.
+/// Retargeted for this machine's GPU if needed; Valhall's never are.
 pub(super) fn fitting(
     recording: &Path,
     device: &str,
@@ -52,7 +50,6 @@ pub(super) fn fitting(
     Ok(replayed)
 }
 
-/// What a command said that did not end well.
 pub(super) fn ended(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     match output.status.success() {

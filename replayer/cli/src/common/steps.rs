@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces of an app that repeats a step: the first step becomes the recording, the second one shows what it goes on from.
+//! Repeated steps: the first becomes the recording.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,12 +13,11 @@ use crate::common::named_file::NamedFile;
 use crate::common::page_reads;
 use crate::common::terminal::stage;
 
-/// `NAME` or `NAME=FILE` on the command line.
+/// `NAME` or `NAME=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateArgument {
-    /// A tensor that the app's OpenCL calls show.
+    /// From OpenCL calls.
     Named(String),
-    /// A file with the first value.
     File(NamedFile),
 }
 
@@ -35,7 +34,6 @@ impl FromStr for StateArgument {
 }
 
 impl StateArgument {
-    /// The file, where one is named.
     pub(crate) fn path(&self) -> Option<&PathBuf> {
         match self {
             Self::Named(_) => None,
@@ -44,22 +42,17 @@ impl StateArgument {
     }
 }
 
-/// The first step of a trace, if the app repeats one that starts from what it left.
+/// A repeated step that starts from what it left.
 pub(crate) struct Step {
-    /// The trace up to the end of that step.
+    /// Up to the step's end.
     pub(crate) capture: Capture,
-    /// The second trace up to there.
+    /// Up to the step's end.
     pub(crate) second: Option<Capture>,
-    /// Where the step is.
     pub(crate) turn: Turn,
-    /// What it leaves for the next one.
     pub(crate) kept: Vec<Kept>,
 }
 
-/// Looks for a step that is repeated and leaves something for the next one.
-///
-/// # Errors
-/// The steps are not equal: the traces come back with the reason.
+/// Unequal steps are an error: traces come back with the reason.
 pub(crate) fn find(
     capture: Capture,
     second: Option<Capture>,
@@ -72,7 +65,7 @@ pub(crate) fn find(
     let whole = compile_found(&capture, Vec::new(), &Options::default(), |_, _| None)
         .map_err(|error| wrong(error.to_string()))?;
     let touched = page_reads::touched(&capture, &whole.recording).map_err(wrong)?;
-    // An app that classifies one picture after the other leaves nothing, and may launch what it likes.
+    // They leave nothing, and may launch what they like.
     let kept = match kept(&capture, &touched) {
         Ok(kept) if kept.is_empty() => return Ok(Err((capture, second))),
         kept => kept.map_err(|error| Failure::Recording(error.to_string()))?,

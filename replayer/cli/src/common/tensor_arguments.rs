@@ -10,12 +10,11 @@ use gpureplay_tensors::Form;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// A file for a tensor, with or without the tensor's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorFile {
     name: Option<String>,
     pub(crate) path: PathBuf,
-    /// What the caller says the tensor is, as in `x.bin:f32[8,8]`.
+    /// As in `x.bin:f32[8,8]`.
     form: Option<Form>,
 }
 
@@ -24,7 +23,7 @@ impl FromStr for TensorFile {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let (name, path) = match text.split_once('=') {
-            // A path with an equals sign in a directory name is still a path.
+            // A directory may have an equals sign in its name.
             Some((name, path)) if !name.contains('/') => (Some(name.to_owned()), path),
             _ => (None, text),
         };
@@ -50,7 +49,7 @@ impl FromStr for TensorFile {
 }
 
 impl TensorFile {
-    /// Reads `[NAME=]FILE` of a file that will be written: type and shape are the tensor's.
+    /// Type and shape are the tensor's.
     pub(crate) fn written(text: &str) -> std::result::Result<Self, String> {
         let file: Self = text.parse()?;
         match file.form {
@@ -61,7 +60,7 @@ impl TensorFile {
         }
     }
 
-    /// The tensor's name: the one that was given, or the only one of its kind. A type and shape that were stated must be the tensor's.
+    /// By name, or the only one of the kind. Stated type and shape must fit.
     pub(crate) fn resolve(
         &self,
         tensors: &[TensorInfo],
@@ -107,7 +106,7 @@ impl TensorFile {
     }
 }
 
-/// Binds these inputs; those of the manifest's first case if there are none.
+/// Without inputs, those of the manifest's first case.
 pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) -> Result<()> {
     for given in inputs {
         let tensors = session.recording().tensors();

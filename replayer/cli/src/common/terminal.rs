@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All that the command prints: standard output, reports, and notes on standard error.
-//!
-//! Text of recordings, manifests and file names cannot move the cursor, begin or reorder a line: all goes through the library's `Lines`.
+//! All output. Foreign text cannot move the cursor, begin or reorder a line: it goes through the library's `Lines`.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};
@@ -13,31 +11,26 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// `--quiet`: only errors and what was asked for by name are printed.
+/// Prints only errors and what was asked for by name.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Whether anything was printed that is no error.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether anything was printed that is no error: a second JSON document behind a first one would be none.
+/// A JSON error must not follow another document.
 pub(crate) fn has_printed() -> bool {
     PRINTED.load(Ordering::Relaxed)
 }
 
-/// Leaves reports and notes out from now on.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether reports and notes are left out.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// A stream on which text is escaped.
 pub(crate) type Lines = gpureplay_library::Lines<Printed>;
 
-/// A stream that notes that something was written to it.
 pub(crate) struct Printed(Box<dyn Write>);
 
 impl Write for Printed {
@@ -55,27 +48,22 @@ fn lines(stream: impl Write + 'static) -> Lines {
     Lines::new(Printed(Box::new(stream)))
 }
 
-/// Standard output, for what a command is asked for.
 pub(crate) fn stdout() -> Lines {
     lines(gpureplay_host::output())
 }
 
-/// As [`stdout`] for much text; the caller flushes it, to hear of errors.
+/// Flush it, to hear of errors.
 pub(crate) fn buffered_stdout() -> Lines {
     lines(io::BufWriter::new(gpureplay_host::output()))
 }
 
-/// A document of a report, in lines.
-///
-/// # Errors
-/// It cannot be written.
 pub(crate) fn json(out: &mut impl Write, report: &(impl Serialize + ?Sized)) -> Result<()> {
     let text =
         serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;
     Ok(out.write_all((text + "\n").as_bytes())?)
 }
 
-/// What a command did: on standard output, on standard error where a result takes standard output, nowhere with `--quiet`.
+/// On standard error if a result takes standard output, nowhere with `--quiet`.
 pub(crate) fn report(output_is_taken: bool) -> Lines {
     match (is_quiet(), output_is_taken) {
         (true, _) => lines(io::sink()),
@@ -84,22 +72,20 @@ pub(crate) fn report(output_is_taken: bool) -> Lines {
     }
 }
 
-/// One line on standard error that is no error.
 pub(crate) fn note(text: impl Display) {
     if !is_quiet() {
         error(text);
     }
 }
 
-/// Says on a terminal what takes time.
+/// On a terminal only.
 pub(crate) fn stage(what: &str) {
     if std::io::stderr().is_terminal() {
         note(what);
     }
 }
 
-/// One line on standard error.
 pub(crate) fn error(text: impl Display) {
-    // This error cannot be reported anywhere.
+    // This error cannot be reported.
     let _ = writeln!(io::stderr(), "gpureplay: {}", escaped(&text.to_string()));
 }

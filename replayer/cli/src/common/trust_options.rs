@@ -26,7 +26,6 @@ pub(crate) struct TrustOptions {
 }
 
 impl TrustOptions {
-    /// Reads the key, if one is given.
     pub(crate) fn read(&self) -> Result<Trust> {
         let Some(key) = &self.require_signature else {
             return Ok(Trust::default());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options and files that name tensors which were found without the user, and say their types and shapes.
+//! The user's names, types and shapes of found tensors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,6 @@ use serde::Deserialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Longest file of descriptions that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Options about tensors that no file names.
@@ -31,7 +30,7 @@ pub(crate) struct StatedOptions {
     tensors: Option<PathBuf>,
 }
 
-/// `LEFT=RIGHT` on the command line.
+/// `LEFT=RIGHT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Equation<T> {
     left: String,
@@ -52,7 +51,7 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for Equation<T> {
     }
 }
 
-/// A file of descriptions: a table for each tensor, by the name under which it was found.
+/// By the name under which a tensor was found.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Descriptions {
@@ -69,7 +68,7 @@ struct Description {
 }
 
 impl StatedOptions {
-    /// What the file says, and what the other options do, which take precedence.
+    /// Options take precedence.
     pub(crate) fn read(&self) -> Result<Stated> {
         let mut stated = match &self.tensors {
             Some(path) => read_descriptions(path)?,
@@ -105,13 +104,12 @@ fn read_descriptions(path: &Path) -> Result<Stated> {
     Ok(stated)
 }
 
-/// A file of descriptions, to be changed and given to `--tensors`: what each tensor is, its name, its type and shape.
+/// For editing, and `--tensors`.
 pub(crate) fn suggestion<'a>(tensors: impl Iterator<Item = (&'a str, &'a str, Form)>) -> String {
     let mut out = String::from(
         "# Tensors as they were found. Change names, types and shapes; the number of bytes stays.\n",
     );
     for (role, name, form) in tensors {
-        // Writing to a string does not fail.
         let _ = write!(
             out,
             "\n# {role}\n[tensors.\"{name}\"]\nname = \"{name}\"\nform = \"{form}\"\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways to record and to replay on this machine, best first, and the command to type next.
+//! Ways to record and replay here, and the next command.
 
 use std::path::Path;
 
@@ -11,10 +11,9 @@ use crate::common::model_node::NodeOptions;
 use crate::common::recorder_choice::{Name, Way};
 use crate::common::secure_world;
 
-/// The ways of NVIDIA's GPUs, which are named where their driver is.
 pub(crate) const CUDA: [&str; 2] = ["record --recorder cuda", "run of CUDA"];
 
-/// Adds the ways to record and to replay that NVIDIA's driver has here. They are the first where they work, as for `record`.
+/// First if they work, as for `record`.
 pub(crate) fn add_cuda(
     record: &mut Vec<Finding>,
     replay: &mut Vec<Finding>,
@@ -30,7 +29,7 @@ pub(crate) fn add_cuda(
     }
 }
 
-/// Ways to record, best first, as `record` tries them. `device` is the kernel recorder's.
+/// `device` is the kernel recorder's.
 pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
     let way = |name| match Way::ready(name, device, node) {
         Ok(way) => Ok(way.shown()),
@@ -45,7 +44,7 @@ pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
     .into()
 }
 
-/// Devices that replay, best first, by what was found on the machine.
+/// Best first.
 pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     let of = |subject: &str| findings.iter().find(|finding| finding.subject == subject);
     let by = |finding: Option<&Finding>| match finding {
@@ -66,7 +65,6 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     };
     let nano = missing(&|finding| !apart.contains(&finding.subject));
     let devmem = missing(&|finding| DEV_MEM_ONLY.contains(&finding.subject));
-    // A machine has one of the two.
     let stock = match of(PANTHOR) {
         Some(found) => finding("run --device panthor", by(Some(found))),
         None => finding("run --device panfrost", by(of(PANFROST))),
@@ -99,7 +97,6 @@ pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     ]
 }
 
-/// The command to type next.
 pub(crate) fn next(record: &[Finding]) -> String {
     match record.iter().find(|way| way.good) {
         Some(_) => "gpureplay record -- ./app".into(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay analyse`, `jobs --html` and `disasm --annotate` as scripts use them.
+//! `gpureplay analyse`, `jobs --html` and `disasm --annotate`.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,6 @@ fn exit_codes_are_verdicts() {
     for what in ["races", "uninit", "out-of-tensor"] {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.unwrap().ends_with(" clean"), "{text}");
-        // The summary stands before the jobs.
         assert!(text.find(what) < text.find("\njob "), "{text}");
     }
     let digits = "digits-g52";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command as users and scripts see it: output, one-line errors, exit codes.
+//! Output, one-line errors, exit codes.
 
 use std::path::Path;
 
@@ -12,7 +12,6 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, write_value};
 
 use crate::start::{Ended, Folder, Says, ran};
 
-/// An .npy file of one dimension or two.
 fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
     let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     while (10 + header.len() + 1) % 64 != 0 {
@@ -26,7 +25,7 @@ fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
     std::fs::write(path, file).unwrap();
 }
 
-/// Input a of four floats; output of five: a and a float that the GPU's job writes behind it. `kind` is the job's type.
+/// Output of five: a and a float that the GPU's job writes behind it. `kind` is the job's type.
 fn recording(kind: u32) -> Vec<u8> {
     let mut builder = builder(1, 1);
     let shape = [4];
@@ -46,7 +45,6 @@ fn recording(kind: u32) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// A directory with a recording, a manifest with one case, its input and its expected output.
 fn example(kind: u32) -> Folder {
     let folder = Folder::default();
     std::fs::write(folder.at("recording.gpr"), recording(kind)).unwrap();
@@ -100,7 +98,6 @@ fn another_input_gives_another_output() {
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
 
-    // The same input by position, compared with what does not fit it.
     let expected = folder.at("expected/a.npy");
     let input = folder.at("inputs/b.npy");
     let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());

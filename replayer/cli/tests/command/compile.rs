@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `tag`, `compile` and `run` as a user types them, on a trace of real jobs on the GPU model.
+//! `tag`, `compile` and `run`, on a trace of the GPU model.
 
 #[path = "../../../compile/tests/model/driver.rs"]
 mod driver;
@@ -25,12 +25,10 @@ impl Folder {
         ran_in(self.0.path(), line)
     }
 
-    /// Runs a command that must succeed.
     fn ok(&self, arguments: &str) -> String {
         self.run(arguments).gave(0)
     }
 
-    /// Runs a command that must fail with this exit code and one line that contains `text`.
     fn fails(&self, arguments: &str, code: i32, text: &str) {
         let error = self.run(arguments).ended(code, text);
         assert_eq!(error.lines().count(), 1, "{error}");
@@ -40,7 +38,6 @@ impl Folder {
         read_npy(&self.0.at(name)).unwrap()
     }
 
-    /// One run of an app that adds `a` and `b`; writes its output and its trace.
     fn record(&self, a: &str, b: &str, out: &str, trace: &str) {
         let mut app = Driver::probe(&[
             (CODE, 1, true),
@@ -96,7 +93,6 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         ["expected", "inputs", "manifest.toml", "recording.gpr"]
     );
 
-    // The command that is shown, with files.
     let next = text.lines().last().unwrap().trim();
     let next = next.strip_prefix("gpureplay ").unwrap();
     let next = next.replace("=FILE.npy", "=got.npy");
@@ -104,7 +100,6 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
         .replace("a=FILE", "a=a2.npy")
         .replace("b=FILE", "b=b2.npy"));
     assert_eq!(folder.tensor("got.npy"), folder.tensor("out2.npy"));
-    // What was recorded is the manifest's case: run compares with it.
     let text =
         folder.ok("run rec/add --input a=rec/add/inputs/a.npy --input b=rec/add/inputs/b.npy");
     assert!(!text.contains("nothing to compare"), "{text}");
@@ -147,7 +142,6 @@ fn what_is_wrong_is_said_in_one_line() {
         "insmod",
     );
     folder.fails("tag --shape 4294967296,4 x.npy", 2, "4 GiB");
-    // Nothing is left of all that.
     assert!(!folder.0.at("rec").exists());
     let files = [
         "a.npy", "a2.npy", "b.npy", "b2.npy", "cut", "out.npy", "trace",
@@ -173,7 +167,7 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
             .any(|bytes| bytes == &values.bytes()[..16])
     );
 
-    // From another directory: the file is relative to the recording.
+    // Relative to the recording.
     let text = folder.ok("run rec/add");
     text.says("bit for bit");
     folder.ok("run rec/add --input a=a.npy --bind b=b2.npy --output got.npy");
@@ -201,7 +195,6 @@ fn outputs_are_written_as_their_names_say() {
     assert_eq!(value["shape"], serde_json::json!([1024]));
     let first = value["data"][0].as_f64().unwrap();
     assert_eq!(first as f32, folder.tensor("out.npy").value(0) as f32);
-    // Raw elements in, too.
     fs::write(folder.0.at("a.bin"), folder.tensor("a.npy").bytes()).unwrap();
     folder.ok("run rec/add --input a=a.bin --input b=b.npy --expect out=out.npy");
     folder.ok("run rec/add --input a=a.bin:f32[1024] --input b=b.npy --expect out=out.npy");

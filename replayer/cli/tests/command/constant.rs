@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An output that is the same for all inputs is never given without a word.
+//! Outputs that are the same for all inputs get a remark.
 
 use gpureplay_library::weights::sha256;
 use gpureplay_trials::parts::Parts;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::start::Says;
 use crate::user_files::Copy;
 
-/// Saxpy, whose inputs nothing reads: its jobs read what was recorded, as after a copy that the CPU made.
+/// Its jobs read recorded values, as after a CPU copy.
 fn lost() -> Copy {
     let copy = Copy::of("saxpy-g52");
     let file = copy.at("rec/recording.gpr");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! recordings/digits-g52: the replay answers as the network does on the CPU, for every held-out digit.
+//! recordings/digits-g52 answers every held-out digit as the CPU does.
 #![allow(clippy::indexing_slicing)]
 
 use std::path::Path;
@@ -10,18 +10,17 @@ use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
 use crate::start::{Ended, Says, ran, ran_in, repository, shipped};
 
-/// Largest difference of a probability from the one in double precision.
+/// Of probabilities, from double precision.
 const TOLERANCE: f64 = 1e-5;
-/// Digits.
 const CLASSES: usize = 10;
-/// Replays at the same time, each on a GPU of its own.
+/// Each on its own GPU.
 const SESSIONS: usize = 4;
 
 fn held_out(name: &str) -> Tensor {
     read_npy(&repository().join(format!("tools/digits/held-out/{name}.npy"))).unwrap()
 }
 
-/// Opens the recording once, with other weights if there are any, and runs it for each image (8 x 8 float32).
+/// Images are 8 x 8 float32.
 fn replay<'a>(
     images: impl Iterator<Item = &'a [u8]>,
     weights: &[(&str, &Tensor)],
@@ -90,7 +89,6 @@ fn the_replay_answers_as_the_cpu_does_for_every_held_out_digit() {
 
 #[test]
 fn other_weights_give_another_network() {
-    // A network that calls every digit by another name: the classes in reverse.
     let reversed = |name: &str, row: usize| {
         let path = repository().join(format!("tools/digits/weights/{name}.npy"));
         let tensor = read_npy(&path).unwrap();
@@ -116,7 +114,6 @@ fn other_weights_give_another_network() {
     }
 }
 
-/// Exit code and what the command prints in the repository on both streams.
 fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran(words);
     (code, out + &err)
@@ -152,7 +149,7 @@ fn the_command_runs_layers_by_themselves() {
         .says("those from pool1 on ran first")
         .says("bit for bit");
 
-    // One layer by itself: the maximum of 2 x 2 pixels.
+    // The maximum of 2 x 2 pixels.
     let pool1 = file("pool1.npy");
     run(&format!(
         "--input {given} --layers pool1 --output-layer {pool1}"
@@ -172,7 +169,6 @@ fn the_command_runs_layers_by_themselves() {
         let largest = at(0, 0).max(at(0, 1)).max(at(1, 0)).max(at(1, 1));
         assert_eq!(after.value(element), largest, "element {element}");
     }
-    // Without the name of a file.
     let absolute = repository().join(recording).display().to_string();
     let last = format!("run {absolute} --force --until 3 --output-layer");
     ran_in(folder.path(), &last).gave(0).says("to pool1.npy");
@@ -199,7 +195,6 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert!(parts[1].ends_with(" on the model"), "{line}");
     assert_eq!(parts[2], "matches the recorded stack bit for bit");
 
-    // What the recording declares is what the model counts, job by job.
     let (_, text) = gpureplay(&[&run[..], &["--json", "--trace-lines", &trace]].concat());
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let number = |key: &str| report[key].as_u64().unwrap();
@@ -214,7 +209,7 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert!(part["jobs"].as_u64().unwrap() < 12, "{text}");
 }
 
-/// A .safetensors file by its specification: length, JSON, data.
+/// Length, JSON, data.
 fn safetensors(tensors: &[(String, Tensor)]) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for (name, tensor) in tensors {
@@ -243,17 +238,15 @@ fn one_recording_serves_other_trained_models() {
         let first = ["run", "recordings/digits-g52", "--input", image];
         gpureplay(&[&first[..], arguments].concat())
     };
-    // The network's own weights, from the script that trained them.
     run(&["--weights", "tools/digits/weights", "--expect", expected]).ended(0, "bit for bit");
-    // One of them, by its name.
     let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
     run(&["--bind", one, "--expect", expected]).ended(0, "bit for bit");
-    // Nobody said what other weights should give; without an input it is the manifest's first.
+    // The input is the manifest's first.
     gpureplay(&["run", "recordings/digits-g52", "--bind", one])
         .ended(0, "→ digit 0")
         .says("nothing to compare");
 
-    // Another model in one file: the classes in reverse, so a 3 is called 6.
+    // Reversed classes: a 3 is called 6.
     let mut model = Vec::new();
     for entry in std::fs::read_dir(repository().join("tools/digits/weights")).unwrap() {
         let path = entry.unwrap().path();
@@ -270,7 +263,6 @@ fn one_recording_serves_other_trained_models() {
     std::fs::write(&file, safetensors(&model)).unwrap();
     run(&["--weights", file.to_str().unwrap()]).ended(0, "→ digit 6 (1.000)");
 
-    // A model that lacks a weight, and one that is no model.
     model.retain(|(name, _)| name != "conv2.bias");
     std::fs::write(&file, safetensors(&model)).unwrap();
     run(&["--weights", file.to_str().unwrap()])
@@ -281,7 +273,7 @@ fn one_recording_serves_other_trained_models() {
 
 #[test]
 fn a_picture_of_a_digit_is_read() {
-    // Ink on white paper, 80 x 80 pixels: the held-out 3, each pixel ten times as wide and high.
+    // Ink on white paper, 80 x 80 pixels: a held-out 3, ten times as wide and high.
     let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let pixels: Vec<u8> = (0..80 * 80)
@@ -349,7 +341,7 @@ fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
     for (name, contents, said) in [
         ("z.dat", &raw[1..], "255 bytes, but input f32[8,8] has 256"),
         ("z", &npy[..130], "z:"),
-        // What is called .npy is nothing else.
+        // A .npy file must be one.
         ("z.npy", raw, "not an .npy file"),
     ] {
         run(name, contents).ended(4, said);
@@ -370,14 +362,12 @@ fn all_held_out_digits_run_in_one_process() {
         (&value["inputs"], &value["right"]),
         (&360.into(), &359.into())
     );
-    // The same network, compiled for a GPU of Valhall.
     let text = gpureplay(&run.replace("g52", "g57")).gave(0);
     let other: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         (&other["inputs"], &other["right"]),
         (&360.into(), &359.into())
     );
-    // One session for each thread: the answers are those of one session, in the same order.
     for threads in [1, 5] {
         let text = gpureplay(&format!("{run} --threads {threads}")).gave(0);
         let answers: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -386,7 +376,6 @@ fn all_held_out_digits_run_in_one_process() {
     let confusion = value["confusion"].as_array().unwrap().iter();
     let rows = confusion.map(|row| row.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()));
     assert_eq!(rows.flatten().sum::<u64>(), 360);
-    // A directory, and names of classes.
     let folder = tempfile::tempdir().unwrap();
     let truth = folder.path().join("truth.txt");
     let names: Vec<String> = (0..10).map(|digit| format!("digit {digit}")).collect();
@@ -401,7 +390,6 @@ fn all_held_out_digits_run_in_one_process() {
     let truth = truth.display().to_string();
     let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {truth}");
     gpureplay(&run).ended(0, "10 of 10 right (100.0 %)");
-    // Of several files that cannot be read, the first is named, whichever session comes to one first.
     for digit in [4, 5, 8] {
         let path = folder.path().join(format!("pictures/{digit}.npy"));
         std::fs::write(path, "no picture").unwrap();
@@ -414,7 +402,6 @@ fn all_held_out_digits_run_in_one_process() {
         let to = folder.path().join(format!("pictures/{digit}.npy"));
         std::fs::copy(from, to).unwrap();
     }
-    // As many truths as inputs.
     let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {labels}");
     gpureplay(&run).ended(4, "360 classes for 10 inputs");
 }

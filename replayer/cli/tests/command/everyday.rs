@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What people use every day: times, packs, completions, the manual, failures as JSON.
+//! Times, packs, completions, the manual, failures as JSON.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -34,10 +34,8 @@ fn finding_14_every_command_that_reads_a_recording_takes_its_pack() {
         ] {
             copy.ran(words).gave(0);
         }
-        // A pack of a pack is the same pack.
         assert!(fs::read(copy.at("again.pack")).unwrap() == fs::read(copy.at("a.pack")).unwrap());
     }
-    // What signs writes beside the recording, and says so.
     assert_eq!(copy.ran(&["keygen", "k"]).0, 0);
     copy.ran(&["sign", "--key", "k.pem", "a.pack"])
         .ended(3, "give a recording's directory");
@@ -66,13 +64,13 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
         times.iter().copied().reduce(f64::min)
     );
     assert_eq!(summary["runs"], 12);
-    // Twelve runs say nothing of 99 in 100, one run nothing of a deviation.
+    // Twelve runs have no 99th percentile, one no deviation.
     assert!(
         report["percentiles"]["run"]["p90"].is_f64()
             && report["percentiles"]["run"]["p99"].is_null()
     );
     assert!(!bench(&["--runs", "1"]).1.contains("99 % of 1"));
-    // Beside runs that took hours each, so that no busy machine makes the runs of now as slow.
+    // Hours each: a busy machine cannot be as slow.
     let mut slow = report.clone();
     slow["summaries"]["run"]["mean"] = 10_000.0.into();
     slow["summaries"]["run"]["deviation"] = 1.0.into();
@@ -102,7 +100,6 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
             "{wrong}: {code} {error}"
         );
     }
-    // For a time instead of a number.
     let (code, out, _) = bench(&["--duration", "0.3", "--json"]);
     let report = json(&out);
     let sum: f64 = report["run_seconds"]
@@ -133,7 +130,6 @@ fn finding_18_a_case_is_known_by_its_values() {
     fs::copy(&given, copy.at("elsewhere.npy")).unwrap();
     let (code, out, error) = copy.ran(&["run", "rec", "--input", "elsewhere.npy"]);
     assert!(code == 0 && out.contains("matches"), "{out}{error}");
-    // Another value in the same place is no case.
     let mut bytes = fs::read(&given).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 0x10;
@@ -184,10 +180,9 @@ fn failures_are_json_where_json_is_asked_for() {
             "{words:?}: {first:?} {error}"
         );
     }
-    // A report that says it itself stays alone.
     let (code, out, _) = copy.ran(&["verify", "nothing", "--json"]);
     assert!(code == 3 && json(&out)[0]["sound"] == false, "{out}");
-    // Without --json nothing is on standard output; the words of an app to record are its own.
+    // The recorded app's words are its own.
     assert_eq!(copy.ran(&["run", "nothing"]).1, "");
     assert_eq!(
         copy.ran(&["record", "--device", "nothing", "--", "true", "--json"])
@@ -203,7 +198,6 @@ fn shells_and_man_know_the_command() {
         let (code, script, _) = copy.ran(&["completions", shell]);
         assert!(code == 0 && script.contains("tolerance"), "{shell}");
     }
-    // Bash completes a command's name by the script.
     fs::write(copy.at("script"), copy.ran(&["completions", "bash"]).1).unwrap();
     let complete = "source ./script; COMP_WORDS=(gpureplay ver); COMP_CWORD=1; _gpureplay gpureplay ver gpureplay; echo \"${COMPREPLY[@]}\"";
     let completed = Command::new("bash")
@@ -237,7 +231,6 @@ fn shells_and_man_know_the_command() {
 fn nothing_is_coloured_but_on_a_terminal() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let help = |no_color: bool| {
-        // `script` gives the command a terminal.
         let mut script = Command::new("script");
         script.args([
             "-qec",
@@ -268,7 +261,7 @@ fn nothing_is_coloured_but_on_a_terminal() {
 #[test]
 fn the_doctor_names_cuda_where_its_driver_is() {
     let copy = Copy::of("saxpy-g52");
-    // The driver's stand-in, which cargo built next to this test.
+    // The driver's stand-in: cargo built it next to this test.
     let test = std::env::current_exe().unwrap();
     let fake = test.with_file_name("libgpureplay_cuda_fake.so");
     std::os::unix::fs::symlink(fake, copy.at("libcuda.so.1")).unwrap();
@@ -300,7 +293,6 @@ fn the_doctor_leads_with_the_ways_and_writes_a_report() {
     assert!(report.starts_with("gpureplay "), "{report}");
     let (ways, _) = found.split_once("\nChecks\n").unwrap();
     report.says(ways);
-    // The self test finds what ships beside the command, and this clone's recordings beside a build in it.
     let tests = report.split_once("Self test\n").unwrap().1;
     let own = Path::new(env!("CARGO_BIN_EXE_gpureplay")).parent().unwrap();
     let result = match own.join("../../recordings/saxpy-g52").is_dir() {

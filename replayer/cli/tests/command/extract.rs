@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `extract` and `unpack`: what is taken out is what was in there.
+//! `extract` and `unpack`.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,6 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
     code(&extract).ended(0, "gives every byte");
     code(&["run", &out]).ended(0, "bit for bit");
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
-    // It is not replaced unless that is wanted, and then it is the same again.
     let first = fs::read(Path::new(&out).join("recording.gpr")).unwrap();
     assert_eq!(code(&extract).0, 6);
     fs::write(Path::new(&out).join("recording.sig"), "no signature").unwrap();
@@ -31,7 +30,6 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
         first
     );
     assert!(!Path::new(&out).join("recording.sig").exists());
-    // A wrong expected byte is seen.
     let expected = Path::new(&out).join("expected/written.npy");
     let mut bytes = fs::read(&expected).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
@@ -71,7 +69,7 @@ fn finding_19_weights_and_other_values_are_taken_out() {
         "extract digits-g52 --tensor conv1.weight -o {weight}"
     ))
     .gave(0);
-    // A weight that is bound as it is changes nothing.
+    // Binding a weight's own value changes nothing.
     let bound = format!("conv1.weight={weight}");
     code(&["run", "digits-g52", "--input", &bound]).gave(0);
     let (done, _) = code(&format!(
@@ -115,7 +113,6 @@ fn a_pack_is_unpacked_into_what_was_packed() {
     assert!(!Path::new(&at("y")).exists());
 }
 
-/// The value of a tensor in an .npy file.
 fn values(path: &Path) -> Vec<u8> {
     let tensor = gpureplay_tensors::read_npy(path).unwrap();
     tensor.bytes().to_vec()
@@ -136,7 +133,6 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
         let mine = at("mine.npy");
         let output = format!("{last}={mine}");
         code(&["run", &out, "--output", &output, "--force"]).ended(0, "bit for bit");
-        // The whole recording gives the same values there.
         let whole = at("whole.npy");
         let tensor = format!("extract {recording} --tensor {last} -o {whole} --force");
         code(&tensor).gave(0);
@@ -145,7 +141,7 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
             values(Path::new(&whole)),
             "{last}"
         );
-        // It computes them: other bytes are there before each run.
+        // Other bytes are there before each run.
         let (_, listed) = code(&["jobs", &out, "--static"]);
         assert!(listed.lines().count() > 3, "{listed}");
     }
@@ -162,6 +158,6 @@ fn a_job_has_no_outputs_of_other_layers() {
     let out = folder.path().join("job").display().to_string();
     code(&["extract", "lenet-g52", "--jobs", "9", "-o", &out]).gave(0);
     let (_, info) = code(&["info", &out]);
-    // The memory of conv1 is that of conv2 and ip1 later.
+    // conv2 and ip1 reuse it later.
     assert!(info.contains("conv1") && !info.contains("conv2"), "{info}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Injected faults, retries and comparisons on the command line.
+//! Injected faults, retries and comparisons.
 
 use crate::start::{Ended, Says, said as ran};
 
@@ -18,7 +18,7 @@ fn a_fault_is_an_error_and_a_retry_gives_the_right_answer() {
 #[test]
 fn the_first_difference_is_named() {
     ran("diff digits-g52 --against model").ended(0, "agree after each of 12 chains");
-    // The second device misses the doorbell of a chain.
+    // The second device misses a doorbell.
     let mut differed = 0;
     for call in [290, 300, 310, 320] {
         let (code, text) = ran(&format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names that strangers chose, streams that are closed or full, and a system without threads: no forged line, no panic, the right exit code.
+//! Hostile names, closed or full streams, no threads.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -9,10 +9,9 @@ use std::process::{Command, Output};
 use crate::start::command;
 use crate::user_files::Copy;
 
-/// What moves a cursor, rings a bell and reorders text.
+/// Cursor, bell, reordering.
 const CONTROLS: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}";
 
-/// Runs a command, given as a line, in the folder of a copy, which is `rec`.
 trait Lines {
     fn line(&self, line: &str) -> Output;
     fn words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command;
@@ -71,7 +70,7 @@ fn no_name_begins_a_line() {
         let wrong: Vec<&str> = lines.filter(|line| line.starts_with("forged")).collect();
         assert!(wrong.is_empty(), "{line}: {said}");
         assert!(!said.contains('\u{1b}'), "{line}: {said}");
-        // Lines of the program's own are no escapes.
+        // The program's own lines are no escapes.
         let own = said.replace(r"\u000aforged: none\u000a", "");
         assert!(!own.contains(r"\u000a"), "{line}: {own}");
     }
@@ -211,7 +210,7 @@ fn a_closed_output_is_an_error() {
             text(&output)
         );
     }
-    // What prints nothing misses nothing, and /dev/null is no closed output.
+    // Nothing is missed; /dev/null is no closed output.
     for redirected in [">&-", "</dev/null >/dev/null", "1<>/dev/null"] {
         let line = match redirected {
             ">&-" => "-q run",
@@ -253,7 +252,7 @@ fn without_a_thread_left_the_work_is_done_by_those_there_are() {
         "analyse rec",
     ] {
         let usual = copy.line(line).status.code();
-        // No stack is as large as this.
+        // Larger than any stack.
         let mut command = copy.words(line.split(' '));
         let output = command
             .env("RUST_MIN_STACK", (1u64 << 46).to_string())
@@ -293,12 +292,11 @@ fn a_signature_that_is_not_checked_or_broken_is_told() {
     fs::write(&path, manifest.clone() + "# changed\n").unwrap();
     said(Some("signature broken: manifest.toml: "));
     fs::write(&path, manifest).unwrap();
-    // In a pack too, which `info` and `verify` do not unpack.
+    // `info` and `verify` do not unpack.
     assert_eq!(copy.line("pack rec -o rec.pack").status.code(), Some(0));
     fs::remove_dir_all(copy.at("rec")).unwrap();
     fs::rename(copy.at("rec.pack"), copy.at("rec")).unwrap();
     said(Some("not checked (--require-signature KEY)"));
-    // With a key it is checked, and nothing more is to be said.
     let output = copy.line("verify --require-signature key.pub.pem rec");
     assert_eq!(output.status.code(), Some(0));
     assert!(!text(&output).contains("not checked"), "{}", text(&output));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same job recorded on two drivers: panfrost, and Arm's kbase by `cargo xtask guest kbase`. What the recordings
-//! do must be the same but for what driver-patch/kbase/README.md explains.
+//! One job on two drivers: panfrost, and Arm's kbase (`cargo xtask guest kbase`). Recordings may differ only as
+//! driver-patch/kbase/README.md explains.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use gpureplay_kit::shipped;
 
 /// Code moves by whole windows of 16 MiB.
 const WINDOW: u64 = 1 << 24;
-/// The register that kbase sets and panfrost leaves: SHADER_CONFIG.
+/// SHADER_CONFIG: panfrost leaves it.
 const ONLY_KBASE: [u16; 1] = [0xf04];
 
 type Page = [u8; PAGE_SIZE as usize];
 
-/// What a recording does, with memory followed rather than uploads listed.
+/// Memory contents instead of uploads.
 #[derive(Default)]
 struct Course {
     writes: Vec<Write>,
-    /// Actions other than register writes, uploads and fills.
+    /// Without register writes, uploads and fills.
     steps: Vec<String>,
     /// Pages that are not zero after all uploads.
     memory: BTreeMap<u64, Page>,
@@ -65,7 +65,7 @@ fn course(recording: &Recording<'_>) -> Course {
             }
         }
     }
-    // Pages of zeroes are there or not: the same to the GPU.
+    // Missing pages are zero too.
     memory.retain(|_, page| page.iter().any(|&byte| byte != 0));
     out.memory = memory;
     out
@@ -76,23 +76,20 @@ fn is_code(recording: &Recording<'_>, va: u64) -> bool {
     region.is_some_and(|region| Access(region.access).contains(Access::EXECUTE))
 }
 
-/// A recording and what it does.
 struct Side<'a> {
     recording: &'a Recording<'a>,
     course: Course,
 }
 
-/// The start of the window that holds the code.
 fn code_window(recording: &Recording<'_>) -> Option<u64> {
     let mut regions = recording.regions().iter();
     let code = regions.find(|region| is_code(recording, region.va.get()))?;
     Some(code.va.get() & !(WINDOW - 1))
 }
 
-/// A register's offset and the value that is written to it.
 type Write = (u16, u32);
 
-/// Says where the two part, beyond what driver-patch/kbase/README.md explains.
+/// Beyond driver-patch/kbase/README.md.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&Write| first.writes.contains(write);
@@ -118,7 +115,7 @@ fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     same_memory(panfrost, kbase)
 }
 
-/// All pages, with code at one distance, and one pointer to it in the renderer state.
+/// Code at one distance, and one pointer to it in the renderer state.
 fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let windows = code_window(panfrost.recording).zip(code_window(kbase.recording));
     let (from, to) = windows.ok_or("a recording has no code")?;
@@ -143,14 +140,12 @@ fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
             moved += 1;
         }
     }
-    // The renderer state's pointer to the shader, and nothing else.
     if from == to || moved != 1 {
         return Err(format!("code at {from:#x} and {to:#x}, {moved} pointers"));
     }
     Ok(())
 }
 
-/// Compares the shipped recordings after a change to what kbase's does.
 fn compare(change: impl FnOnce(&mut Course)) -> Result<(), String> {
     let (a, b) = (read("saxpy-g52"), read("saxpy-kbase-g52"));
     let (a, b) = (Recording::parse(&a).unwrap(), Recording::parse(&b).unwrap());
@@ -177,7 +172,6 @@ fn other_differences_are_seen() {
         course(&Recording::parse(&bytes).unwrap()).writes
     };
     for (index, (number, _)) in writes.iter().enumerate() {
-        // What only kbase writes may have any value.
         assert_eq!(register(index).is_err(), !ONLY_KBASE.contains(number));
     }
     let changes: [fn(&mut Course); 6] = [
@@ -191,7 +185,6 @@ fn other_differences_are_seen() {
     for (index, change) in changes.into_iter().enumerate() {
         assert!(compare(change).is_err(), "change {index}");
     }
-    // One byte of each page in turn.
     let pages = {
         let bytes = read("saxpy-kbase-g52");
         course(&Recording::parse(&bytes).unwrap()).memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layers of a network with branches: what must be given to those that run when others do not.
+//! A branching network: values that partial runs need.
 
 use gpureplay_format::{ElementType, SegmentKind, Tensor as Entry, TensorKind};
 use gpureplay_tensors::{Tensor, read_npy, write_npy};
@@ -8,8 +8,8 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
-/// Layers stem, left, right and both: left and right read stem, both reads left and right. The jobs do nothing: what is bound is what
-/// the output has, left before right.
+/// left and right read stem, both reads left and right. The jobs do nothing: what is bound is what the output has,
+/// left before right.
 fn recording() -> Vec<u8> {
     let mut builder = builder(1, 1);
     let mut tensor = |name, kind, extent, at| {
@@ -44,7 +44,6 @@ fn recording() -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Exit code and everything that the command said.
 fn ran(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     folder.ran(GPUREPLAY, &[&["run", "branches.gpr"], arguments].concat())
 }
@@ -76,6 +75,5 @@ fn all_that_crosses_into_the_layers_that_run_must_be_given() {
     with(&["--input", "left=left.npy", "--recorded-values"]).ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 0.0, 0.0]);
 
-    // What is given further back is enough as well.
     with(&["--input", "stem=stem.npy"]).ended(0, "those from left on ran first");
 }

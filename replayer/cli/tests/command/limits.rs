@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Budgets of the specification as users meet them: what is at a limit is taken, what is one beyond is refused and named.
+//! Limits of the specification: one more is refused by name.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,6 @@ use gpureplay_kit::jobs::{self, DATA, JOBS, null_chain};
 
 use crate::start::{Ended, Says, said};
 
-/// Exit code and all output of a command on a file.
 fn ran(words: &[&str], path: &Path) -> (i32, String) {
     said(&[words, &[path.to_str().unwrap()]].concat())
 }
@@ -24,7 +23,6 @@ fn builder(pages: u32) -> Builder {
     jobs::builder(0x400, pages)
 }
 
-/// A recording with an input and an output of so many bytes.
 fn simple(input: u32, output: u32) -> Vec<u8> {
     let mut builder = builder(input.max(output).div_ceil(4096));
     let mut tensor = |name, kind, elements| {
@@ -80,7 +78,6 @@ fn a_pack_has_as_many_files_as_it_may() {
     let beside = |count: u32| (0..count).map(|index| (format!("f/{index}"), vec![1]));
     let key = gpureplay_sign::SecretKey::from_seed([7; 32]).unwrap();
     let recording = simple(1, 1);
-    // With the recording and its signature.
     let mut files: BTreeMap<String, Vec<u8>> = beside(4094).collect();
     let signature = gpureplay_sign::sign(&key, 1, &recording, &files).unwrap();
     files.insert(gpureplay_sign::RECORDING.into(), recording);
@@ -98,12 +95,11 @@ fn a_pack_has_as_many_files_as_it_may() {
         ran(&["verify"], &path).ended(3, "4097 files, more than 4096");
     };
     refused(&pack);
-    // Before its table is read: nothing else in it is right.
     pack[64..].fill(0xff);
     refused(&pack);
 }
 
-/// A pack of these files as its format has it, however many they are: the recording first, the others by ascending name.
+/// The recording first, the others by ascending name.
 fn pack_of(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
     let recording = |(name, _): &(&String, &Vec<u8>)| *name == gpureplay_sign::RECORDING;
     let (first, others): (Vec<_>, Vec<_>) = files.iter().partition(recording);
@@ -139,7 +135,6 @@ fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
     let folder = tempfile::tempdir().unwrap();
     let shown = |count: u64, actions: usize| {
         let mut parts = Parts::of(&simple(1, 1)).unwrap();
-        // More memory than a recording may have, so that it breaks a rule.
         let region = |index: u64| {
             let rest = [1, RegionKind::Data.code(), 0, 0];
             [&(index << 12).to_le_bytes()[..], &[0xff; 4], &rest].concat()
@@ -169,7 +164,7 @@ fn as_many_jobs_are_listed_as_may_be() {
     let listed = |jobs: u64| {
         let mut builder = builder(1);
         builder.segment("run", SegmentKind::Run);
-        // A chain of null jobs of 64 bytes, submitted again from as far back as is needed.
+        // Null jobs of 64 bytes, submitted again from as far back as needed.
         let chain = 1u64 << 12;
         let mut bytes = vec![0; 64 * chain as usize];
         for (index, job) in (1..).zip(bytes.chunks_exact_mut(64)) {
@@ -222,7 +217,7 @@ fn answers_are_counted_by_class_for_as_many_classes_as_may_be() {
     };
     assert_eq!(counted(2048), Some(2048));
     assert_eq!(counted(2049), None);
-    // The square of this would be 128 TiB.
+    // Its square would be 128 TiB.
     assert_eq!(counted(1 << 22), None);
 }
 
@@ -232,7 +227,7 @@ fn a_file_has_as_many_inputs_as_it_may() {
     fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
     let inputs = folder.path().join("in.npy");
     let count = (1 << 24) + 1;
-    // Its values are not there: nothing behind the header is read.
+    // Nothing behind the header is read.
     fs::write(&inputs, npy(&format!("({count}, 1)"), 0)).unwrap();
     let words = [
         "run",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing outside of a recording's directory is read, packed, signed or written by way of a link in it.
+//! Links lead no command outside of a recording's directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +14,7 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, said};
 
-/// A recording with an input, a weight that lies in a file, an expected output and a signature; beside it, outside, copies of
-/// all of these.
+/// Input, external weight, expected output, signature; copies of all outside.
 struct Tree(Folder);
 
 const FILES: [&str; 6] = [
@@ -77,12 +76,12 @@ impl Tree {
         self.0.at(name)
     }
 
-    /// Exit code and all output of a command; arguments that start with @ lie in this tree.
+    /// `@` stands for this tree.
     fn ran(&self, line: &str) -> (i32, String) {
         self.0.ran(GPUREPLAY, line)
     }
 
-    /// Puts a link in the place of a file or a folder of the recording, runs the commands, each of which must fail, and puts it back.
+    /// The commands must fail; the file comes back.
     fn refuses(&self, place: &str, target: &Path, commands: &[&str]) {
         let (path, kept) = (self.at("rec").join(place), self.at("kept"));
         fs::rename(&path, &kept).unwrap();
@@ -128,12 +127,11 @@ fn links_are_followed_nowhere() {
     ];
     for file in FILES {
         let commands: &[&str] = match file {
-            // Only these read it.
             "recording.sig" => &[PACK, SIGNED],
             _ => &all,
         };
         tree.refuses(file, &tree.at("outside").join(file), commands);
-        // Nor one that stays inside: what is packed and signed is a file by its own name.
+        // Packs and signatures hold files by their own names.
         tree.refuses(file, &tree.at("kept"), commands);
     }
     for folder in ["inputs", "expected", "weights"] {
@@ -191,14 +189,14 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 
 #[test]
 fn what_a_directory_is_called_leads_nowhere() {
-    // One whose name is no text, and one whose name looks like that of a file with a tensor in it.
+    // A name that is no text, and one like a tensor file's.
     for name in [&b"rec\xff"[..], b"w.safetensors#rec"] {
         let tree = Tree::new();
         let called = tree.0.path().join(OsStr::from_bytes(name));
         fs::rename(tree.at("rec"), &called).unwrap();
         let ran = || said(&[OsStr::new("run"), called.as_os_str()]);
         ran().ended(0, "bit for bit");
-        // An input by a name in a file of tensors; the file of the whole name is a link.
+        // A name in a file of tensors; the file of the whole name is a link.
         let manifest = fs::read_to_string(called.join("manifest.toml")).unwrap();
         let input = "inputs/in.safetensors#in.npy";
         let manifest = manifest.replace("inputs/in.npy", input);
@@ -222,7 +220,6 @@ fn the_code_of_shaders_is_not_written_through_links() {
     for path in names {
         let code = fs::read(&path).unwrap();
         let outside = tree.at("outside/new");
-        // What is there already is written by nobody, not even where a link leads to a copy of it.
         for there in [None, Some(b"mine".as_slice()), Some(&code)] {
             fs::remove_file(&path).unwrap();
             symlink(&outside, &path).unwrap();
@@ -239,7 +236,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
         }
         fs::remove_file(&outside).unwrap();
     }
-    // Nothing is read without end to see whether it is the same.
+    // Comparing must not read without end.
     let path = fs::read_dir(tree.at("code")).unwrap().next().unwrap();
     let path = path.unwrap().path();
     fs::remove_file(&path).unwrap();

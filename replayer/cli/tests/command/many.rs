@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many inputs and many runs: a row for each input, and Ctrl-C that keeps what is done.
+//! Many inputs and runs, and Ctrl-C.
 
 use std::fs;
 

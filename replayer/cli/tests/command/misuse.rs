@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options that make no sense, and what is no file: an error with the right exit code, or no surprise.
+//! Senseless options and missing files.
 
 use std::path::Path;
 
@@ -45,7 +45,6 @@ fn what_is_expected_must_be_computed() {
     let expected = "probabilities=recordings/digits-g52/expected/0.npy";
     ran(&["run", DIGITS, "--until", "conv2", "--expect", expected])
         .ended(2, "is not computed by the layers");
-    // An intermediate tensor is compared too.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("conv2.npy");
     let named = format!("conv2={}", file.display());
@@ -131,7 +130,7 @@ fn what_the_secure_world_does_not_do_is_refused() {
     }
     ran(&["diff", DIGITS, "--device", "optee", "--against", "model"])
         .ended(2, "it runs whole recordings");
-    // The other tests are in the guest, which has a secure world: `cargo xtask guest optee test command`.
+    // The guest has one: `cargo xtask guest optee test command`.
     if !Path::new("/dev/tee0").exists() {
         more(&[]).ended(5, "tee0: no such device").says("doctor");
         let (_, found, _) = ran(&["doctor"]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Old names do what the new ones do: same exit code, same text, same files. `src/aliases.rs` compares those that differ in the name only.
+//! Old names do the same as new ones. `src/aliases.rs` compares those that differ in name only.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::start::ran_in;
 use crate::user_files::Copy;
 
-/// An old command line, the new one, and whether times or random numbers make files differ.
+/// Old, new, and whether times or random numbers make files differ.
 const LINES: &[(&str, &str, bool)] = &[
     (
         "bench rec --runs 2 --quiet --export-json t.json",
@@ -92,7 +92,6 @@ fn old_names_do_what_the_new_ones_do() {
                 path.to_owned()
             };
             let files = copy.contents().into_iter().map(|(path, bytes)| {
-                // The command that made a recording is in its manifest.
                 let made = path.ends_with("new/manifest.toml");
                 let bytes = (!random && !made).then_some(bytes);
                 (within(path), bytes)

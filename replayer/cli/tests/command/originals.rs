@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `import` of an original that a stranger made: what it may cost, and what lies outside of its directory and of the recording's.
+//! `import` of hostile originals: cost, and files outside.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,10 +9,9 @@ use std::process::Command;
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
 const CHAIN: u64 = 0x10_0000;
-/// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
+/// KiB of address space: 1 GiB, of which the program is a small part.
 const MEMORY: &str = "1048576";
 
-/// The files of an original in a folder of its own: a chain of jobs with this status, submitted so many times.
 struct Original(Folder);
 
 impl Original {
@@ -58,7 +57,7 @@ impl Original {
         self.0.at(name)
     }
 
-    /// Exit code and all output of a command that gets little memory; arguments that start with @ lie in this folder.
+    /// `@` stands for this directory.
     fn ran(&self, line: &str) -> (i32, String) {
         let limited = ["-c", "ulimit -v $0 && exec \"$@\"", MEMORY, GPUREPLAY];
         self.0.ran(
@@ -89,7 +88,6 @@ fn jobs_that_failed_are_listed_up_to_a_limit_and_counted() {
     assert!(text.len() < 8192, "{} bytes", text.len());
     assert_eq!(text.matches("has status 0x40").count(), 16, "{text}");
     text.says("199984 more of these");
-    // One region is not in the page tables.
     text.says("200001 defects");
     let text = original.ran("import --plain --check --json @orig").gave(0);
     assert!(text.len() < 16384, "{} bytes", text.len());

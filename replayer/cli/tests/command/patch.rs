@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `patch` and `tune`: what they refuse, what they write, and what they say about it.
+//! `patch` and `tune`.
 
 use std::fs;
 use std::path::Path;
@@ -34,11 +34,9 @@ fn a_recording_that_is_read_is_not_replaced() {
         code(&command).ended(2, "this command reads");
         assert_eq!(files(), before);
     }
-    // A signature that is demanded of one recording is demanded of the other.
     let public = format!("{key}.pub.pem");
     let demanded = format!("patch {ours} --jobs 0 --require-signature {public}");
     code(&format!("{demanded} --from saxpy-g52:0")).ended(3, "saxpy-g52");
-    // Of another recording nothing stays but the place.
     code(&format!(
         "patch saxpy-g52 --jobs 0 --local 100 -o {ours} --force"
     ))
@@ -57,11 +55,10 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
     manifest.says("work groups of 100x1x1 instead of 8x1x1");
-    // The command that it names is one of today's.
     manifest.says("gpureplay patch saxpy-g52 --jobs 0 ");
     let (_, jobs) = code(&["jobs", &out, "--csv"]);
     jobs.says("100x1x1");
-    // What is not to be is refused, and nothing is written.
+    // Refused changes write nothing.
     for (change, exit, says) in [
         (&["--global", "1024"][..], 2, "first address"),
         (&["--global", "992"], 2, "bytes differ"),
@@ -93,7 +90,7 @@ fn each_candidate_has_its_row() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let tune = |csv: &str| {
-        // A job that does not fit, and the recorded one from another copy of the recording.
+        // One does not fit; one is the recorded one.
         let candidates = "--local 4x4,16x8,32x32,5 --variant saxpy-g52:0 --variant ./digits-g52:11";
         let tune = format!("tune digits-g52 --jobs 11 --runs 2 --table {csv}");
         code(&format!("{tune} {candidates}")).gave(0);
@@ -113,9 +110,9 @@ fn each_candidate_has_its_row() {
     }
     assert!(lines[6].contains(",refused,"), "{}", lines[6]);
     assert!(lines[7].contains(",equal,"), "{}", lines[7]);
-    // None does less than the recorded job, so that none is the best.
+    // None does less than the recorded job.
     assert!(!first.contains(",yes,"), "{first}");
-    // All but the two columns with times is the same again.
+    // Without the two time columns.
     let without = |text: &str| -> Vec<String> {
         let lines = text
             .lines()
@@ -148,13 +145,11 @@ fn a_shader_goes_into_files_and_back() {
         panic!("{files:?}")
     };
     let file = binary.display().to_string();
-    // The same text, from the file alone.
     let alone = code(&["disasm", &file]).gave(0);
     let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
     assert_eq!(body(&alone), body(&text));
     alone.says("g52: 1 shader");
     assert_eq!(code(&["disasm", &file, "--jobs", "0"]).0, 2);
-    // In its own place it changes nothing.
     let same = at("same");
     let patch = ["patch", "digits-g52", "--jobs", "11", "--shader", &file];
     code(&[&patch[..], &["-o", &same]].concat()).gave(0);
@@ -162,7 +157,7 @@ fn a_shader_goes_into_files_and_back() {
     code(&["link", "digits-g52", "--split", "-o", &apart]).gave(0);
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
-    // What it was compiled for must be there, although the code does not ask for it.
+    // Needed, although the code does not ask for it.
     let text = fs::read_to_string(interface).unwrap();
     for (from, to, says) in [
         (
@@ -205,7 +200,6 @@ fn selectors_choose_what_is_dumped_and_compared() {
     let jobs = jobs["jobs"].as_array().unwrap();
     let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
     assert_eq!(count("job 0x"), jobs.len(), "{text}");
-    // The layer's jobs are one chain.
     assert!(jobs.len() > 1 && text.matches(" submit chain ").count() == 1);
     for job in jobs {
         text.says(&format!("job {} COMPUTE", job["address"].as_str().unwrap()));

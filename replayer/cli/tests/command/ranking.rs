@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which job is the heaviest, and which candidate the cheapest: by work, memory lines or time.
+//! The heaviest job and the cheapest candidate.
 
 use gpureplay_kit::command::Words;
 
@@ -52,7 +52,7 @@ fn tune_finds_sizes_to_try_by_itself() {
     let tuned: serde_json::Value = serde_json::from_str(&text).unwrap();
     let rows = tuned["rows"].as_array().unwrap();
     let best = &rows[tuned["best"].as_u64().unwrap() as usize];
-    // The best of the sizes that were given by hand.
+    // The best size found by hand.
     assert!(best["cost"].as_u64().unwrap() <= 948, "{best}");
     assert!(
         rows.len() > 4 && rows.iter().all(|row| row["standing"] != "wrong"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay retarget` and `verify --for` as users see them.
+//! `gpureplay retarget` and `verify --for`.
 
 use std::path::Path;
 
@@ -24,7 +24,6 @@ fn one_recording_for_two_boards() {
     for (board, gpu) in [("rk3566", "Mali-G52 r1p0"), ("g76", "Mali-G76 r0p0")] {
         let made = out.join(board);
         let made = made.to_str().unwrap();
-        // The model of the GPU that it is for; its first case is bit for bit what the recorded stack computed.
         let (code, text, error) = ran(&["run", made]);
         assert_eq!(code, 0, "{error}");
         text.says("bit for bit");
@@ -36,7 +35,6 @@ fn one_recording_for_two_boards() {
         let manifest = std::fs::read_to_string(Path::new(made).join("manifest.toml")).unwrap();
         manifest.says("not seen on silicon");
     }
-    // What is there is kept.
     ran(&all).ended(6, "--force");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `--json` prints has the form that `docs/reference/schemas` says, and nothing that they do not name.
+//! `--json` prints exactly what `docs/reference/schemas` says.
 
 use serde_json::Value;
 
@@ -8,7 +8,6 @@ use gpureplay_kit::command::Words;
 use crate::schema_check::{assert_fits, check, schema};
 use crate::start::{Ended, Says, ran};
 
-/// Runs a command in the repository and compares what it prints.
 fn fits(name: &str, words: &(impl Words + ?Sized), exit: i32) {
     let out = ran(words).gave(exit);
     assert_fits(name, &out);
@@ -74,7 +73,6 @@ fn what_is_printed_has_the_form_of_its_schema() {
         &format!("retarget {saxpy} --gpu g31 -o {retargeted} --json"),
         0,
     );
-    // A recording that is not sound, and failures.
     let cut = at("cut.gpr");
     std::fs::write(&cut, "GPUREPLAY").unwrap();
     fits("verify", &format!("verify {cut} --json"), 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares JSON with a schema of `docs/reference/schemas`: the words that those schemas have, and strictly.
+//! Compares JSON strictly with a schema of `docs/reference/schemas`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,21 +7,20 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A schema, from any crate that lies two folders below the top.
+/// From two folders below the top.
 pub(crate) fn schema(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schemas");
     let path = folder.join(format!("{name}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Fails unless a text is JSON of the form that a schema has.
 pub(crate) fn assert_fits(name: &str, text: &str) {
     let value: Value = serde_json::from_str(text).unwrap();
     let schema = schema(name);
     check(&value, &schema, &schema, "").unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
-/// Words of JSON Schema that say nothing about a value, or that other words are checked with.
+/// Words that say nothing about a value, or that others are checked with.
 const NOTES: [&str; 7] = [
     "$schema",
     "$defs",
@@ -32,8 +31,7 @@ const NOTES: [&str; 7] = [
     "items",
 ];
 
-/// Compares a value with a schema: the first place that does not fit. A word that is not known here is an error, so that nothing is passed over, and so is a
-/// member that an object's schema does not name.
+/// The first misfit. Unknown schema words and unnamed members are errors.
 pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
     let Value::Object(words) = schema else {
         return Err(format!("{at}: the schema says {schema}"));
@@ -95,7 +93,6 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
                     }
                 }
             }
-            // With the members of the value below.
             "properties" | "additionalProperties" | "prefixItems" => {}
             note if NOTES.contains(&note) => {}
             other => {
@@ -117,7 +114,7 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
             }
         }
     }
-    // Members are looked at where the schema speaks of an object, not where it refers to one that does.
+    // Where the schema describes an object.
     let speaks = words.contains_key("properties") || words.contains_key("additionalProperties");
     if let (Value::Object(members), true) = (value, speaks) {
         for (name, member) in members {

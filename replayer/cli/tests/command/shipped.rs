@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shipped recordings, run again and again with alternating inputs in one session: no run remembers another.
+//! Shipped recordings, repeated: no run remembers another.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use gpureplay_library::{Options, Recording, TensorInfo};
 
 use crate::start::{Says, said};
 
-/// Runs of one session; `GPUREPLAY_RUNS` sets another number.
+/// `GPUREPLAY_RUNS` sets another number.
 const RUNS: usize = 100;
 
 fn manifest(folder: &Path) -> toml::Table {
@@ -24,7 +24,7 @@ fn runs_do_not_remember_each_other() {
     for folder in gpureplay_kit::all_shipped() {
         let recording = Recording::open(&folder).unwrap();
         let cases = &recording.manifest().unwrap().cases;
-        // A run that goes on from the last one does remember it: that is tested with sessions.
+        // Sessions test states.
         let state = |tensor: &TensorInfo| tensor.kind == TensorKind::State;
         if cases.len() < 2 || recording.tensors().iter().any(state) {
             continue;
@@ -57,7 +57,6 @@ fn runs_do_not_remember_each_other() {
     assert!(tried >= 4);
 }
 
-/// What is known about where a recording comes from.
 const KNOWN: [&str; 7] = [
     "app", "driver", "gpu", "kernel", "recorder", "runtime", "sha256",
 ];

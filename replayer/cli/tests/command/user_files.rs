@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing of the user's is lost or lied about: outputs, texts of strangers, hashes, formats, numbers.
+//! No user data is lost or misreported.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -14,7 +14,6 @@ use nix::unistd::Pid;
 
 use crate::start::{Ended, Folder, Says, command, ran_in, shipped};
 
-/// A copy of a shipped recording that may be damaged.
 pub(crate) struct Copy(Folder);
 
 impl Copy {
@@ -30,7 +29,6 @@ impl Copy {
         self.0.at(name)
     }
 
-    /// Every file and its contents.
     pub(crate) fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         let mut folders = vec![self.folder().to_path_buf()];
@@ -51,7 +49,7 @@ impl Copy {
         ran_in(self.folder(), words)
     }
 
-    /// Runs until Ctrl-C comes, and gives what is printed as JSON. Where nothing was done by then, as on a busy machine, it comes later.
+    /// Ctrl-C comes later if nothing was done, as on a busy machine.
     pub(crate) fn interrupted(&self, words: &str) -> serde_json::Value {
         for seconds in [2, 8, 32, 128] {
             let child = command()
@@ -111,7 +109,6 @@ fn finding_1_outputs_never_replace_what_is_read() {
             copy.ran(&words).ended(2, "this command reads");
         }
     }
-    // The same by the name of the recording's file, and from a pack.
     assert_eq!(copy.ran(&["pack", "rec", "-o", "a.gprpack"]).0, 0);
     let pack = fs::read(copy.at("a.gprpack")).unwrap();
     copy.ran(&["run", "a.gprpack", "--trace", "a.gprpack", "--force"])
@@ -175,7 +172,6 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
     let (_, out, _) = copy.ran(&["info", "rec", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["name"], "a\u{1b}[2J\u{202e}b\nforged \u{9b}5m");
-    // Names of files, in errors and in reports.
     let strange = copy.at("x\x1b[2J\n\u{202e}");
     fs::create_dir(&strange).unwrap();
     for arguments in [&["info"][..], &["verify"]] {
@@ -218,7 +214,7 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
         keygen(name).gave(2);
     }
-    // No byte can be written, as on a full disk.
+    // As on a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 0; exec {} keygen mine",
         env!("CARGO_BIN_EXE_gpureplay")
@@ -291,7 +287,6 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
     assert!(!copy.at("-").exists());
     let both = ["run", "rec", "--output", "-", "--json"];
     assert_eq!(copy.ran(&both).0, 2);
-    // Standard input too: what one command makes, another takes.
     let mut child = command()
         .current_dir(copy.folder())
         .args("run rec --input x=- --input y=rec/inputs/y.npy".split(' '))
@@ -332,7 +327,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let text = fs::read_to_string(copy.at("o.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["data"][0], "NaN");
-    // A comparison with a NaN is infinitely far off, in JSON too.
+    // A NaN is infinitely far off, in JSON too.
     let expect = "rec/expected/0.npy";
     let json = [
         "run", "rec", "--input", input, "--bind", bias, "--expect", expect, "--json",
@@ -342,7 +337,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
-    // Values that the recording happens to hold are no answer to an input.
+    // Recorded values are no answer to an input.
     let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
     out.says("not from an input");
 }
@@ -391,7 +386,6 @@ fn messages_say_what_is_expected_and_what_to_do() {
     error.says("jobs are 0 to 19");
     let (_, _, error) = copy.ran(&["bench", "rec", "--runs", "x"]);
     error.says("expected a whole number");
-    // The worst element in a comparison is short.
     let far = "run rec --input rec/inputs/3.npy --expect rec/expected/4.npy";
     let out = copy.ran(far).gave(1);
     let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
@@ -423,7 +417,7 @@ fn a_buffer_takes_an_array_of_any_shape() {
     let flat = values(&[1000]);
     assert_eq!(values(&[10, 100]), flat);
     assert_eq!(values(&[1, 1000]), flat);
-    // Other values give others: what was compared is not the recorded input's.
+    // Not compared with the recorded input's.
     assert_ne!(
         flat.1,
         read_npy(&copy.at("rec/expected/out.npy"))

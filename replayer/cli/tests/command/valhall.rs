@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `disasm` of Valhall's code: of a file, which needs to be told the GPU, and of a recording.
+//! `disasm` and `patch` of Valhall.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     let lines = fs::read_to_string(golden.join("loop_with_exits.txt")).unwrap();
     let text = code(&["disasm", &file, "--gpu", "Mali-G57"]).ended(0, "464 bytes, 58 instructions");
     assert!(text.ends_with(&lines), "{text}");
-    // Bifrost's decoder refuses it, and Valhall's refuses a shader of Bifrost and one that is cut.
+    // Bifrost's decoder refuses it, and the other way round.
     assert_ne!(code(&["disasm", &file]).0, 0);
     let folder = tempfile::tempdir().unwrap();
     let cut = folder.path().join("cut.bin");
@@ -21,7 +21,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     fs::write(&cut, &whole[..whole.len() - 8]).unwrap();
     let (done, text) = code(&["disasm", &cut.display().to_string(), "--gpu", "g57"]);
     assert!(done != 0 && text.contains("ends at word 57"), "{text}");
-    // A recording says itself what it is for, and only what is known has a name.
+    // Only known things have names.
     assert_eq!(code(&["disasm", "saxpy-g52", "--gpu", "g57"]).0, 2);
     assert_eq!(code(&["disasm", &file, "--gpu", "g99"]).0, 2);
 }
@@ -67,14 +67,13 @@ fn sizes_of_a_job_are_changed_and_compared() {
     let new = new.path().join("tuned").display().to_string();
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
-    // 1000 threads in warps of 16: groups of 8 leave half of each warp idle.
+    // 1000 threads, warps of 16: groups of 8 leave half of each idle.
     let words = ["--jobs", "0", "--local", "40x1x1", "-o", &new];
     code(&[&["patch", folder][..], &words].concat())
         .ended(0, "job 0: proven")
         .says("writes the same bytes for 3 inputs");
     code(&["jobs", &new]).ended(0, "1000x1x1  40x1x1");
     code(&["verify", &new, "--deep"]).gave(0);
-    // Other threads compute something else, or reach other memory; groups have a most.
     for (global, local, said) in [
         ("504x1x1", "8x1x1", "computes something else"),
         ("1000x1x1", "1000x1x1", "runs at most 512"),
@@ -87,7 +86,6 @@ fn sizes_of_a_job_are_changed_and_compared() {
     code(&["tune", folder, "--jobs", "0", "--local", "40,20"]).ended(0, "local 40x1x1");
 }
 
-/// The recording in a folder, with a case.
 fn saxpy() -> tempfile::TempDir {
     let recording = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -116,7 +114,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     code(&["disasm", folder, "--save", &place("code")]).gave(0);
     let saved = recording.path().join("code/d84f0a4703cc5cc7.bin");
     let mut words = fs::read(&saved).unwrap();
-    // In its own place it changes nothing; the file beside it says the GPU, and what the job must give.
+    // Nothing changes; the file beside it says the GPU, and what the job must give.
     code(&["disasm", saved.to_str().unwrap()]).ended(0, "g57: 1 shader");
     let own = [
         "patch",
@@ -177,7 +175,6 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     for ((old, new), y) in old.iter().zip(&new).zip(&y) {
         assert!((old + new - 2.0 * y).abs() <= 1e-4, "{old} {new} {y}");
     }
-    // The whole job of the changed recording computes the same where it is taken to, and a job in its own place changes nothing.
     let (changed, third, same) = (place("new"), place("third"), place("same"));
     for (from, output) in [(changed.as_str(), &third), (folder, &same)] {
         let from = format!("{from}:0");
@@ -191,7 +188,6 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let output = format!("--output=out={}", place("third.npy"));
     code(&["run", &third, &inputs[0], &inputs[1], &output]).gave(0);
     assert_eq!(read("third.npy"), new);
-    // What a shader needs and the job does not give is said.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
     for (name, text, said) in [
         ("push", "MOV.i32 r2, u60", "slots of push uniforms"),
@@ -224,7 +220,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
 fn what_is_not_done_with_valhall_is_said() {
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
-    // A job of a command stream has no descriptors of its own that others could take its place by.
+    // Its descriptors cannot be replaced.
     let streams = ["patch", "digits-g610", "--jobs=0", "--from=digits-g610:0"];
     let (done, text) = code(&streams);
     assert!(done != 0 && text.contains("in a command stream"), "{text}");
@@ -268,7 +264,6 @@ fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
     code(&[&["patch", &alone][..], &sizes].concat()).ended(0, "the same bytes");
     code(&["jobs", &changed, "--static"]).ended(0, "1024x1x1  128x1x1");
     code(&["run", &changed]).ended(0, "bit for bit");
-    // Nothing is there to join.
     let (done, text) = code(&["link", recording, "-o", &place("linked")]);
     assert!(done != 0 && text.contains("command streams"), "{text}");
     assert!(!text.contains("rule"), "no rule is broken: {text}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One recording for several GPUs, as users make it, hand it on and run it.
+//! One recording for several GPUs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,6 @@ use tempfile::TempDir;
 
 use crate::start::{Ended, Says, said as ran, shipped, well};
 
-/// digits for a G31 and a G76 as well.
 fn digits(folder: &TempDir) -> PathBuf {
     let made = folder.path().join("digits");
     let from = shipped("digits-g52");
@@ -29,7 +28,6 @@ fn a_run_takes_the_variant_that_fits() {
         first,
         fs::read(shipped("digits-g52").join("recording.gpr")).unwrap()
     );
-    // Weights lie in the first file only.
     for variant in ["rk3566.variant", "g76.variant"] {
         let bytes = fs::metadata(at(variant)).unwrap().len();
         assert!(bytes < first.len() as u64 / 10, "{variant}: {bytes}");
@@ -37,7 +35,6 @@ fn a_run_takes_the_variant_that_fits() {
     let made = made.to_str().unwrap();
     assert!(well(&["info", made]).contains("with variants for rk3566, g76"));
     well(&["verify", "--deep", made]);
-    // A signed pack holds them, and they come back out of it.
     let [pack, key] = ["digits.pack", "key"].map(|name| folder.path().join(name));
     let (pack, key) = (pack.to_str().unwrap(), key.to_str().unwrap());
     well(&["keygen", key]);
@@ -51,12 +48,10 @@ fn a_run_takes_the_variant_that_fits() {
                 let input = format!("input={}", picture.display());
                 let run = ["run", recording, "--device", device, "--input", &input];
                 let text = well(&[&run[..], &["--require-signature", &public]].concat());
-                // The recorded stack's answer for this picture.
                 assert!(text.contains("bit for bit"), "{device}: {text}");
             }
         }
     }
-    // One that was changed after it was signed is refused.
     let other = fs::read(at("rk3566.variant")).unwrap();
     let variant = fs::read(at("g76.variant")).unwrap();
     fs::write(at("g76.variant"), other).unwrap();
@@ -64,7 +59,7 @@ fn a_run_takes_the_variant_that_fits() {
     assert_ne!(code, 0, "{text}");
     text.says("g76.variant: it is not the file that was signed");
     fs::write(at("g76.variant"), variant).unwrap();
-    // There is none for a G31, whose product is another one.
+    // A G31 is another product.
     ran(&["run", made, "--device", "model:g31"]).ended(5, "GPU_ID");
 }
 
@@ -88,7 +83,6 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         assert_ne!(code, 0, "{text}");
         text.says("g76.variant").says("checksum");
     }
-    // Nor is it handed on.
     let key = folder.path().join("key");
     let key = key.to_str().unwrap();
     well(&["keygen", key]);
@@ -102,10 +96,8 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         ran(command).ended(3, "g76.variant");
     }
     assert!(!Path::new(packed).exists() && !made.join("recording.sig").exists());
-    // What is for the recorded GPU needs no variant.
     well(&["run", path]);
 
-    // A sound file, but not the one that was meant.
     fs::copy(made.join("rk3566.variant"), &variant).unwrap();
     let (code, text) = ran(&["verify", path]);
     assert_ne!(code, 0, "{text}");
@@ -116,11 +108,10 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     assert_ne!(code, 0, "{text}");
     text.says("g76.variant");
 
-    // A variant is no recording.
     let (code, text) = ran(&["verify", made.join("rk3566.variant").to_str().unwrap()]);
     assert_ne!(code, 0, "{text}");
 
-    // Variants are made of this recording's data, so one that is changed has none.
+    // Variants hold this recording's data.
     fs::write(&variant, sound).unwrap();
     for command in [
         &["link", path, "--split", "-o"][..],

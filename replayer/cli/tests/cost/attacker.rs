@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes cases for the commands, and goes on from those that cost most.
+//! Makes cases, and mutates the most expensive.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,22 +17,19 @@ use crate::place::Place;
 use crate::report::{Row, report};
 use crate::{originals, recordings, values, variable};
 
-/// Most cases that are kept to go on from, for each thing that is given.
+/// Cases, per kind of input.
 const KEPT: usize = 48;
-/// Largest recording with which changes begin, in bytes.
+/// Seed recordings, in bytes.
 const LARGEST: usize = 600 << 10;
-/// How often the result is saved.
 const SAVED: Duration = Duration::from_secs(20);
 
 pub(crate) struct Attacker {
     place: Place,
     number: u64,
-    /// How far the next number is: others that attack at the same time have those between.
+    /// Others that attack at the same time use the seeds between.
     stride: u64,
     rows: Vec<Row>,
-    /// Seconds that earlier runs spent with each command.
     before: Vec<f64>,
-    /// Cases that cost more than those before.
     kept: BTreeMap<Given, Vec<Case>>,
     shipped: Vec<Case>,
     reviewed: Vec<Vec<u8>>,
@@ -70,7 +67,7 @@ impl Attacker {
         }
     }
 
-    /// Tries cases for some seconds, as long with each command. Returns what was beyond a budget.
+    /// Divides the seconds evenly. Returns what exceeded a budget.
     pub(crate) fn attack(&mut self, seconds: u64) -> Vec<String> {
         let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
         let mut saved = Instant::now();
@@ -78,7 +75,6 @@ impl Attacker {
         let numbers = chosen();
         assert!(!numbers.is_empty(), "no command is called so");
         while began.elapsed() < limit {
-            // The one with which the least time was spent, in this run and earlier ones.
             let spent = |which: usize| self.before[which] + self.rows[which].seconds;
             let least = numbers
                 .iter()
@@ -107,7 +103,6 @@ impl Attacker {
         report(&self.rows, self.number)
     }
 
-    /// Tries one case with a command. Returns what was beyond its budget.
     fn once(&mut self, which: usize) -> Option<String> {
         let before = processor_seconds();
         let command = &COMMANDS[which];
@@ -144,7 +139,6 @@ impl Attacker {
         found
     }
 
-    /// Keeps the case for whoever mends what it shows.
     fn keep_finding(&self, command: &Command, case: &Case, what: String) -> String {
         let name = command.name.replace([' ', '.'], "-");
         let at = variable::<PathBuf>("FINDINGS").map(|folder| {
@@ -209,7 +203,6 @@ impl Attacker {
         case
     }
 
-    /// A recording whose manifest is changed.
     fn manifest(&self, random: &mut Random) -> Case {
         let mut case = random.choose(&self.shipped).clone();
         let manifest = case
@@ -259,7 +252,7 @@ impl Attacker {
     }
 }
 
-/// The commands to attack: with a name of the list, or where none has it, with it in their names.
+/// By name, or else with it in their names.
 fn chosen() -> Vec<usize> {
     let Some(only) = variable::<String>("COMMAND") else {
         return (0..COMMANDS.len()).collect();
@@ -273,7 +266,6 @@ fn chosen() -> Vec<usize> {
         .collect()
 }
 
-/// Seconds that earlier runs spent with each command, from the file to which they were added.
 fn spent(path: PathBuf) -> Vec<f64> {
     let all: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let seconds = |command: &Command| all["commands"][command.name]["seconds"].as_f64();
@@ -283,7 +275,6 @@ fn spent(path: PathBuf) -> Vec<f64> {
         .collect()
 }
 
-/// A recording with states, as a directory and as a pack, and values for them.
 fn state(random: &mut Random) -> Case {
     let (recording, names) = recordings::with_states(random);
     let files = BTreeMap::from([("recording.gpr".to_owned(), recording.clone())]);
@@ -299,7 +290,7 @@ fn state(random: &mut Random) -> Case {
     case
 }
 
-/// Changes one of the files: a recording in its tables, so that its checksums stay right, any other in its bytes.
+/// Recordings in tables, so that checksums stay right, others in bytes.
 fn change(case: &mut Case, random: &mut Random) {
     let which = random.below(case.files.len() as u64) as usize;
     let bytes = &mut case.files[which].1;
@@ -313,7 +304,6 @@ fn change(case: &mut Case, random: &mut Random) {
     *case = Case::new(std::mem::take(&mut case.files));
 }
 
-/// All files of a shipped recording.
 fn whole(one: &shipped::Shipped) -> Case {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../recordings")

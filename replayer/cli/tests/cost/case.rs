@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cases: what a command is given, as files in a folder, and how bytes are changed at random.
+//! Cases: a command's files, and random changes.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Numbers that look random, the same for the same seed.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -20,18 +19,17 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    /// A number below `limit`, or 0.
+    /// 0 if `limit` is.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
 
-    /// A number from 1 to 2^`bits`, as often small as large.
+    /// 1 to 2^`bits`, as often small as large.
     pub(crate) fn up_to(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits + 1);
         1 + self.below(1 << bits)
     }
 
-    /// True once in so many times.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -45,11 +43,10 @@ impl Random {
     }
 }
 
-/// Files by their paths in a folder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     pub(crate) files: Vec<(String, Vec<u8>)>,
-    /// GPU memory that it declares, in bytes.
+    /// GPU memory, in bytes.
     pub(crate) declared: u64,
 }
 
@@ -62,7 +59,6 @@ impl Case {
         }
     }
 
-    /// A case of one file.
     pub(crate) fn of(name: &str, bytes: Vec<u8>) -> Self {
         Self::new(vec![(name.into(), bytes)])
     }
@@ -71,7 +67,6 @@ impl Case {
         self.files.iter().map(|(_, bytes)| bytes.len() as u64).sum()
     }
 
-    /// Writes the files into a folder, in place of what is there.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<()> {
         if folder.exists() {
             fs::remove_dir_all(folder)?;
@@ -88,7 +83,7 @@ impl Case {
     }
 }
 
-/// The GPU memory that a recording, or the one in a pack, declares, in bytes, as far as any may have.
+/// GPU memory in bytes, up to the limit of any.
 fn declared(file: &[u8]) -> u64 {
     use gpureplay_format::Recording;
     let file = match gpureplay_sign::Pack::parse(file) {
@@ -102,7 +97,6 @@ fn declared(file: &[u8]) -> u64 {
     regions.unwrap_or(0).min(4 << 30)
 }
 
-/// Numbers that are likely to matter.
 const TELLING: [u64; 14] = [
     0,
     1,
@@ -120,14 +114,14 @@ const TELLING: [u64; 14] = [
     u64::MAX,
 ];
 
-/// Changes a few places: bits, bytes, numbers of both orders, stretches that are repeated, moved or taken away.
+/// Bits, bytes, numbers of both byte orders, and stretches.
 pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..random.up_to(3) {
         let length = file.len() as u64;
         if length == 0 {
             return;
         }
-        // As often near the start, where headers are, as anywhere.
+        // Headers are near the start.
         let start = if random.once_in(2) {
             length.min(128)
         } else {
@@ -154,7 +148,7 @@ pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
                 drop(file.drain(at..end));
             }
             5 | 6 => {
-                // What is repeated often is what costs.
+                // Repetition costs most.
                 let end = stretch(random);
                 let times = random.up_to(8) as usize;
                 let copy = file[at..end].repeat(times.min((MOST / (end - at).max(1)).max(1)));
@@ -171,5 +165,4 @@ pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Most bytes that a changed file may have.
 const MOST: usize = 1 << 20;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The commands that a stranger's file goes through, and the budget of each. `docs/reference/specification.md` states them.
+//! Commands, and budgets from `docs/reference/specification.md`.
 
 use gpureplay_core::Limits;
 
@@ -7,24 +7,24 @@ use crate::count::Cost;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Given {
-    /// A directory `rec` with a recording, and sometimes more.
+    /// In `rec`, and sometimes more.
     Recording,
-    /// A recording with states, and a file of values for them.
+    /// And a file of values.
     State,
     Pack,
-    /// A raw trace and the files that its app read and wrote.
+    /// And the app's files.
     Trace,
-    /// The four files of a recording of the original GPUReplay.
+    /// Four files.
     Original,
     Png,
     Jpeg,
     Npy,
     Safetensors,
-    /// A manifest beside a recording.
+    /// Beside a recording.
     Manifest,
 }
 
-/// A budget: what a file may cost whatever it is, and for each of its bytes.
+/// A fixed part, and one per byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) fixed: u64,
@@ -32,43 +32,37 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The most that a file of so many bytes may cost.
     pub(crate) const fn of(self, bytes: u64) -> u64 {
         self.fixed.saturating_add(self.each.saturating_mul(bytes))
     }
 
-    /// The same with another fixed part.
     const fn from(self, fixed: u64) -> Self {
         Self { fixed, ..self }
     }
 }
 
-/// A command and what it may take.
 pub(crate) struct Command {
-    /// How the table calls it.
     pub(crate) name: &'static str,
-    /// Its words: `@` stands for the folder of the case, `%` for one that all cases share.
+    /// `@`: the case's folder, `%`: the shared one.
     pub(crate) words: &'static str,
     pub(crate) given: Given,
-    /// Bytes of heap held at once.
+    /// Bytes at once.
     pub(crate) held: Budget,
-    /// Allocations.
     pub(crate) calls: Budget,
-    /// Steps of the program.
     pub(crate) steps: Budget,
-    /// Bytes printed, and of files written.
+    /// Bytes.
     pub(crate) written: Budget,
-    /// How many times the GPU memory that the file declares comes on top of what is held and written.
+    /// Times the declared GPU memory, added to held and written.
     pub(crate) memory: u64,
 }
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// Steps that reading and checking take.
+/// For reading and checking.
 const READS: Budget = Budget {
     fixed: 1 << 24,
     each: 4096,
 };
-/// Steps of what also runs on the model, with a million clauses.
+/// A million clauses.
 const RUNS: Budget = Budget {
     fixed: 1 << 34,
     each: 1 << 16,
@@ -96,7 +90,7 @@ const fn command(given: Given, name: &'static str, words: &'static str, written:
     }
 }
 
-/// What also keeps the memory that the recording uploads, and decodes its shaders.
+/// Keeps uploads, decodes shaders.
 const fn deep(command: Command) -> Command {
     Command {
         held: command.held.from(128 * MIB),
@@ -107,7 +101,7 @@ const fn deep(command: Command) -> Command {
     }
 }
 
-/// What also lists its jobs, of which a small file may submit the same ones often.
+/// A small file may submit the same jobs often.
 const fn lists(command: Command) -> Command {
     Command {
         calls: command.calls.from(4 << 20),
@@ -115,19 +109,18 @@ const fn lists(command: Command) -> Command {
     }
 }
 
-/// What also runs it.
 const fn runs(command: Command) -> Command {
     Command {
-        // A job, a chain and a restored page take some each, in every run of several.
+        // Per job, chain and restored page, in every run.
         calls: command.calls.from(4 << 20),
         steps: RUNS,
-        // The GPU's memory, and outputs of which several lie in the same.
+        // Outputs may share memory.
         memory: 1 + Limits::OUTPUT_COPIES,
         ..command
     }
 }
 
-/// What also looks at every instruction of every job's shader, for another GPU.
+/// Looks at every instruction, for another GPU.
 const fn fits(command: Command) -> Command {
     Command {
         calls: command.calls.from(64 << 20),
@@ -135,7 +128,7 @@ const fn fits(command: Command) -> Command {
     }
 }
 
-/// What decodes a picture of as many pixels as one may have.
+/// Decodes the most pixels allowed.
 const fn pictures(command: Command) -> Command {
     Command {
         held: command.held.from(512 * MIB),
@@ -144,7 +137,7 @@ const fn pictures(command: Command) -> Command {
     }
 }
 
-/// What keeps a list of the pages that a GPU had mapped.
+/// Lists a GPU's mapped pages.
 const fn pages(command: Command) -> Command {
     Command {
         held: command.held.from(256 * MIB),
@@ -156,7 +149,7 @@ const fn pages(command: Command) -> Command {
 
 use Given::{Jpeg, Manifest, Npy, Original, Pack, Png, Recording, Safetensors, State, Trace};
 
-/// Commands, a row each: what they also do, outermost first, and what [`command`] takes.
+/// Extra work, outermost first, and arguments of [`command`].
 macro_rules! commands {
     ($([$($also:ident)*] $given:ident, $name:literal, $words:literal, $written:literal;)*) => {
         [$(commands!(@ [$($also)*] command($given, $name, $words, $written))),*]
@@ -205,7 +198,7 @@ pub(crate) const COMMANDS: [Command; 36] = commands! {
 };
 
 impl Command {
-    /// What of `cost` is beyond the budget for a case of so many bytes that declares so much GPU memory; `None` if nothing is.
+    /// `bytes` of files, and `declared` bytes of GPU memory.
     pub(crate) fn exceeded(&self, cost: &Cost, bytes: u64, declared: u64) -> Option<String> {
         let memory = self.memory.saturating_mul(declared);
         let rows = [

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts what a command takes: bytes of heap, allocations, and steps of the program.
+//! Counts heap, allocations, and steps.
 //!
-//! Steps are blocks of machine code that were entered. `cargo xtask cost` builds all crates so that each block calls a function here; in a
-//! build without that, none are counted. Threads that count at the same time lose some.
+//! Steps are entered blocks of machine code. `cargo xtask cost` builds all crates so that each block calls a
+//! function here; other builds count none. Parallel threads lose some.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Counts what is allocated: now, at most, and how often.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Plain numbers: the counter must call nothing, as whatever it called would call it again.
+/// The counter must call nothing that is itself counted.
 static mut STEPS: u64 = 0;
-/// Where [`STEPS`] must not get.
+/// Limit of [`STEPS`].
 static mut LAST_STEP: u64 = u64::MAX;
-/// What [`NOW`] must not reach.
+/// Limit of [`NOW`].
 static LAST_BYTE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 // SAFETY: all calls go to the system's allocator as they came.
@@ -52,11 +51,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Called once for each object file, with the guards that [`__sanitizer_cov_trace_pc_guard`] gets; they have no use here.
+/// Per object file; the guards are unused.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard_init(_: *mut u32, _: *mut u32) {}
 
-/// Called at each block. The compiler leaves functions of this name without calls of their own.
+/// Per block. The compiler does not instrument functions of this name.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard(_: *mut u32) {
     // SAFETY: words that are only read and written whole. Threads that count at the same time lose steps.
@@ -78,7 +77,7 @@ fn stop_at(step: u64) {
     unsafe { LAST_STEP = step }
 }
 
-/// Ends the process: what runs has left all bounds, and would not come back soon.
+/// The work would not come back soon.
 #[cold]
 fn stop(why: &str) -> ! {
     LAST_BYTE.store(usize::MAX, Relaxed);
@@ -87,20 +86,18 @@ fn stop(why: &str) -> ! {
     std::process::abort()
 }
 
-/// What a command took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Bytes of heap at once.
+    /// Bytes at once.
     pub(crate) held: u64,
-    /// Allocations.
     pub(crate) calls: u64,
-    /// Blocks of machine code, or 0 in a build that does not count them.
+    /// Blocks, or 0 if they are not counted.
     pub(crate) steps: u64,
-    /// Bytes printed and written.
+    /// Bytes.
     pub(crate) written: u64,
 }
 
-/// What `work` takes of heap and steps. It is ended beyond `bytes`, and at `most` steps.
+/// Ends the process beyond `bytes` or at `most` steps.
 pub(crate) fn counted(bytes: usize, most: u64, work: impl FnOnce()) -> Cost {
     let (before, calls, first) = (NOW.load(Relaxed), CALLS.load(Relaxed), steps());
     MOST.store(before, Relaxed);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings with jobs that draw: the tests' drawing of the model, with changed descriptors. Deep verification refuses such jobs; the model runs
-//! them.
+//! The model tests' drawing with changed descriptors. Deep verification refuses it; the model runs it.
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use mali_facts::Memory;
@@ -10,7 +9,6 @@ use crate::machine::{CODE, DATA, Format, JOBS, Machine};
 use crate::picture::{self, FRAGMENT_JOB};
 use crate::recordings::GPU;
 
-/// The contents of the drawing's memory: jobs, code, data.
 pub(crate) struct Drawing {
     jobs: Vec<u8>,
     code: Vec<u8>,
@@ -35,7 +33,6 @@ impl Drawing {
         }
     }
 
-    /// A recording of the drawing with some words changed.
     pub(crate) fn recording(&self, random: &mut Random) -> Vec<u8> {
         let mut jobs = self.jobs.clone();
         let changed = if random.once_in(16) {

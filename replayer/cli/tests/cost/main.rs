@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A standing attacker: files made to be expensive, changed at random, go through the commands in this process. What each command
-//! allocates, does, prints and writes is counted, and must stay within a budget for each byte of the files.
+//! A standing attacker: expensive files, changed at random. Heap, steps, printed and written bytes of commands must
+//! stay within a budget per byte of the files.
 //!
-//! `cargo xtask cost` builds it so that steps are counted too, runs it for longer, and adds up what was done. Variables: `GPUREPLAY_COST_SECONDS`
-//! how long, `GPUREPLAY_COST_SEED` where to begin, `GPUREPLAY_COST_STRIDE` how far the next seed is, `GPUREPLAY_COST_BEFORE` a file of what earlier runs did:
-//! a command with which they spent less time comes first, `GPUREPLAY_COST_COMMAND` only commands of these names, or with this in them,
-//! `GPUREPLAY_COST_REPORT` a file for the result, `GPUREPLAY_COST_FINDINGS` a directory for inputs beyond a budget,
-//! `GPUREPLAY_COST_MEASURE` to say what commands take without a budget.
+//! `cargo xtask cost` also counts steps, runs longer, and adds up results. Variables:
+//! - `GPUREPLAY_COST_SECONDS`: duration.
+//! - `GPUREPLAY_COST_SEED`: first seed; `GPUREPLAY_COST_STRIDE`: seed step.
+//! - `GPUREPLAY_COST_BEFORE`: a file of earlier runs; commands with less time come first.
+//! - `GPUREPLAY_COST_COMMAND`: only commands of these names, or with this in them.
+//! - `GPUREPLAY_COST_REPORT`: a file for the result.
+//! - `GPUREPLAY_COST_FINDINGS`: a directory for inputs beyond a budget.
+//! - `GPUREPLAY_COST_MEASURE`: measure without a budget.
 #![allow(clippy::unwrap_used)]
 
 mod attacker;
@@ -44,10 +47,9 @@ fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
         .ok()
 }
 
-/// What is beyond its budget.
 type Test = fn() -> Vec<String>;
 
-/// The tests by name: one at a time, as what is counted is the whole process.
+/// One at a time: the whole process is counted.
 const TESTS: [(&str, Test); 3] = [
     (
         "no_file_costs_more_than_its_budget",
@@ -63,7 +65,7 @@ const TESTS: [(&str, Test); 3] = [
     ),
 ];
 
-/// The part of the harness that these tests need: names that contain an argument, a line for each, and the sum.
+/// Filters names by arguments, and prints a line each and the sum.
 fn main() -> ExitCode {
     let words = std::env::args().skip(1);
     let filters: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
@@ -89,7 +91,6 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// What changed files cost beyond their budgets, for as many seconds as the variable says.
 fn no_file_costs_more_than_its_budget() -> Vec<String> {
     let (seed, stride) = (variable("SEED"), variable("STRIDE"));
     let mut attacker = Attacker::new(Place::new(), seed.unwrap_or(0), stride.unwrap_or(1));
@@ -102,17 +103,15 @@ fn no_file_costs_more_than_its_budget() -> Vec<String> {
     broken
 }
 
-/// How many copies of a state a session has, if it is not three.
 fn a_session_has_three_copies_of_a_state() -> Vec<String> {
     let copies = states::copies();
     let other = (copies != 3).then(|| format!("{copies} copies"));
     other.into_iter().collect()
 }
 
-/// How much smaller the files of the review are than in it, as a power of two: they are made anew in each run, without optimisation.
+/// The review's files are smaller by this power of two: they are made anew in each run, without optimisation.
 const SCALE: u32 = 6;
 
-/// What the files of the review cost beyond their budgets, or which are not refused by their rules.
 fn the_files_of_the_review_are_refused_or_stay_within_their_budgets() -> Vec<String> {
     let place = Place::new();
     let mut broken = Vec::new();

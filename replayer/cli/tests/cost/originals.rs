@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings of the original GPUReplay, made at random to be expensive, and raw traces of an app that adds.
+//! Expensive random originals, and raw traces of an adding app.
 
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
@@ -8,7 +8,7 @@ use crate::driver::{Driver, vector_add, vector_add_code};
 
 const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
-/// The recording from silicon with which changes begin; `None` where it is not there.
+/// A real recording to change, if it is there.
 pub(crate) fn silicon() -> Option<Case> {
     let folder = gpureplay_kit::shared("gpureplay-recordings/mnist")?;
     let read = |name: &str| {
@@ -24,7 +24,7 @@ pub(crate) fn silicon() -> Option<Case> {
         .map(Case::new)
 }
 
-/// An original: page tables that share each other, regions and ranges of any size, a history of writes.
+/// Shared page tables, any regions and ranges.
 pub(crate) fn original(random: &mut Random) -> Case {
     let files = [
         history(random),
@@ -59,7 +59,6 @@ fn history(random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Addresses of tables: few, so that they are used again.
 fn table_address(level: u64, index: u64) -> u64 {
     (1 + level * 16 + index) << 12
 }
@@ -77,7 +76,6 @@ fn tables(random: &mut Random) -> Vec<u8> {
                     (false, _) => 2,
                     (true, 0) => below | 3,
                     (true, 3) => (entry + 64) << 12 | 3 | 1 << 6,
-                    // A block, or a table.
                     (true, _) if random.once_in(4) => 1 | 1 << 6,
                     (true, _) => below | 3,
                 };
@@ -126,7 +124,6 @@ fn ranges(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A raw trace of an app that adds two arrays, with the files that it read and wrote.
 pub(crate) fn trace() -> Case {
     const CODE: u64 = 0x200_0000;
     const POOL: u64 = 0x210_0000;

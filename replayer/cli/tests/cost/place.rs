@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where commands run: a folder for what they are given, and their output in a file.
+//! Where commands run.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,23 +16,20 @@ use crate::commands::Command;
 use crate::count::{Cost, counted};
 use crate::values::SIDE;
 
-/// Most heap of a command before the process is ended, in bytes.
+/// Bytes; beyond, the process ends.
 const MOST_HEAP: usize = 12 << 30;
-/// Most steps of a command before the process is ended.
+/// Beyond, the process ends.
 const MOST_STEPS: u64 = 1 << 38;
-/// How much of what a command says is kept, in bytes.
+/// Bytes of output.
 const KEPT: u64 = 4096;
 
-/// How a command ended.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Its exit code; -1 if it panicked.
+    /// -1 if it panicked.
     pub(crate) code: i32,
-    /// The end of what it said as errors.
     pub(crate) text: String,
 }
 
-/// The folders and files.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
     output: File,
@@ -63,7 +60,7 @@ impl Place {
         place
     }
 
-    /// What all cases share: a pair of keys, and a recording with an input that may be a picture.
+    /// A pair of keys, and a recording whose input may be a picture.
     fn share(&self) {
         let shared = self.folder.path().join("shared");
         fs::create_dir_all(shared.join("picture")).unwrap();
@@ -92,7 +89,6 @@ impl Place {
         fs::write(shared.join("picture/manifest.toml"), manifest).unwrap();
     }
 
-    /// Where the files of a case are.
     fn case(&self) -> PathBuf {
         self.folder.path().join("case")
     }
@@ -111,7 +107,6 @@ impl Place {
         words.map(OsString::from).collect()
     }
 
-    /// Runs the command with standard output and errors in files.
     fn run(&self, words: Vec<OsString>) -> (Cost, Outcome) {
         self.output.set_len(0).unwrap();
         self.errors.set_len(0).unwrap();
@@ -121,7 +116,7 @@ impl Place {
         let mut cost = counted(MOST_HEAP, MOST_STEPS, || {
             let words = std::iter::once("gpureplay".into()).chain(words);
             let ended = catch_unwind(AssertUnwindSafe(|| gpureplay_command::execute(words)));
-            // An exit code can only be compared.
+            // Exit codes can only be compared.
             let mut codes = (0..=255u8).map(|code| (i32::from(code), ExitCode::from(code)));
             if let Ok(ended) = ended {
                 code = codes
@@ -145,7 +140,6 @@ impl Place {
         (cost, Outcome { code, text })
     }
 
-    /// What a command takes of a case, and how it ended.
     pub(crate) fn cost(&self, command: &Command, case: &Case) -> (Cost, Outcome) {
         let folder = self.case();
         case.write(&folder).unwrap();
@@ -155,7 +149,6 @@ impl Place {
     }
 }
 
-/// Bytes of all files in a folder.
 fn written(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries

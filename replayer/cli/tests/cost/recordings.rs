@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings made at random to be expensive: much of something, shared by much of something else.
+//! Expensive random recordings: much of something, shared by much else.
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorId,
@@ -14,7 +14,6 @@ pub(crate) const CODE: u64 = 0x100_0000;
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const DATA: u64 = 0x300_0000;
 
-/// A recording of a Mali-G52 with a page of descriptors.
 pub(crate) fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -22,7 +21,7 @@ pub(crate) fn builder() -> Builder {
     builder
 }
 
-/// A null job with 64-bit addresses, and its successor.
+/// 64-bit addresses.
 pub(crate) fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -30,7 +29,6 @@ pub(crate) fn null_job(next: u64) -> [u8; 32] {
     job
 }
 
-/// A recording with much of something.
 pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
     let mut builder = builder();
     let pages = random.up_to(17) as u32;
@@ -69,7 +67,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
                 _ => chain(&mut builder, random),
             }
         }
-        // Every input is bound before a job and every output read after one, or a rule refuses the recording at once.
+        // Usually as the rules demand.
         if random.once_in(64) {
             tensors
                 .iter()
@@ -88,7 +86,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }
 
-/// Code: an addition, sometimes behind and in front of others of its clauses.
+/// Sometimes between other clauses.
 fn shader(random: &mut Random) -> Vec<u8> {
     let code = vector_add_code();
     let mut bytes = Vec::new();
@@ -100,20 +98,19 @@ fn shader(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Tables that are textures, surfaces and texels at once: each word pair is the address of one of them.
+/// Each word pair is one's address.
 fn textures(random: &mut Random, bytes: u64) -> Vec<u8> {
     let address = DATA + 8 * random.below(bytes / 8);
     let length = bytes.min(1 << random.below(20)) as usize / 8 * 8;
     address.to_le_bytes().repeat(length / 8)
 }
 
-/// Lets a job's renderer state name textures at `DATA`.
 fn name_textures(job: &mut [u8], count: u16) {
     job[0x60..0x68].copy_from_slice(&DATA.to_le_bytes());
     job[0x10a..0x10c].copy_from_slice(&count.to_le_bytes());
 }
 
-/// Null jobs that follow each other; sometimes in a circle.
+/// Sometimes in a circle.
 fn chain(builder: &mut Builder, random: &mut Random) {
     let jobs = random.up_to(6);
     for index in 0..jobs {
@@ -128,7 +125,7 @@ fn chain(builder: &mut Builder, random: &mut Random) {
     builder.submit(random.below(2) as u8, JOBS, 1000);
 }
 
-/// Tensors with long names and pieces of all shapes in `bytes` of memory.
+/// With long names and pieces of all shapes in `bytes` of memory.
 fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<TensorId> {
     let kinds = [
         TensorKind::Input,
@@ -140,7 +137,6 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
         let name = format!("{index}{}", "n".repeat(random.up_to(8) as usize));
         let kind = *random.choose(&kinds);
         let mut tensor = match random.below(4) {
-            // Every element in a stretch of its own.
             0 => {
                 let (rows, columns) = (random.up_to(9) as u32, random.up_to(9) as u32);
                 let mut tensor =
@@ -148,7 +144,6 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
                 tensor.pieces = vec![Piece::strided(&[rows, columns], &[1, rows], DATA)];
                 tensor
             }
-            // Many pieces of the same.
             1 => {
                 let count = random.up_to(7) as u32;
                 let mut tensor = Tensor::dense(&name, kind, ElementType::U8, &[count], DATA);
@@ -175,7 +170,7 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
     tensors
 }
 
-/// A recording with states that its jobs do not change, and the names of the states with their sizes in bytes.
+/// Unchanged by jobs. Also returns names and bytes.
 pub(crate) fn with_states(random: &mut Random) -> (Vec<u8>, Vec<(String, u32)>) {
     let mut builder = builder();
     let states: Vec<(String, u32)> = (0..random.up_to(8))

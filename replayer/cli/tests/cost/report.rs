@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was tried so far with each command, and the most that it took.
+//! Cases tried per command, and their highest costs.
 
 use serde_json::{Value, json};
 
 use crate::commands::{COMMANDS, Command};
 use crate::count::{Cost, counts_steps};
 
-/// What was tried with a command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) inputs: u64,
-    /// Processor time, in seconds.
+    /// Processor time.
     pub(crate) seconds: f64,
     /// Inputs beyond the budget.
     pub(crate) findings: u64,
-    /// How near an input came to the budget: the largest share of it, of heap, allocations, steps, and bytes written.
+    /// Of heap, allocations, steps, bytes written.
     pub(crate) shares: [f64; 4],
-    /// The most for each byte of a case, of the same, without what the budget gives to any file.
+    /// Per byte, without the fixed part.
     pub(crate) ratios: [f64; 4],
-    /// The most of the same, whatever the size.
+    /// For any size.
     pub(crate) most: [u64; 4],
 }
 
 impl Row {
-    /// Adds an input. Returns whether it took a larger share of a budget than any before.
     pub(crate) fn add(
         &mut self,
         command: &Command,
@@ -49,7 +47,6 @@ impl Row {
     }
 }
 
-/// Lines to read, and the same as JSON.
 pub(crate) fn report(rows: &[Row], next_seed: u64) -> (String, String) {
     let mut text = String::new();
     let mut all = serde_json::Map::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of states in a session: how much more heap it takes for a larger state.
+//! Copies of states in a session, by heap growth.
 
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 use gpureplay_library::{ModelOptions, Options, Recording};
@@ -10,15 +10,14 @@ const GPU: u32 = 0x7212_0000;
 const DATA: u64 = 0x300_0000;
 const STEP: u32 = 4 << 20;
 
-/// Most copies that a session has at a time, from its beginning over runs and a second loading to its end.
+/// Over runs, a second loading, and the end.
 pub(crate) fn copies() -> u64 {
     let (smaller, larger) = (held(STEP), held(2 * STEP));
     let more = larger.saturating_sub(smaller);
-    // Tables of the model take some bytes for each page.
+    // Some bytes per page.
     (more + u64::from(STEP) / 8) / u64::from(STEP)
 }
 
-/// Most heap at once of a session with a state of so many bytes.
 fn held(bytes: u32) -> u64 {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files with the value of a tensor, made at random to be expensive: pictures, .npy, .safetensors.
+//! Expensive random tensor files: pictures, .npy, .safetensors.
 
 use std::path::Path;
 
 use crate::case::{Case, Random, damage};
 
-/// Height and width of the pictures that the shared recording takes, with three channels.
+/// Pixels; three channels.
 pub(crate) const SIDE: u32 = 8;
 
-/// A PNG picture: any size, depth and colours; sometimes it says another size than it has.
+/// Sometimes it states another size.
 pub(crate) fn png(random: &mut Random) -> Case {
     let (width, height) = (random.up_to(9) as u32, random.up_to(9) as u32);
     let colours = [
@@ -34,7 +34,7 @@ pub(crate) fn png(random: &mut Random) -> Case {
         .unwrap();
     writer.finish().unwrap();
     if random.once_in(2) {
-        // Another size: up to what is just allowed, and beyond.
+        // To the limit, and beyond.
         let extents = [1, 8, 8192, 4096, 4097, 16384, 16385, u32::MAX];
         let (width, height) = (*random.choose(&extents), *random.choose(&extents));
         bytes[16..20].copy_from_slice(&width.to_be_bytes());
@@ -42,7 +42,7 @@ pub(crate) fn png(random: &mut Random) -> Case {
         repair_png(&mut bytes);
     }
     if random.once_in(4) {
-        // Chunks between the header and the samples that change none of these.
+        // They change no sample.
         let kind = random.choose(&[b"eXIf", b"iCCP", b"tEXt", b"zTXt", b"abCd"]);
         let chunk = |length: usize| {
             let head = [&(length as u32).to_be_bytes()[..], &kind[..]].concat();
@@ -61,7 +61,6 @@ pub(crate) fn png(random: &mut Random) -> Case {
     Case::of("x.png", bytes)
 }
 
-/// Writes the right checksum behind each chunk, as far as there are any.
 fn repair_png(bytes: &mut [u8]) {
     let mut at = 8;
     while let Some(length) = bytes.get(at..at + 4) {
@@ -79,7 +78,7 @@ fn repair_png(bytes: &mut [u8]) {
     }
 }
 
-/// The CRC-32 of PNG chunks (ISO 3309).
+/// ISO 3309.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut sum = u32::MAX;
     for byte in bytes {
@@ -92,7 +91,6 @@ fn crc32(bytes: &[u8]) -> u32 {
     !sum
 }
 
-/// JPEG pictures that the tests of the library read.
 pub(crate) fn jpegs() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../library/tests/pictures");
     let names = ["colour.jpg", "digit-3.jpg", "grey.jpg"];
@@ -101,7 +99,7 @@ pub(crate) fn jpegs() -> Vec<Vec<u8>> {
         .into()
 }
 
-/// A JPEG picture: one of the tests', with another size, with scans that come again, or damaged.
+/// Another size, repeated scans, or damaged.
 pub(crate) fn jpeg(random: &mut Random, seeds: &[Vec<u8>]) -> Case {
     let mut bytes = random.choose(seeds).clone();
     let segments = segments(&bytes);
@@ -123,7 +121,7 @@ pub(crate) fn jpeg(random: &mut Random, seeds: &[Vec<u8>]) -> Case {
     if let Some(&(_, at, _)) = scan
         && random.once_in(2)
     {
-        // A progressive picture may have any number of scans over all of its pixels.
+        // Any number over all pixels is allowed.
         let end = bytes.len().saturating_sub(2);
         let part = bytes[at..(at + 8 + random.up_to(12) as usize).min(end)].to_vec();
         let times = random.up_to(12) as usize;
@@ -138,7 +136,7 @@ pub(crate) fn jpeg(random: &mut Random, seeds: &[Vec<u8>]) -> Case {
     Case::of("x.jpg", bytes)
 }
 
-/// Kind, offset and length of each segment of a JPEG file up to its first scan.
+/// Kind, offset, length, up to the first scan.
 fn segments(bytes: &[u8]) -> Vec<(u8, usize, usize)> {
     let mut found = Vec::new();
     let mut at = 2;
@@ -153,7 +151,7 @@ fn segments(bytes: &[u8]) -> Vec<(u8, usize, usize)> {
     found
 }
 
-/// A .npy file: any type, order and shape; often it has less than it says.
+/// Often shorter than it says.
 pub(crate) fn npy(random: &mut Random) -> Case {
     let types = ["<f4", "<f8", "|u1", "<i8", "|b1", ">f4", "<U9"];
     let shapes = [
@@ -187,7 +185,7 @@ pub(crate) fn npy(random: &mut Random) -> Case {
     Case::of("x.npy", bytes)
 }
 
-/// A .safetensors file: many tensors, long names, nested values, shapes that overflow.
+/// Long names, nested values, shapes that overflow.
 pub(crate) fn safetensors(random: &mut Random) -> Case {
     let mut header =
         String::from("{\"x\":{\"dtype\":\"F32\",\"shape\":[1,8,8,3],\"data_offsets\":[0,768]}");
@@ -220,7 +218,6 @@ pub(crate) fn safetensors(random: &mut Random) -> Case {
     Case::of("x.safetensors", archive(header, end, random))
 }
 
-/// Values for states, some of another size than the recording says.
 pub(crate) fn states(states: &[(String, u32)], random: &mut Random) -> Vec<u8> {
     let mut end = 0u64;
     let mut entries = Vec::new();

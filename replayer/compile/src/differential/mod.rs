@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two recordings of one app with different inputs must differ only in the inputs.
+//! Two recordings of one app may differ only in the inputs.
 //!
-//! What the app writes into GPU memory is compared job by job, byte by byte. A byte that differs and lies in no bound tensor
-//! depends on the input in a way that a replay would not reproduce: a value that the CPU computed from it, a shape, a
-//! copy that tagging missed.
+//! All that the app writes into GPU memory is compared, job by job and byte by byte. A difference outside bound
+//! tensors depends on the input in a way that no replay reproduces: a value that the CPU computed, a shape, a copy
+//! that tagging missed.
 
 pub(crate) mod unexplained;
 
@@ -24,30 +24,30 @@ use crate::ranges::Ranges;
 use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
-/// Differences that are listed; more are counted.
+/// More are only counted.
 const LISTED: usize = 3;
 
 /// What a comparison covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Bytes that the app wrote and that are the same in both runs.
+    /// Written bytes that are the same in both runs.
     pub same_bytes: u64,
-    /// Bytes that differ and belong to bound tensors.
+    /// Different bytes in bound tensors.
     pub explained_bytes: u64,
-    /// Tensors of the second run that were compared with their files.
+    /// Second-run tensors compared with their files.
     pub tensors: usize,
-    /// Words that differ because they are addresses of buffers that were allocated elsewhere.
+    /// Words that differ because buffers have other addresses.
     pub renamed_addresses: u64,
 }
 
 /// Compares two runs.
 ///
-/// `found` are the tensors of the first run, `second_files` the files of the second by name; tensors without a second file
-/// must be the same in both. `earlier` is what the app wrote into GPU memory in earlier turns of a loop, of which a replay repeats the last
-/// one ([`crate::notes::Proposal::earlier`]).
+/// `found` are the first run's tensors, `second_files` the second run's files by name; tensors without a second
+/// file must be equal. `earlier` is memory written in earlier turns of a loop, of which a replay repeats the last
+/// ([`crate::notes::Proposal::earlier`]).
 ///
 /// # Errors
-/// The first kind of difference that is not explained.
+/// The first unexplained kind of difference.
 pub fn compare(
     first: &Capture,
     found: &[Found],
@@ -156,15 +156,14 @@ pub fn compare(
     Ok(agreement)
 }
 
-/// Both runs up to a job, with the buffers that each has then.
 struct Runs<'a> {
     captures: [&'a Capture; 2],
     mapped: [Mapped<'a>; 2],
-    /// What each run wrote into other buffers than the other run has at the job, if somebody asked.
+    /// Written into buffers that the other run lacks; made on demand.
     moved: Option<[Moved<'a>; 2]>,
 }
 
-/// Pages by their content: the first two addresses of each, which are enough to find one that is not a given one.
+/// The first two addresses of a page, enough to find one that is not a given one.
 type Moved<'a> = HashMap<&'a PageBytes, (u64, Option<u64>)>;
 
 impl<'a> Runs<'a> {
@@ -181,8 +180,7 @@ impl<'a> Runs<'a> {
         self.moved = None;
     }
 
-    /// Whether the runs have different buffers at an address: an app that chooses between two places by its input's values has
-    /// both buffers in both runs.
+    /// An app that chooses a place by its input's values has both buffers in both runs.
     fn reused(&self, va: u64) -> bool {
         let [first, second] = &self.mapped;
         first.holder(va) != second.holder(va)
@@ -202,9 +200,9 @@ impl<'a> Runs<'a> {
         out
     }
 
-    /// Whether what the app wrote into these pages before a job is also in the other run, whole, where the runs have different buffers.
+    /// Whether these pages are whole in the other run, in a different buffer.
     ///
-    /// An app may fill a buffer long before the job that reads it, or for none at all, so that no address says where each run has it.
+    /// An app may fill a buffer long before a job reads it, so no address tells where each run has it.
     fn elsewhere(&mut self, va: u64, other: u64, moment: Moment) -> bool {
         let [first, second] = self.captures;
         let (in_first, in_second) = (wrote(first, moment, va), wrote(second, moment, other));
@@ -227,9 +225,8 @@ impl<'a> Runs<'a> {
         found
     }
 
-    /// Bytes of a page that differ only because one run got new memory, of zeros, where the other one's runtime used a freed buffer again.
-    ///
-    /// Which of the two happens is a matter of time. Nothing can depend on it: nobody wrote these bytes in either run.
+    /// One run got new zeroed memory where the other reused a freed buffer: a matter of timing. Neither run wrote
+    /// these bytes, so nothing can depend on them.
     fn left_over(&self, va: u64, other: u64, moment: Moment) -> Vec<(usize, usize)> {
         let [first, second] = self.captures;
         let [in_first, in_second] = &self.mapped;
@@ -255,7 +252,6 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Whether the app changed a page.
 fn wrote(capture: &Capture, moment: Moment, va: u64) -> bool {
     !capture.memory.difference(moment, va).is_empty()
 }
@@ -325,7 +321,6 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
     Ok(())
 }
 
-/// Whether a tensor of the second run lies where the first run's did.
 fn same_tensor(
     second: &Capture,
     renaming: &Renaming,
@@ -344,7 +339,6 @@ fn same_tensor(
         name: found.name.clone(),
         element: found.tensor.coordinates(element),
     };
-    // The same conversion that the app did in the first run.
     let converted = Tensor::from_fn(found.layout.dtype, file.shape(), |i| file.value(i));
     let expected = match converted {
         Ok(converted) if found.converted_from.is_some() => converted,
@@ -361,7 +355,7 @@ fn same_tensor(
     for run in found.layout.runs() {
         let mut bytes = vec![0; run.count as usize * size];
         let mut mapped = true;
-        // Page by page, because pages may have been renamed.
+        // Pages may have been renamed.
         let mut at = 0;
         while at < bytes.len() {
             let va = run.address + at as u64;
@@ -388,7 +382,6 @@ fn same_tensor(
 }
 
 impl Ranges {
-    /// The part of the set that lies in the page at `va`.
     fn clone_page(&self, va: u64) -> Ranges {
         let mut out = Ranges::default();
         for (start, end) in self.within(va, va + PAGE_SIZE as u64) {

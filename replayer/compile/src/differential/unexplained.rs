@@ -4,7 +4,7 @@
 /// A difference between two runs that no tensor explains.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unexplained {
-    /// The programs are not the same.
+    /// Different programs.
     #[error(
         "the two runs do not do the same work: {0}; a recording cannot replay a computation that depends on its input's values"
     )]
@@ -12,14 +12,14 @@ pub enum Unexplained {
     /// The app wrote different bytes.
     #[error("the two runs differ in {bytes} bytes that the app wrote and no bound tensor explains; if an input is among them, name its file with --reads; if the app's threads race, let one wait for the other, because a replay cannot depend on which of its threads is first: {}{}", list.join("; "), if *more { "; …" } else { "" })]
     Bytes {
-        /// How many bytes.
+        /// How many.
         bytes: u64,
         /// The first places.
         list: Vec<String>,
-        /// There are more places than are listed.
+        /// More places than listed.
         more: bool,
     },
-    /// A tensor of the second run is not where the first run's was.
+    /// A second-run tensor is not where the first run's was.
     #[error(
         "{what} '{name}' of the second run is not where the first run's was: element {element:?} differs"
     )]
@@ -28,7 +28,7 @@ pub enum Unexplained {
         what: &'static str,
         /// Its name.
         name: String,
-        /// Index of the first element that differs.
+        /// Of the first different element.
         element: Vec<u64>,
     },
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows what the runtime copies between memory objects on the CPU, which a replay does not repeat.
+//! Follows the runtime's CPU copies, which a replay does not repeat.
 //!
-//! A copy of what the host wrote is a write of the host to another place. A copy of what a kernel computed is a read, if only the host reads
-//! it. If a launch reads it, the trace cannot be replayed: [`Followed::refusal`]. A copy that is a job of the GPU is a launch like any other.
+//! A copy of host data is a host write. A copy of kernel results is a read if only the host reads it; if a launch
+//! does, the trace is refused: [`Followed::refusal`]. A copy by a GPU job is a launch.
 
 mod depends;
 mod follower;
@@ -22,74 +22,64 @@ use crate::pages::Moment;
 pub(super) use depends::{Depends, dependencies};
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Work that a part of a copy or a read counts as which is kept: more than looking at it.
+/// Per kept part: more than looking at it.
 const PART_WORK: u64 = 64;
 
 type Run<'a> = (&'a Capture, &'a Events);
 
-/// Where the bytes of a write by a copy come from: another write, whole or a part of it.
+/// Bytes of a write, whole or in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Origin {
     pub(super) step: usize,
-    /// Bytes of it that are left out at its start.
+    /// Bytes left out at its start.
     pub(super) offset: u64,
-    /// Bytes.
     pub(super) size: u64,
 }
 
-/// A launch reads what a copy took from another one.
+/// A launch reads what a copy took from a launch.
 #[derive(Clone, Debug)]
 struct Broken {
     copy: usize,
     call: String,
-    /// The step that computed it.
     writer: Option<usize>,
     reader: usize,
     argument: String,
 }
 
-/// What becomes of the steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
-    /// Writes that are copies of other writes, by step.
+    /// Copies of other writes, by step.
     pub(super) origins: BTreeMap<usize, Origin>,
-    /// Writes that are copied, and writes that are copies.
+    /// Writes that are copied or copies.
     pub(super) carried: BTreeSet<usize>,
-    /// What could not be told, for people.
     pub(super) remarks: Vec<String>,
-    /// The host reads something computed through a copy, and it was not found.
+    /// A result read through a copy was not found.
     pub(super) lost: bool,
     broken: Vec<Broken>,
 }
 
-/// What a copy turns out to be.
 #[derive(Clone, Debug)]
 enum Is {
     Job,
-    /// The host's data: the writes that they come from, in order; none if that is not known of all.
+    /// In order; none unless all are known.
     Write(Vec<Origin>),
     /// Read by the host from the source.
     Read(Span, Hash),
 }
 
-/// Where the hash of bytes comes from.
 #[derive(Clone, Copy, Debug)]
 enum Hash {
-    /// A transfer has them too, whole.
+    /// Of a transfer with the same bytes.
     Of(usize),
-    /// The trace's memory has them.
     Memory,
 }
 
-/// Who wrote bytes last, launches left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Host(usize),
-    /// Filled, or copied from what was never written.
+    /// Filled, or copied from unwritten memory.
     Constant(usize),
-    /// A copy on the CPU of the host's data.
     Copied(usize),
-    /// A copy on the CPU of what a kernel computed.
     Computed(usize),
 }
 
@@ -104,19 +94,17 @@ impl Source {
     }
 }
 
-/// What is known of an object's bytes.
 #[derive(Debug, Default)]
 struct Known {
-    /// Ends and sources by where they start; they do not overlap.
+    /// Start to end and source; without overlaps.
     parts: BTreeMap<u64, (u64, Source)>,
-    /// The last step that may have written a range.
     launches: BTreeMap<(u64, u64), usize>,
-    /// A copy of something computed was put here.
+    /// It holds a copy of something computed.
     computed: bool,
 }
 
 impl Known {
-    /// The parts of a range that have a source, each cut to the range.
+    /// Cut to the range.
     fn within(&self, start: u64, end: u64) -> Vec<(u64, u64, Source)> {
         let before = self.parts.range(..=start).next_back();
         let after = self
@@ -134,7 +122,7 @@ impl Known {
             return;
         }
         let old: Vec<u64> = self.parts.range(..end).map(|(from, _)| *from).collect();
-        // From the last one down: the first that ends before the range ends the search.
+        // Backwards: the first that ends before the range ends the search.
         for from in old.into_iter().rev() {
             let Some((to, source)) = self.parts.get(&from).copied() else {
                 continue;
@@ -153,7 +141,6 @@ impl Known {
         self.parts.insert(start, (end, source));
     }
 
-    /// The last step after `since` that may have written some of a range.
     fn launched(&self, (start, end): (u64, u64), since: Option<usize>) -> Option<usize> {
         let overlap = self.launches.iter().filter(|((low, high), step)| {
             *low < end && start < *high && since.is_none_or(|since| **step > since)
@@ -162,7 +149,7 @@ impl Known {
     }
 }
 
-/// Follows the copies of a run, and turns those that are something else into that; the second run has the same steps.
+/// The second run has the same steps.
 pub(super) fn follow(
     (capture, events): (&Capture, &mut Events),
     second: Option<(&Capture, &mut Events)>,
@@ -281,7 +268,6 @@ fn become_of((capture, events): Run<'_>, step: usize, is: &Is, work: &Work) -> O
     })
 }
 
-/// Whether nothing of a write is left out.
 fn is_whole(events: &Events, origin: Origin) -> bool {
     match events.list.get(origin.step) {
         Some(Event::Host(host)) => origin.offset == 0 && origin.size == host.size,
@@ -289,7 +275,6 @@ fn is_whole(events: &Events, origin: Origin) -> bool {
     }
 }
 
-/// A part of what the host wrote.
 fn part((capture, events): Run<'_>, origin: Origin, work: &Work) -> Option<Vec<u8>> {
     let Event::Host(host) = events.list.get(origin.step)? else {
         return None;
@@ -301,7 +286,6 @@ fn part((capture, events): Run<'_>, origin: Origin, work: &Work) -> Option<Vec<u
     found.bytes.get(start..end).map(<[u8]>::to_vec)
 }
 
-/// A copy that the GPU does, as a launch.
 fn job(moved: &Moved) -> Launched {
     let given = |index, span: Span, name: &str, type_name: &str| Given {
         object: span.object,
@@ -322,7 +306,7 @@ fn job(moved: &Moved) -> Launched {
     }
 }
 
-/// Where an object lies, if the driver mapped a buffer of its size when it was made.
+/// If the driver mapped a buffer of its size when it was made.
 fn mapped(events: &Events, object: u32) -> Option<Buffer> {
     let root = events.roots.get(&object)?;
     let pages = root.size.checked_next_multiple_of(PAGE)?;
@@ -344,10 +328,9 @@ fn bytes(capture: &Capture, events: &Events, span: Span, moment: Moment) -> Opti
     whole.then_some(out)
 }
 
-/// A read by the host of what came by copies from launches.
 struct ReadBack {
     step: usize,
-    /// The copies that took it from where it was computed, and which bytes.
+    /// The first copies from its origin, and which bytes.
     parts: Vec<(usize, Span)>,
     found: bool,
 }
@@ -357,9 +340,8 @@ struct Follower<'a> {
     second: Option<Run<'a>>,
     work: &'a Work,
     objects: HashMap<u32, Known>,
-    /// By copy of something computed: the copy that took it from where it was computed, and which bytes; `None` if they are no run.
+    /// Per copy of a result: the first copy, and which bytes; `None` if not contiguous.
     roots: HashMap<usize, Option<(usize, Span)>>,
-    /// By copy of something computed: the step that computed it.
     writers: HashMap<usize, usize>,
     reads: Vec<ReadBack>,
     /// Copies that a launch reads.

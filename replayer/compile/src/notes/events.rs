@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes in terms of memory objects that own their memory: transfers, launches with what they are given, and what the runtime does by itself.
+//! Notes as steps on owning memory objects: transfers, launches, copies and fills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,28 +11,24 @@ use gpureplay_trace::note::{
 use super::launches::{Launches, launches, refused};
 use crate::capture::{Buffer, Capture};
 
-/// Parts of parts that are followed; OpenCL has none.
+/// OpenCL has none.
 const MAX_DEPTH: usize = 4;
-/// Objects that a launch is given which are as much work as a step; most kernels have fewer.
+/// As much work as a step; most kernels have fewer.
 const GIVEN_A_STEP: usize = 4;
 
 /// A memory object with memory of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Root {
-    /// Bytes.
     pub(super) size: u64,
     pub(super) image: bool,
-    /// The buffer that the driver mapped when the object was made.
     pub(super) mapped: Option<Buffer>,
 }
 
-/// A transfer between the host and an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host {
     pub(super) direction: Direction,
-    /// The object that owns the memory, and the first byte in it.
+    /// The owning object, and the first byte in it.
     pub(super) at: Place,
-    /// Bytes.
     pub(super) size: u64,
     pub(super) hash: Option<u64>,
     /// Submissions before it.
@@ -42,7 +38,6 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Whether both are of one object and share bytes.
     pub(super) fn overlaps(&self, other: &Host) -> bool {
         let end = |host: &Host| host.at.offset.saturating_add(host.size);
         self.at.object == other.at.object
@@ -50,7 +45,7 @@ impl Host {
             && other.at.offset < end(self)
     }
 
-    /// Whether some of its bytes are in a span; of an image, nobody knows which those are.
+    /// An image's bytes are unknown.
     pub(super) fn touches(&self, span: &Span) -> bool {
         let end = self.at.offset.saturating_add(self.size);
         self.at.object == span.object
@@ -66,28 +61,26 @@ impl Host {
     }
 }
 
-/// An object that a launch is given.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// The object that owns the memory.
+    /// The owning object.
     pub(super) object: u32,
-    /// Bytes of that object which the argument is: all, or those of a sub-buffer.
+    /// The argument's, in that object: all, or a sub-buffer's.
     pub(super) bytes: Range<u64>,
     pub(super) index: usize,
-    /// Its name, empty if it is not known.
+    /// Empty if unknown.
     pub(super) name: String,
     pub(super) type_name: String,
 }
 
 impl Given {
-    /// Whether it has bytes of a transfer; of an image, nobody knows which those are.
+    /// An image's bytes are unknown.
     pub(super) fn has(&self, host: &Host) -> bool {
         let overlaps = self.bytes.start < host.at.offset.saturating_add(host.size)
             && host.at.offset < self.bytes.end;
         self.object == host.at.object && (overlaps || host.size == 0)
     }
 
-    /// The kernel cannot write to it.
     pub(super) fn is_constant(&self) -> bool {
         self.type_name.starts_with("const ")
     }
@@ -100,14 +93,13 @@ pub(super) struct Launched {
     pub(super) global: [u64; 3],
     /// Submissions before it.
     pub(super) jobs: usize,
-    /// The objects among its arguments.
     pub(super) given: Vec<Given>,
-    /// The other arguments that are known: index, name, bytes.
+    /// Index, name, bytes.
     pub(super) scalars: Vec<(usize, String, Vec<u8>)>,
 }
 
 impl Launched {
-    /// Name or number of the first argument that is a number, and another one in a launch of the same kernel.
+    /// The first different one: name or index.
     pub(super) fn other_number(&self, other: &Self) -> Option<String> {
         let mut both = self.scalars.iter().zip(&other.scalars);
         let ((index, name, _), _) = both.find(|(one, other)| one != other)?;
@@ -117,18 +109,17 @@ impl Launched {
         })
     }
 
-    /// The arguments that have bytes of a transfer.
     pub(super) fn having<'a>(&'a self, host: &Host) -> impl Iterator<Item = &'a Given> {
         self.given.iter().filter(move |given| given.has(host))
     }
 }
 
-/// Bytes of an object that owns its memory.
+/// Bytes of an owning object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Span {
     pub(super) object: u32,
     pub(super) start: u64,
-    /// `u64::MAX` where nobody knows how far it goes: to the end of the object, or to a part of an image.
+    /// `u64::MAX` if unknown: to the end of the object, or part of an image.
     pub(super) end: u64,
 }
 
@@ -145,13 +136,12 @@ impl Span {
         }
     }
 
-    /// Bytes, if they are known.
     pub(super) fn size(&self) -> Option<u64> {
         (self.end < u64::MAX).then(|| self.end.saturating_sub(self.start))
     }
 }
 
-/// What the runtime does to memory by itself: a copy, or a fill.
+/// A copy or fill by the runtime.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
     /// The function that the app called.
@@ -159,15 +149,14 @@ pub(super) struct Moved {
     /// `None` for a fill.
     pub(super) from: Option<Span>,
     pub(super) to: Span,
-    /// Both are one run of bytes.
+    /// Both sides are contiguous.
     pub(super) dense: bool,
     /// Submissions before it, if the CPU does it.
     pub(super) jobs: usize,
-    /// Submissions that may be its own, if the GPU does it: those of the runtime between the launches before and after it.
+    /// If the GPU does it: the runtime's submissions between the launches around it.
     pub(super) own: Range<usize>,
 }
 
-/// One step of the app.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Host(Host),
@@ -185,7 +174,7 @@ impl Event {
         }
     }
 
-    /// How many steps it counts as where work is bounded: what a launch is given is looked at one by one.
+    /// In steps: given objects are looked at one by one.
     pub(super) fn work(&self) -> usize {
         match self {
             Event::Host(_) | Event::Moved(_) => 1,
@@ -193,7 +182,6 @@ impl Event {
         }
     }
 
-    /// Whether the same step happens in another run, whatever the values.
     pub(super) fn is_like(&self, other: &Event) -> bool {
         match (self, other) {
             (Event::Host(a), Event::Host(b)) => {
@@ -212,19 +200,19 @@ impl Event {
     }
 }
 
-/// What two steps have in common that do the same to other objects.
+/// Common to steps that do the same to other objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape<'a> {
-    /// Direction of a transfer; where it begins in its object and its bytes, if sizes count.
+    /// Direction; start in the object and bytes, if sizes count.
     Host(Direction, Option<(u64, u64)>),
-    /// Kernel of a launch and the indices of the arguments that are objects; its work-items, if sizes count.
+    /// Kernel, indices of object arguments; work-items, if sizes count.
     Launch(&'a str, Vec<usize>, Option<[u64; 3]>),
-    /// Function of a copy or a fill; where each side begins and ends, if sizes count.
+    /// Function; start and end of each side, if sizes count.
     Moved(&'a str, Option<[Option<(u64, u64)>; 2]>),
 }
 
 impl Event {
-    /// What it has in common with steps that do the same to other objects; without sizes, to more or fewer elements of them.
+    /// Without sizes, any number of elements is alike.
     pub(super) fn shape(&self, sizes: bool) -> Shape<'_> {
         match self {
             Event::Host(host) => {
@@ -243,12 +231,11 @@ impl Event {
         }
     }
 
-    /// Whether the same step happens to other objects, whatever the values.
     pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
         self.shape(true) == other.shape(true)
     }
 
-    /// The objects that it is about, in order.
+    /// In order.
     pub(super) fn objects(&self) -> Vec<u32> {
         match self {
             Event::Host(host) => vec![host.at.object],
@@ -289,14 +276,13 @@ impl std::fmt::Display for Event {
     }
 }
 
-/// Everything that the notes of a trace tell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
-    /// Which of the capture's notes each of them is.
+    /// Each event's index in the capture.
     pub(super) notes: Vec<usize>,
-    /// Functions that the app called and that notes do not describe.
+    /// Functions that notes do not describe.
     pub(super) unseen: Vec<String>,
     /// Submissions of no launch, ascending.
     pub(super) unnamed: Vec<usize>,
@@ -353,7 +339,7 @@ impl Events {
                             return None;
                         };
                         let start = owner(&parts, Place { object, offset: 0 })?;
-                        // What nobody knows the size of may be all that follows.
+                        // An unknown size may be all that follows.
                         let size = sizes.get(&object).copied().filter(|size| *size > 0);
                         let end = start.offset.saturating_add(size.unwrap_or(u64::MAX));
                         Some(Given {
@@ -433,8 +419,8 @@ impl Events {
         out
     }
 
-    /// What was mapped for reading and writing and did not change: a read if a kernel may have written it since the host did, else a
-    /// write of the same values. What still holds what the host wrote was written by no kernel, whatever its arguments' types say.
+    /// An unchanged read-write mapping is a read if a kernel may have written it since the host did, else a write
+    /// of the same values. No kernel wrote what still holds the host's data, whatever its arguments' types say.
     fn decide_unchanged(&mut self) {
         let mut computed: BTreeSet<u32> = BTreeSet::new();
         let mut written: BTreeMap<u32, BTreeMap<(u64, u64), Option<u64>>> = BTreeMap::new();
@@ -445,7 +431,7 @@ impl Events {
                     computed.extend(given.map(|given| given.object));
                     continue;
                 }
-                // What it held before is not there any more; a copy of what a kernel wrote is what a kernel wrote.
+                // Copied kernel results count as such.
                 Event::Moved(moved) => {
                     let object = moved.to.object;
                     if moved
@@ -479,7 +465,7 @@ impl Events {
     }
 }
 
-/// Content that was seen when its transfer was complete.
+/// Seen when its transfer was complete.
 fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
     let content = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Content { id, hash } => Some((id, hash)),
@@ -488,11 +474,10 @@ fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
     content.collect()
 }
 
-/// What queues were given.
 struct Queued {
-    /// The launches of each queue by their notes' indices, each with its chains if they are known.
+    /// By queue and note; chains if known.
     launches: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>,
-    /// The notes by which each queue was idle, ascending, and the submissions before them.
+    /// Notes at which a queue was idle, and submissions before them.
     idle: BTreeMap<u32, Vec<(usize, usize)>>,
 }
 
@@ -517,13 +502,12 @@ impl Queued {
         Queued { launches, idle }
     }
 
-    /// Submissions before a launch's own; `None` if they are not known.
     fn start(&self, index: usize, queue: u32) -> Option<usize> {
         let chains = self.launches.get(&queue)?.get(&index)?.as_ref()?;
         Some(chains.start)
     }
 
-    /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.
+    /// After earlier launches of its queue, before later ones.
     fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
         let launches = transfer.queue.and_then(|queue| self.launches.get(&queue));
         let Some(launches) = launches.filter(|_| !transfer.complete) else {
@@ -536,7 +520,7 @@ impl Queued {
         after.or(before).map_or(noted, |jobs| jobs.max(noted))
     }
 
-    /// Submissions before what the runtime does by itself, and those that may be its own.
+    /// Submissions before it, and those that may be its own.
     fn of_runtime(
         &self,
         index: usize,
@@ -559,7 +543,7 @@ impl Queued {
     }
 }
 
-/// The byte in the object that owns its memory; `None` for parts that make no sense.
+/// The byte in the owning object; `None` for invalid parts.
 fn owner(parts: &BTreeMap<u32, Place>, mut at: Place) -> Option<Place> {
     for _ in 0..MAX_DEPTH {
         let Some(of) = parts.get(&at.object) else {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which launch each job chain belongs to.
 //!
-//! A launch's chains come after its note and before the note that its queue is idle, in the order in which the queue was filled, and they
-//! compute as many work-items as it has. Chains of the runtime itself may lie between. Where that leaves more than one way, nothing is
-//! named.
+//! A launch's chains lie between its note and its queue's idle note, in queue order, and compute its work-items.
+//! Chains of the runtime may lie between. If more than one way is left, nothing is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,35 +12,34 @@ use gpureplay_trace::note::{Launch, Note};
 use super::matching::{self, ALL_PLACES, Matched, Wanted};
 use crate::capture::Capture;
 
-/// The launch that a chain belongs to.
+/// The launch of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Number of the launch in the app.
+    /// Launch number in the app.
     pub launch: u32,
-    /// Name of the kernel.
+    /// Kernel name.
     pub kernel: String,
-    /// Work-items along each dimension.
+    /// Work-items per dimension.
     pub global: [u64; 3],
-    /// Work-items of a group, if the app chose them.
+    /// If the app chose them.
     pub local: Option<[u64; 3]>,
 }
 
-/// What is known about a trace's chains.
+/// Known chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// By submission; `None` for chains of the runtime itself and for those that notes do not explain.
+    /// `None` for the runtime's and unexplained ones.
     pub chains: Vec<Option<Dispatch>>,
-    /// Launches without a chain, with chains of other sizes, or with several places: what is wrong with each.
+    /// No chain, other sizes, or several places: what is wrong with each launch.
     pub unexplained: Vec<String>,
 }
 
 impl Launches {
-    /// Chains that have a name.
+    /// Number of named chains.
     pub fn named(&self) -> usize {
         self.chains.iter().flatten().count()
     }
 
-    /// The chains of each launch, from the first to behind the last.
     pub(super) fn places(&self) -> BTreeMap<u32, Range<usize>> {
         let mut out: BTreeMap<u32, Range<usize>> = BTreeMap::new();
         for (chain, dispatch) in self.chains.iter().enumerate() {
@@ -54,14 +52,13 @@ impl Launches {
     }
 }
 
-/// A launch whose chains are looked for.
 struct Open<'a> {
     launch: &'a Launch,
-    /// Submissions before its note, and before the note that its queue is idle.
+    /// From its note to its queue's idle note.
     within: Range<usize>,
 }
 
-/// Gives each chain to its launch.
+/// Assigns each chain to its launch.
 pub fn launches(capture: &Capture) -> Launches {
     let mut out = Launches {
         chains: vec![None; capture.jobs.len()],
@@ -69,7 +66,7 @@ pub fn launches(capture: &Capture) -> Launches {
     };
     let refused = refused(capture);
     let mut open: Vec<Open<'_>> = Vec::new();
-    // Launches whose queue was not idle since, by queue.
+    // Launches since the queue was idle.
     let mut running: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut places = ALL_PLACES;
     for noted in &capture.opencl {
@@ -99,7 +96,6 @@ pub fn launches(capture: &Capture) -> Launches {
     out
 }
 
-/// Launches that the runtime did not take.
 pub(super) fn refused(capture: &Capture) -> BTreeSet<u32> {
     let refused = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Refused { launch, .. } => Some(launch),
@@ -108,7 +104,7 @@ pub(super) fn refused(capture: &Capture) -> BTreeSet<u32> {
     refused.collect()
 }
 
-/// Finds the chains of launches between two moments at which all queues are idle.
+/// All queues are idle before and after.
 fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut usize) {
     let (Some(from), Some(to)) = (
         open.iter().map(|open| open.within.start).min(),
@@ -160,7 +156,6 @@ fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut
     }
 }
 
-/// Work-items of all jobs of a chain.
 fn items_of(capture: &Capture, chain: usize) -> u64 {
     let launches = capture.launches(chain);
     let items = launches.iter().map(|launch| launch.items());

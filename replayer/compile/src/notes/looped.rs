@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recognises an app that does the same several times, such as one inference per picture.
+//! Recognises repetition, such as one inference per picture.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,46 +7,42 @@ use gpureplay_trace::note::Direction;
 
 use super::events::{Event, Shape};
 
-/// The same steps again and again, up to the end of the trace.
+/// Repeated up to the end of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
-    /// First step of the last turn.
     pub(super) last: usize,
-    /// First step of the first turn.
     pub(super) first: usize,
-    /// Turns, at least two.
+    /// At least two.
     pub(super) turns: usize,
 }
 
-/// Longest turn that is looked for, in steps.
+/// Steps of a turn.
 const MAX_PERIOD: usize = 1 << 14;
 
-/// Steps that are compared by their objects, all together, each counted as often as [`Event::work`] says; beyond that, no turn is found. A turn
-/// of 10,000 steps may be repeated 1,000 times.
+/// Steps, counted by [`Event::work`]; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000
+/// times.
 const MAX_COMPARED: usize = 1 << 24;
-/// Ends of turns that are tried as cheaply as one step is compared.
+/// Tried at the cost of one comparison.
 const CHEAP: usize = 64;
 
-/// The shortest turn that is repeated at the end of the steps and that both launches a kernel and moves memory for the host.
+/// A turn launches a kernel and moves memory for the host.
 pub(super) fn find(events: &[Event]) -> Option<Loop> {
     Turns::new(events, true).find(events.len())
 }
 
-/// Looks for turns that end at some step.
 pub(super) struct Turns<'a> {
     events: &'a [Event],
-    /// By step: the first step that is alike.
+    /// By step: the first one alike.
     alike: Vec<usize>,
-    /// By step: up to it, the last launch and the last transfer, of which a turn has both.
+    /// By step: the last launch and transfer up to it.
     both: Vec<Option<(usize, usize)>>,
-    /// By step: the work of comparing all steps before it; one more for all of them.
+    /// Prefix sums of the work.
     work: Vec<usize>,
-    /// Steps that may still be compared.
     left: usize,
 }
 
 impl<'a> Turns<'a> {
-    /// Turns of these steps. `sizes`: steps of two turns must be of one size.
+    /// `sizes`: turns must have the same sizes.
     pub(super) fn new(events: &'a [Event], sizes: bool) -> Self {
         let mut known: HashMap<Shape<'_>, usize> = HashMap::new();
         let shapes = events.iter().enumerate();
@@ -74,7 +70,6 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// The shortest turn that is repeated before the step `count`.
     pub(super) fn find(&mut self, count: usize) -> Option<Loop> {
         let end = count.checked_sub(1)?;
         let (launch, moved) = *self.both.get(end)?.as_ref()?;
@@ -83,7 +78,7 @@ impl<'a> Turns<'a> {
         self.spend(most / CHEAP)?;
         (least.max(2)..=most).find_map(|period| {
             let last = count - period;
-            // Cheap first: most periods end here.
+            // Most periods end here.
             if self.alike[end] != self.alike[last.checked_sub(1)?] {
                 return None;
             }
@@ -103,7 +98,6 @@ impl<'a> Turns<'a> {
         })
     }
 
-    /// Whether the turn behind the one that begins with `start` does the same.
     fn repeats(&mut self, start: usize, period: usize) -> bool {
         let (middle, end) = (start + period, start + 2 * period);
         if self.spend(period / CHEAP).is_none()
@@ -123,8 +117,8 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Whether two turns of steps that are alike do the same, with the same objects or with new ones in the place of some: an app may make its buffers anew in each
-/// turn. Layers of a network look like that too, but one layer's result is the next one's input, and nobody reads it.
+/// With the same objects or new ones: an app may make its buffers anew in each turn. Layers look like that too, but
+/// one layer's result is the next one's input, and the app does not read it.
 fn are_alike(earlier: &[Event], later: &[Event]) -> bool {
     let mut pairs: BTreeMap<u32, u32> = BTreeMap::new();
     for (a, b) in earlier.iter().zip(later) {
@@ -203,7 +197,6 @@ mod tests {
         let mut turns = Turns::new(&events, true);
         assert_eq!(turns.find(events.len()), None);
         assert_eq!(turns.left, 0);
-        // What launches are given is compared one by one.
         let compared = |objects: u32| {
             let objects: Vec<u32> = (0..objects).collect();
             let turn = [host(Direction::Read, 0), launch_on("a", &objects)];
@@ -213,11 +206,11 @@ mod tests {
             MAX_COMPARED - turns.left
         };
         assert!(compared(255) > 30 * compared(1));
-        // Where no step moves memory, none is compared.
+        // Without transfers, nothing is compared.
         let events: Vec<Event> = (0..100).map(|_| launch("a")).collect();
         let mut turns = Turns::new(&events, true);
         assert_eq!((turns.find(100), turns.left), (None, MAX_COMPARED));
-        // As long a turn as may be, again and again.
+        // The longest turn allowed, again and again.
         let mut events: Vec<Event> = vec![launch("a"); MAX_PERIOD - 1];
         events.push(host(Direction::Read, 0));
         let events = vec![events; 20].concat();
@@ -268,7 +261,7 @@ mod tests {
         events.extend([10, 20, 30].into_iter().flat_map(turn));
         let found = find(&events).unwrap();
         assert_eq!((found.first, found.last, found.turns), (1, 7, 3));
-        // What one turn computes is the next one's input.
+        // One turn's result is the next one's input.
         let layer = |object| {
             [
                 host(Direction::Write, 100 + object),
@@ -278,7 +271,7 @@ mod tests {
         };
         let layers: Vec<Event> = (10..13).flat_map(layer).collect();
         assert_eq!(find(&layers), None);
-        // Nobody reads what a turn computes.
+        // The app does not read a turn's result.
         let unread: Vec<Event> = [10, 20, 30]
             .into_iter()
             .flat_map(|object| turn(object).into_iter().take(2))

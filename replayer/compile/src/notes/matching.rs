@@ -1,42 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches and chains, matched by order and size, as far as there is one way to do it.
+//! Matches launches and chains if only one way exists.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What a launch's chains must be.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
-    /// Launches of one queue run in their order.
+    /// Launches of one queue run in order.
     pub(super) queue: u32,
-    /// Work-items of all its chains; `None` if that exceeds 64 bits.
+    /// `None` beyond 64 bits.
     pub(super) items: Option<u64>,
-    /// Where its chains may be.
     pub(super) within: Range<usize>,
 }
 
-/// What was found for a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Matched {
     Chains(Range<usize>),
-    /// None of its size.
     Nothing,
-    /// More than one way.
     Several,
-    /// There are too many launches and chains to try.
+    /// Too many possibilities.
     TooMany,
 }
 
-/// Most pairs of a launch and a chain that are tried.
+/// Pairs of a launch and a chain.
 const MAX_TRIED: usize = 1 << 24;
 
-/// Finds the chains of each launch; `items` has the work-items of each chain, 0 for chains that compute nothing. `places`: what is left of
-/// [`ALL_PLACES`].
+/// `items`: per chain, 0 for chains that compute nothing. `places`: what is left of [`ALL_PLACES`].
 pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<Matched> {
     if wanted.len().saturating_mul(items.len()) > MAX_TRIED {
         return vec![Matched::TooMany; wanted.len()];
     }
-    // The launches of each queue.
     let mut queues: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (launch, wanted) in wanted.iter().enumerate() {
         queues.entry(wanted.queue).or_default().push(launch);
@@ -54,9 +47,9 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<
     }
 }
 
-/// Work-items of chains, such that those of neighbouring chains are summed at once.
+/// Prefix sums.
 struct Items {
-    /// Before each chain, the sum of all chains before it; one more for all of them.
+    /// One more than chains.
     sums: Vec<u128>,
 }
 
@@ -75,7 +68,6 @@ impl Items {
         self.sums.len() - 1
     }
 
-    /// What the sum before the end of a launch's chains is, if `first` is the first of them.
     fn wanted_sum(&self, wanted: &Wanted, first: usize) -> Option<u128> {
         let needed = u128::from(wanted.items.filter(|needed| *needed > 0)?);
         let before = self.sums.get(first)?;
@@ -83,7 +75,6 @@ impl Items {
         (computes && wanted.within.contains(&first)).then_some(before + needed)
     }
 
-    /// The chains of a launch if `first` is the first of them.
     fn run(&self, wanted: &Wanted, first: usize) -> Option<Range<usize>> {
         let sum = self.wanted_sum(wanted, first)?;
         self.up_to(
@@ -94,7 +85,7 @@ impl Items {
         )
     }
 
-    /// The same for all first chains, the last one first. Their ends only go back, so that all together are found in one pass.
+    /// From the last first chain: ends only go back, so one pass finds all.
     fn runs(&self, wanted: &Wanted) -> impl Iterator<Item = Option<Range<usize>>> {
         let mut end = self.sums.len();
         (0..self.chains()).rev().map(move |first| {
@@ -106,18 +97,18 @@ impl Items {
         })
     }
 
-    /// The chains up to the first `end` before which there is as much as `sum`, if it is that.
+    /// The sum must be exact.
     fn up_to(&self, wanted: &Wanted, first: usize, end: usize, sum: u128) -> Option<Range<usize>> {
         let fits = end <= wanted.within.end && self.sums.get(end) == Some(&sum);
         fits.then_some(first..end)
     }
 }
 
-/// One queue: as many launches as possible have their chains. Two ways to do that, from opposite ends, agree where there is no choice.
+/// As many launches as possible get chains. Two ways from opposite ends agree where there is no choice.
 fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
     let (rows, chains) = (wanted.len(), items.chains());
     let columns = chains + 1;
-    // How many launches from the row's on find chains from the column's on.
+    // Launches matched from the row and column on.
     let mut best = vec![0u32; (rows + 1) * columns];
     let at = |launch: usize, chain: usize| launch * columns + chain;
     for launch in (0..rows).rev() {
@@ -167,30 +158,28 @@ fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
     matched.collect()
 }
 
-/// Ways to come to a state: how many, two at most, and the last step of one of them.
+/// At most two, and the last step of one.
 #[derive(Clone, Debug)]
 struct Ways {
     count: u8,
-    /// First chain of the step, and the queue that it belongs to; `None` for a chain of the runtime.
+    /// First chain, and its queue; `None` for a runtime chain.
     step: (usize, Option<usize>),
 }
 
-/// Most states of several queues that are followed.
+/// Of several queues at once.
 const MAX_STATES: usize = 1 << 16;
-/// Most places in queues that all of these states have together: each has one for every queue.
+/// Queue places in all states: each state has one per queue.
 const MAX_PLACES: usize = 1 << 20;
-/// The same for a whole trace, in which queues may be idle again and again. Where there is one way, a chain has a few states.
+/// For a whole trace, in which queues may be idle again and again. With one way, a chain has few states.
 pub(super) const ALL_PLACES: usize = 1 << 24;
 
-/// Several queues at work at once: every launch must have its chains, in one way only. Also the states that were followed, `most` of them
-/// or one beyond.
+/// Every launch must have its chains, in one way only. Also returns the states followed, at most `most` + 1.
 fn interleaved(
     wanted: &[Wanted],
     items: &Items,
     lists: &[Vec<usize>],
     most: usize,
 ) -> (Vec<Matched>, usize) {
-    // By chain: how far each queue is.
     let mut states: Vec<BTreeMap<Vec<usize>, Ways>> = vec![BTreeMap::new(); items.chains() + 1];
     let start = Ways {
         count: 1,
@@ -272,7 +261,7 @@ mod tests {
             found(&queue, &[64, 64, 128, 64]),
             [chain(0), chain(1), chain(2), chain(3)]
         );
-        // A chain of the runtime that computes nothing, one of another size, and a launch of three chains.
+        // A runtime chain that computes nothing, one of another size, and a launch of three chains.
         assert_eq!(
             found(&[(0, 64), (0, 300)], &[0, 64, 7, 100, 100, 100]),
             [chain(1), Matched::Chains(3..6)]
@@ -281,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_could_be_another_is_not_named() {
-        // A chain of the runtime that looks like a launch.
+        // A runtime chain that looks like a launch.
         assert_eq!(
             found(&[(0, 64), (0, 128)], &[64, 64, 128]),
             [Matched::Several, chain(2)]
@@ -302,7 +291,7 @@ mod tests {
         assert_eq!(found, [chain(1), chain(2)]);
     }
 
-    /// The chains of a launch if `first` is the first of them, one after the other.
+    /// Brute force.
     fn one_by_one(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         let needed = wanted.items?;
         if !wanted.within.contains(&first) || *items.get(first)? == 0 {
@@ -367,7 +356,6 @@ mod tests {
         );
         let many: Vec<(u32, u64)> = (0..32).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 32])[31], Matched::TooMany);
-        // States of so many queues take much memory each.
         let many: Vec<(u32, u64)> = (0..4000).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 4000])[0], Matched::TooMany);
     }
@@ -375,7 +363,8 @@ mod tests {
     #[test]
     fn queues_that_are_idle_again_and_again_have_a_limit_in_all() {
         let queues = launches(&[(3, 64), (5, 32)], 2);
-        // One state before the first chain, two before the second one, four behind it: each has a place for both queues.
+        // States: one before the first chain, two before the second, four behind it. Each has a place for both
+        // queues.
         let mut places = 30;
         for left in [16, 2] {
             let found = find(&queues, &[64, 32], &mut places);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an OpenCL layer's notes say about a trace: names of job chains, and tensors that no file names.
+//! OpenCL notes: names of job chains, and tensors without files.
 //!
-//! [`launches`] gives each chain to a launch, [`propose`] makes tensors of what the host wrote and read. Both check what the notes say
-//! against the trace: sizes of launches against the job descriptors, contents of transfers against GPU memory. What does not agree gets no
-//! name, and a remark says so. What the runtime copies on the CPU a replay does not repeat: `copies` follows it to its
-//! source, or the trace is refused. Without notes, [`propose_unnoted`] takes what differs between two runs.
+//! [`launches`] gives chains to launches, [`propose`] makes tensors of host writes and reads. Both check notes
+//! against the trace: launch sizes against job descriptors, transfers against GPU memory. What disagrees gets a
+//! remark. `copies` follows the runtime's CPU copies, which a replay does not repeat, or refuses the trace. Without
+//! notes, [`propose_unnoted`] takes differences between two runs.
 
 mod copies;
 mod error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names and element types of tensors, from the kernel arguments that use them.
+//! Names and element types of tensors, from kernel arguments.
 
 use gpureplay_tensors::{Element, ElementType};
 
@@ -7,12 +7,13 @@ use gpureplay_trace::note::content_hash;
 
 use super::events::{Given, Launched};
 
-/// Most bytes of a kernel's and of an argument's name in a tensor's, which may have 255 and gets a number where it is there twice.
+/// Bytes of a kernel's and of an argument's name. A tensor name has at most 255, and gets a number if it is not
+/// unique.
 const LONGEST: usize = 110;
-/// Digits of a hash, and what stands before it.
+/// A hash's digits and separator.
 const HASH: usize = 17;
 
-/// Letters, digits, `_` and `-` of a name; the end of a long one is a hash of all.
+/// Keeps letters, digits, `_` and `-`; a long name ends in a hash of all.
 fn plain(text: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let all = text.chars().map(|c| if kept(c) { c } else { '_' });
@@ -37,8 +38,8 @@ pub(super) fn name(launch: &Launched, given: &Given) -> String {
     format!("{kernel}.{argument}")
 }
 
-/// Element type of a tensor: the argument's, or what its bytes look like where the argument is a pointer to bytes. What a kernel
-/// `computed` may be much smaller than what somebody measured: a softmax has any magnitude.
+/// For a pointer to bytes, guessed from them. Computed values may be much smaller than measured ones: a softmax has
+/// any magnitude.
 pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementType {
     let word = type_name
         .split([' ', '*'])
@@ -69,19 +70,18 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
     }
 }
 
-/// Whether bytes are 16-bit floats of everyday size. The two halves of a 32-bit number differ in size, and the two bytes of a pair of pixels do not:
-/// both are told apart by that.
+/// In contrast, the halves of a 32-bit number differ in size, and the two bytes of a pair of pixels do not.
 fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
     const FEWEST: u32 = 8;
     const BIAS: u32 = 15;
-    /// The smallest and largest exponents of everyday values; what a kernel computed may be subnormal.
+    /// Exponents; computed values may be subnormal.
     const EVERYDAY: std::ops::RangeInclusive<u32> = 1..=BIAS + 6;
     let everyday = |high: u8| {
         let exponent = u32::from(high >> 2) & 0x1f;
         EVERYDAY.contains(&exponent) || computed && exponent < *EVERYDAY.start()
     };
     let (pairs, rest) = bytes.as_chunks::<2>();
-    // Of the first and of the second half of each word: how many there are, how many are usual, the sum of their exponents.
+    // Per half of a word: count, usual ones, sum of exponents.
     let mut sides = [(0u32, 0u32, 0u32); 2];
     let mut alike = 0u32;
     for (index, &[low, high]) in pairs.iter().enumerate() {
@@ -106,7 +106,7 @@ fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
         && u64::from(alike) * 20 < u64::from(count) * 17
 }
 
-/// Whether bytes are 32-bit integers: all of them small, some of them not zero.
+/// All small, some not zero.
 fn looks_like_integers(bytes: &[u8]) -> bool {
     const FEWEST: usize = 4;
     const SMALL: u32 = 1 << 24;
@@ -117,7 +117,7 @@ fn looks_like_integers(bytes: &[u8]) -> bool {
         && values.filter(|value| *value != 0).count() >= FEWEST
 }
 
-/// Whether bytes are 32-bit numbers of everyday size: libraries that serve several types declare pointers to bytes.
+/// Libraries for several types declare pointers to bytes.
 fn looks_like_floats(bytes: &[u8], computed: bool) -> bool {
     let smallest = if computed { f32::MIN_POSITIVE } else { 1e-12 };
     let (words, rest) = bytes.as_chunks::<4>();
@@ -172,13 +172,12 @@ mod tests {
 
     #[test]
     fn pointers_to_bytes_are_told_apart_by_values() {
-        // A sequence without a pattern, for values of any spread.
         let noise = |i: u32| {
             let x = (i + 1).wrapping_mul(0x9e37_79b9);
             (x ^ (x >> 15)).wrapping_mul(0x85eb_ca6b) >> 8
         };
         let real = |i: u32| (noise(i) as f32 / (1 << 24) as f32 - 0.5) * 0.3;
-        // Without rounding; what is too small becomes zero.
+        // Truncates; too small values become zero.
         let half = |value: f32| {
             let bits = value.to_bits();
             let magnitude = (bits & 0x7fff_ffff).saturating_sub(112 << 23) >> 13;

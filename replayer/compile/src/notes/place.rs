@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where in GPU memory a memory object lies: a buffer of the driver in which every transfer's content is found.
+//! Finds a memory object: the driver buffer with its transfers' contents.
 
 use std::cell::Cell;
 
@@ -13,13 +13,12 @@ use crate::pages::Moment;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Work that looking for tensors may take: steps that are looked at, and bytes that are compared, 64 for a step. With 16 GiB, a network's
-/// weights of 1 GiB may each be looked for in 16 buffers.
+/// Steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of 1 GiB may each be looked for in 16
+/// buffers.
 const MOST_WORK: u64 = 1 << 28;
-/// Bytes of GPU memory that are as much work as a step.
+/// Of GPU memory: as much work as a step.
 const BYTES_A_STEP: u64 = 64;
 
-/// What is left of the work that looking for tensors may take.
 #[derive(Debug)]
 pub(super) struct Work(Cell<u64>);
 
@@ -30,17 +29,13 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Whether there is work left for so many steps more.
+    /// False if too little is left.
     pub(super) fn spend(&self, steps: u64) -> bool {
         let left = self.0.get().checked_sub(steps);
         self.0.set(left.unwrap_or(0));
         left.is_some()
     }
 
-    /// Whether the work was enough.
-    ///
-    /// # Errors
-    /// Some was left undone.
     pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
         match self.0.get() {
             0 => Err(ProposeError::TooMuchWork),
@@ -49,7 +44,6 @@ impl Work {
     }
 }
 
-/// The bytes of tensors that were found, all together.
 #[derive(Debug)]
 pub(super) struct Moved {
     bytes: u64,
@@ -57,22 +51,17 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// Nothing yet, of a capture's memory.
     pub(super) fn of(capture: &Capture) -> Self {
         let most = capture.memory_bytes().saturating_mul(MOST_COPIES);
         Self { bytes: 0, most }
     }
 
-    /// Adds a tensor. False: it is too much, and must not be kept.
+    /// False: too much, and it must not be kept.
     pub(super) fn add(&mut self, bytes: u64) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         self.bytes <= self.most
     }
 
-    /// Whether all tensors could be kept.
-    ///
-    /// # Errors
-    /// They are too much.
     pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
         match self.bytes > self.most {
             true => Err(ProposeError::TooMuchMoved { most: self.most }),
@@ -81,15 +70,13 @@ impl Moved {
     }
 }
 
-/// The bytes of a transfer, as they lay in GPU memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Located {
-    /// GPU virtual address of the first byte.
     pub(super) va: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Finds the content of a transfer at a moment; `None` if it is nowhere, or in several places that nothing tells apart.
+/// `None` if it is nowhere, or in several indistinguishable places.
 pub(super) fn locate(
     capture: &Capture,
     root: &Root,
@@ -99,7 +86,7 @@ pub(super) fn locate(
 ) -> Option<Located> {
     let wanted = host.hash?;
     let end = host.at.offset.checked_add(host.size)?;
-    // Memory that no page of the trace holds cannot be compared, whatever a note claims.
+    // A note may claim more than the trace holds.
     let known = (capture.memory.known() as u64).saturating_mul(PAGE);
     if host.size == 0 || end > root.size || host.size > known {
         return None;
@@ -113,13 +100,13 @@ pub(super) fn locate(
         let whole = capture.memory.read(moment, va, &mut bytes);
         (whole && content_hash(&bytes) == wanted).then_some(Located { va, bytes })
     };
-    // The driver usually maps an object's buffer when the object is made.
+    // Usually mapped when the object is made.
     if let Some(buffer) = root.mapped.filter(|buffer| buffer.size >= root.size)
         && let Some(found) = at(buffer.va)
     {
         return Some(found);
     }
-    // Else it is in a buffer that was free, of the object's size in pages or, rarely, larger.
+    // Else a free buffer of the object's size in pages or, rarely, larger.
     if !work.spend(capture.buffers.len() as u64) {
         return None;
     }
@@ -141,14 +128,12 @@ pub(super) fn locate(
     found.is_empty().then_some(last)
 }
 
-/// The buffers, each address once, in which something is found.
 fn unique<'a>(
     buffers: impl Iterator<Item = &'a Buffer>,
     at: impl Fn(u64) -> Option<Located>,
 ) -> Vec<Located> {
     let mut out: Vec<Located> = Vec::new();
     let mut last = None;
-    // Sorted by address.
     for buffer in buffers {
         if last.replace(buffer.va) != Some(buffer.va) {
             out.extend(at(buffer.va));
@@ -157,7 +142,7 @@ fn unique<'a>(
     out
 }
 
-/// Whether the app's driver wrote this address into memory before the job: arguments of kernels are addresses.
+/// Kernel arguments are addresses.
 fn is_named(capture: &Capture, job: usize, va: u64) -> bool {
     let moment = Moment::before(job);
     capture.memory.changed(moment).iter().any(|page| {
@@ -216,7 +201,7 @@ mod tests {
             let found = locate(&capture, &root, &host(hash), Moment::before(0), work);
             (found.is_some(), work.was_enough().is_ok())
         };
-        // The search takes as much work as the bytes and the list of buffers; nothing is left then.
+        // Just enough for the bytes and the buffer list.
         let enough = Work(Cell::new(size / BYTES_A_STEP + 3));
         assert_eq!(find(zeros, &enough), (true, true));
         assert_eq!(find(zeros, &enough), (false, false));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
+//! Tensors from host writes and reads.
 
 mod chosen;
 mod kept;
@@ -26,44 +26,44 @@ use crate::tag::{Found, Role};
 
 pub(super) use chosen::apply;
 
-/// What the user wants of the tensors that notes give.
+/// The user's choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
     /// Names, types and shapes.
     pub stated: Stated,
-    /// What both runs write alike is part of the recording instead of a tensor.
+    /// What both runs write alike is stored: no tensor.
     pub fixed_weights: bool,
-    /// Of a step that the app repeats: the notes before it, and what it leaves for the next one.
+    /// Of a repeated step: the notes before it, and what it leaves.
     pub step: Option<Turn>,
-    /// What a step leaves for the next one: states.
+    /// Left for the next step.
     pub kept: Vec<Kept>,
-    /// Names of tensors that are states because the user says so.
+    /// Tensors that the user calls states.
     pub states: Vec<String>,
 }
 
 /// Tensors found through notes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proposal {
-    /// In the order in which the app wrote and read them.
+    /// In app order.
     pub tensors: Vec<Found>,
-    /// What the second run wrote and read in their places, by name.
+    /// Second-run values by name.
     pub second: Vec<(String, Tensor)>,
     /// A second run told inputs from weights.
     pub sure: bool,
-    /// GPU memory that the app wrote in earlier turns of a loop, or that launches read through copies, other values in each run.
+    /// Other values in each run: earlier turns of a loop, or read through copies.
     pub earlier: Vec<Range<u64>>,
-    /// How often the app does the same, if more than once; the tensors are those of the last time.
+    /// If more than one; the tensors are the last turn's.
     pub turns: Option<usize>,
-    /// What could not be told, for people.
+    /// For people.
     pub remarks: Vec<String>,
-    /// The app writes an input that could not be made a tensor; a remark says why.
+    /// A remark says why.
     pub lost_input: bool,
-    /// The app reads something computed that could not be made a tensor; a remark says why.
+    /// A remark says why.
     pub lost_output: bool,
 }
 
 impl Proposal {
-    /// Leaves out what overlaps tensors that were found in another way.
+    /// Drops what overlaps tensors found otherwise.
     pub fn leave_to(&mut self, others: &[Found]) {
         let covered = |tensor: &Found| {
             let (low, high) = tensor.layout.address_range()?;
@@ -80,11 +80,11 @@ impl Proposal {
     }
 }
 
-/// Makes tensors from a trace's notes. A second run with other inputs tells inputs from weights; without one, what the app wrote last
-/// before its final launches counts as input.
+/// A second run with other inputs tells inputs from weights; without it, the last writes before the final launches
+/// count as inputs.
 ///
 /// # Errors
-/// There are no notes, the runs do different things, or a choice names no tensor.
+/// No notes, the runs do different things, or a choice names no tensor.
 pub fn propose(
     capture: &Capture,
     second: Option<&Capture>,
@@ -128,7 +128,6 @@ pub fn propose(
     builder.proposal.lost_output = followed.lost;
     let inputs_from = builder.last_writes();
     let depend = copies::dependencies(&events, |step, host| {
-        // One run does not tell inputs from weights for sure.
         let unsure = second.is_none() && choices.step.is_none();
         let inputs = unsure || host.hash.is_none() || builder.differs(step, host, inputs_from);
         Depends {
@@ -202,34 +201,28 @@ struct Builder<'a> {
     capture: &'a Capture,
     second: Option<(&'a Capture, &'a Events)>,
     events: &'a Events,
-    /// The first step of which results and inputs count: that of the last turn of a loop.
+    /// Of a loop's last turn.
     first: usize,
     fixed_weights: bool,
-    /// The first event of a step that the app repeats: what it writes from there on it writes in every step.
+    /// Later writes happen in every step.
     step: Option<usize>,
     taken: Names,
     steps: Steps,
     work: Work,
     moved: Moved,
-    /// Remarks that were made.
     said: BTreeSet<String>,
-    /// Writes that are copies of other ones.
     origins: BTreeMap<usize, Origin>,
     /// Writes that are copied or copies.
     carried: BTreeSet<usize>,
-    /// The tensor of a write.
     made: BTreeMap<Origin, usize>,
-    /// Names of outputs, and the steps that read them.
     outputs: Vec<(String, usize)>,
     proposal: Proposal,
 }
 
-/// Where in the list of steps something happens, ascending.
 #[derive(Debug, Default)]
 struct Steps {
-    /// Steps that are about an object.
     of_object: BTreeMap<u32, Vec<usize>>,
-    /// Reads of what the host had not written there, by number and hash of the bytes.
+    /// Not the host's own bytes; by number and hash.
     reads: BTreeMap<(u64, u64), Vec<usize>>,
 }
 
@@ -262,7 +255,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The steps behind one that are about an object, as long as there is work left.
+    /// Ends when the work is used up.
     fn after(&self, step: usize, object: u32) -> impl Iterator<Item = &'a Event> + '_ {
         let steps = self.steps.of_object.get(&object);
         let steps = steps.map_or(&[][..], Vec::as_slice);
@@ -270,7 +263,7 @@ impl<'a> Builder<'a> {
         self.events_of(steps.get(next..).unwrap_or_default().iter())
     }
 
-    /// The steps before one that are about an object, the last one first.
+    /// The last one first.
     fn before(&self, step: usize, object: u32) -> impl Iterator<Item = &'a Event> + '_ {
         let steps = self.steps.of_object.get(&object);
         let steps = steps.map_or(&[][..], Vec::as_slice);
@@ -287,7 +280,7 @@ impl<'a> Builder<'a> {
         events.take_while(|event| self.work.spend(event.work() as u64))
     }
 
-    /// The step after which a write is an input, for want of a second run: the last launch before the last write that a launch uses.
+    /// Without a second run: the last launch before the last write that a launch uses.
     fn last_writes(&self) -> usize {
         let list = &self.events.list;
         let used = |(step, event): &(usize, &Event)| match event {
@@ -304,7 +297,7 @@ impl<'a> Builder<'a> {
         launch.map_or(0, |launch| launch + 1)
     }
 
-    /// The launch that reads what a step wrote first; `None` if it is written again before, or never read.
+    /// `None` if overwritten before, or never read.
     fn reader(&self, step: usize, host: &Host) -> Option<(&'a Launched, &'a Given)> {
         for event in self.after(step, host.at.object) {
             match event {
@@ -327,7 +320,7 @@ impl<'a> Builder<'a> {
         None
     }
 
-    /// The launch that wrote last what a step reads; `None` if the host wrote it.
+    /// `None` if the host wrote it last.
     fn writer(&self, step: usize, host: &Host) -> Option<(&'a Launched, &'a Given)> {
         let mut given_only = None;
         for event in self.before(step, host.at.object) {
@@ -404,7 +397,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a write is another one in each run, or, for want of a second run, counts as an input.
+    /// Without a second run, whether it counts as an input.
     fn differs(&self, step: usize, host: &Host, inputs_from: usize) -> bool {
         let other = self.second.and_then(|(_, events)| events.list.get(step));
         match (other, self.step) {
@@ -415,7 +408,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Has a tensor written to one more place, to which the app copies it before the same job.
+    /// The app copies it before the same job.
     fn also_at(&mut self, at: usize, host: &Host) -> bool {
         let moment = Moment::before(host.jobs);
         let found = self.events.roots.get(&host.at.object).and_then(|root| {
@@ -424,7 +417,7 @@ impl<'a> Builder<'a> {
         let (Some(tensor), Some(found)) = (self.proposal.tensors.get_mut(at), found) else {
             return false;
         };
-        // What a step leaves for the next one is looked up by its only place.
+        // A state is looked up by its only place.
         if tensor.job != host.jobs || self.step.is_some() || found.bytes != tensor.tensor.bytes() {
             return false;
         }
@@ -445,7 +438,6 @@ impl<'a> Builder<'a> {
         true
     }
 
-    /// Remembers where an input lies that is no tensor: one of an earlier turn, or one that launches read through a copy.
     fn elsewhere(&mut self, host: &Host) {
         let moment = Moment::before(host.jobs);
         let root = self.events.roots.get(&host.at.object);
@@ -475,7 +467,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether the same bytes are read again with no launch that may write them between.
     fn read_again(&self, step: usize, host: &Host) -> bool {
         for event in self.after(step, host.at.object) {
             match event {
@@ -510,7 +501,7 @@ impl<'a> Builder<'a> {
             true => None,
             false => locate(self.capture, root, host, moment, &self.work),
         };
-        // Whoever clears memory means no weight by it.
+        // Clearing memory makes no weight.
         let cleared = |found: &Located| found.bytes.iter().all(|byte| *byte == 0);
         if role == Role::Weight && found.as_ref().is_some_and(cleared) {
             return;
@@ -536,7 +527,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes a tensor of what was found, or says why there is none.
     fn place(
         &mut self,
         step: usize,
@@ -564,7 +554,7 @@ impl<'a> Builder<'a> {
             ));
             return;
         };
-        // What is beyond the limit is not kept; it is refused at the end.
+        // Beyond the limit: refused at the end.
         if !self.moved.add(bytes.len() as u64) {
             return;
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app that does one step again and again, such as a step of training: what a step leaves for the next one.
+//! Repeated steps, such as of training: what one leaves for the next.
 //!
-//! A recording holds one step. The second one that was recorded shows what it goes on from: memory objects that both are given, and of which
-//! it reads bytes that the first step wrote, and that neither the app nor the second step wrote since. A cache of keys and values is one of
-//! them: each step writes a part of it, and reads the rest.
+//! A recording holds one step. The second recorded step goes on from memory objects given to both, with bytes that
+//! it reads, the first step wrote, and neither the app nor the second step wrote since. One example is a cache of
+//! keys and values: each step writes a part and reads the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -22,32 +22,30 @@ use crate::touched::{Bytes, Touched};
 /// The first of several like steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Steps that were recorded, at least two.
+    /// Recorded steps, at least two.
     pub turns: usize,
     /// Submissions before the second step.
     pub jobs: usize,
     /// Notes before the second step, for [`Capture::until`].
     pub notes: usize,
-    /// The first event of the first step.
     pub(super) first: usize,
-    /// Events of a step.
     period: usize,
 }
 
-/// A memory object that a step leaves to the next one.
+/// Left for the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// GPU virtual address.
+    /// GPU address.
     pub va: u64,
     /// Bytes.
     pub size: u64,
-    /// Kernel and argument that use it first.
+    /// Kernel and argument that first use it.
     pub name: String,
     /// The argument's type.
     pub type_name: String,
 }
 
-/// The first step of an app that does the same several times; what it reads after its last step does not matter.
+/// Reads after the last step do not matter.
 pub fn first_turn(capture: &Capture) -> Option<Turn> {
     turn_of(&Events::of(capture))
 }
@@ -62,7 +60,7 @@ fn turn_of(events: &Events) -> Option<Turn> {
         let mut turns = looped::Turns::new(list, sizes);
         ends().find_map(|end| Some((end, turns.find(end)?)))
     };
-    // Steps that are not of one size cannot be a recording: `kept` says so if they go on from each other.
+    // `kept` refuses different sizes if steps go on from each other.
     let (end, found) = by(true).or_else(|| by(false))?;
     let second = found.first + (end - found.last);
     Some(Turn {
@@ -74,11 +72,10 @@ fn turn_of(events: &Events) -> Option<Turn> {
     })
 }
 
-/// What the first step leaves for the second one. `touched`: what each submission reads and writes.
+/// What the first step leaves. `touched`: each submission's reads and writes.
 ///
 /// # Errors
-/// It leaves something, and a launch of the second step has another argument or size than that of the first one, or a transfer has: a
-/// recording would repeat the first one's.
+/// It leaves something, and the second step has another argument or size: a recording would repeat the first one's.
 pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, ProposeError> {
     let events = Events::of(capture);
     let Some(turn) = turn_of(&events) else {
@@ -105,7 +102,6 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
     });
     let written_by_host: BTreeSet<u32> = written.collect();
     let work = Work::default();
-    // The transfers of each object, and the first launch of the first step that is given it.
     let mut transfers: BTreeMap<u32, Vec<&Host>> = BTreeMap::new();
     for event in &events.list {
         if let Event::Host(host) = event {
@@ -120,7 +116,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
             }
         }
     }
-    // What the second step is not given it cannot go on from: another object may have come to lie in its place.
+    // Another object may now lie in an old one's place.
     let given_again = second.iter().filter_map(|event| match event {
         Event::Launch(launch) => Some(launch.given.iter().map(|given| given.object)),
         _ => None,
@@ -149,7 +145,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
         }
     }
     work.was_enough()?;
-    // Steps that leave nothing may be given what they like: each is an inference of its own.
+    // Each is an inference of its own.
     if !out.is_empty() {
         same_numbers(first, second)?;
         same_sizes(first, second)?;
@@ -157,7 +153,6 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
     Ok(out)
 }
 
-/// Launches of two steps are given the same numbers.
 fn same_numbers(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     for pair in first.iter().zip(second) {
         let (Event::Launch(a), Event::Launch(b)) = pair else {
@@ -174,7 +169,6 @@ fn same_numbers(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     Ok(())
 }
 
-/// Launches and transfers of two steps are of the same size.
 fn same_sizes(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     let mut pairs = first.iter().zip(second);
     match pairs.find(|(a, b)| !a.is_like_but_for_objects(b)) {
@@ -186,7 +180,7 @@ fn same_sizes(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     }
 }
 
-/// Where an object lies: where the content of a transfer is found, or else the buffer that the driver mapped when it was made.
+/// By content, or else the buffer mapped when the object was made.
 fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Option<u64> {
     let moment = |host: &Host| match host.direction {
         Direction::Read => host.jobs.checked_sub(1).map(Moment::after),
@@ -203,7 +197,7 @@ fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Op
     found.or(mapped.map(|buffer| buffer.va))
 }
 
-/// Bytes that the submissions of the second step read and that those of the first one wrote last.
+/// Read by the second step, last written by the first.
 fn taken(touched: &[Touched], first: Range<usize>, second: Range<usize>) -> Bytes {
     let of = |step: Range<usize>| touched.get(step).unwrap_or_default().iter();
     let (mut left, mut taken) = (Bytes::default(), Bytes::default());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors without notes and without files, from two runs with other inputs: for OpenGL ES, and for runtimes that no layer sees.
+//! Tensors from two runs, without notes and files: for OpenGL ES, and for runtimes that no layer sees.
 //!
-//! What the app wrote before a job and what differs between the runs is an input; what the last job wrote and what differs is an output.
-//! Both are widened to what was written around them in the same buffer, since values may be alike in two runs by chance. A trace does not tell
-//! where a tensor ends if its first or last values are alike, nor its name: the user may state type and shape, up to the buffer's end.
+//! Different app writes before a job are inputs; different writes of the last job are outputs. Both are widened to
+//! what was written around them in the buffer, since values may be alike by chance. A trace shows no name, and no
+//! end if outer values are alike: the user may state type and shape, up to the buffer's end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -25,21 +25,18 @@ use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Written bytes with less than this between them belong together.
+/// In bytes.
 const GAP: u64 = 64;
-/// Differences of fewer bytes are numbers of the app or of its driver: the comparison of the runs names them.
+/// In bytes. Less is a number of app or driver, which the comparison names.
 const LEAST: u64 = 32;
 
-/// What differs at one moment, widened to what was written around it.
 struct Difference {
     at: Range<u64>,
     end: u64,
 }
 
-/// Makes tensors from the differences between two runs.
-///
 /// # Errors
-/// The runs have different numbers of jobs, or a choice names no tensor or does not fit.
+/// Different numbers of jobs, or a choice names no tensor or does not fit.
 pub fn propose_unnoted(
     first: &Capture,
     second: &Capture,
@@ -100,7 +97,7 @@ pub fn propose_unnoted(
     Ok(proposal)
 }
 
-/// Inputs between jobs are no copies of what jobs computed: those the CPU makes, and a replay does not repeat them.
+/// A replay repeats no CPU copies of results.
 fn not_computed(
     (first, second): (&Capture, &Capture),
     proposal: &Proposal,
@@ -134,9 +131,9 @@ fn not_computed(
     }
 }
 
-/// For bytes that the app wrote before a job: an earlier job that wrote the same, if one did.
+/// The earlier job that wrote the same bytes, if any.
 fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Option<usize>> {
-    // Samples of each, by their bytes: several of them have one if their contents are the same.
+    // Equal contents share a sample.
     let mut samples: HashMap<Sample, Vec<(usize, usize)>> = HashMap::new();
     let mut counts = vec![0; candidates.len()];
     for (candidate, (_, bytes)) in candidates.iter().enumerate() {
@@ -157,7 +154,6 @@ fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Opti
             let page = capture.memory.page(moment, *va);
             let mut from = 0;
             for (start, end) in capture.memory.difference(moment, *va) {
-                // Each place once, though ranges of changes may be near each other.
                 let first = (start - start % WORD)
                     .saturating_sub(SAMPLE - WORD)
                     .max(from);
@@ -185,16 +181,16 @@ fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Opti
         .collect()
 }
 
-/// Bytes of a sample, and of the words at which samples may begin in memory.
+/// Bytes of a sample, and its alignment.
 const SAMPLE: usize = 16;
 const WORD: usize = 4;
-/// Samples that are taken of a tensor, and how many tell something.
+/// Per tensor.
 const SAMPLES: usize = 64;
 const FEWEST: usize = 2;
 
 type Sample = [u8; SAMPLE];
 
-/// Samples from all over the bytes; what many memories have, such as zeros, is none.
+/// From all over, without common ones such as zeros.
 fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
     let telling = |sample: &&Sample| {
         let (words, _) = sample.as_chunks::<WORD>();
@@ -209,7 +205,6 @@ fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
         .copied()
 }
 
-/// What differs between the runs in memory that was written at this moment, by buffers.
 fn differences(
     (first, second, renaming): (&Capture, &Capture, &Renaming),
     mapped: &Mapped<'_>,
@@ -219,7 +214,7 @@ fn differences(
     for header in first.jobs[moment.job()].headers.iter() {
         ignored.add(header.address, header.address.saturating_add(WRITTEN_BACK));
     }
-    // By the buffer: where it begins and ends, what was written, what differs.
+    // By buffer: start to end, written and different.
     let mut buffers: BTreeMap<(u64, u64), (Ranges, Ranges)> = BTreeMap::new();
     for va in first.memory.changed(moment) {
         let other = renaming.second_page(*va);
@@ -268,7 +263,7 @@ fn differences(
     out
 }
 
-/// A range with what was written beside it, in whole words; from the start of the buffer if that is near.
+/// To whole words; from the buffer's start if near.
 fn widened(written: &Ranges, mut at: Range<u64>, start: u64) -> Range<u64> {
     for (low, high) in written.iter() {
         if high >= at.end && low <= at.end.saturating_add(GAP) {
@@ -287,7 +282,6 @@ fn widened(written: &Ranges, mut at: Range<u64>, start: u64) -> Range<u64> {
     at.start - at.start % 4..at.end.next_multiple_of(4)
 }
 
-/// Adds a tensor with its values in both runs.
 fn add(
     (proposal, moved): (&mut Proposal, &mut Moved),
     (first, second, renaming): (&Capture, &Capture, &Renaming),
@@ -295,12 +289,12 @@ fn add(
     (role, name, moment): (Role, String, Moment),
     Difference { at, end }: Difference,
 ) {
-    // The user may know that it is longer than what differs.
+    // It may be longer than what differs.
     let stated = choices.stated.form(&name).and_then(Form::bytes);
     let found = at.end - at.start;
     let room = end.saturating_sub(at.start);
     let size = stated.map_or(found, |stated| found.max(stated.min(room)));
-    // What is beyond the limit is not kept; it is refused at the end.
+    // Beyond the limit: refused at the end.
     let (Ok(length), true) = (usize::try_from(size), moved.add(size)) else {
         return;
     };
@@ -324,7 +318,6 @@ fn add(
     let (Some(tensor), Some(other)) = (flat(bytes), flat(others)) else {
         return;
     };
-    // The same in both runs: the app gives one input to two buffers.
     let values = proposal.second.iter();
     let mut inputs = proposal.tensors.iter_mut().zip(values);
     let twin = inputs.find(|(known, (_, values))| {

@@ -1,63 +1,63 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a tensor is not found where its file says that it must be.
+//! Why a tensor is not found.
 
 use super::Wanted;
 
 /// Why a tensor was not found.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TagError {
-    /// Nothing of it is there.
+    /// Nothing of it.
     #[error("{wanted}: its elements are nowhere in memory that {}; {hint}", wanted.role.writer())]
     NotFound {
-        /// What was looked for.
+        /// Tensor looked for.
         wanted: Box<Wanted>,
-        /// What the user can do.
+        /// Advice.
         hint: String,
     },
-    /// Some elements are there, but no layout explains them.
+    /// Some elements, but no layout.
     #[error("{wanted}: {found} of its elements were found in memory that {}, but no strides explain where they are: {detail}; {hint}", wanted.role.writer())]
     NoLayout {
-        /// What was looked for.
+        /// Tensor looked for.
         wanted: Box<Wanted>,
-        /// Elements of which the pattern was seen.
+        /// Elements seen.
         found: usize,
-        /// Examples of what was found.
+        /// Examples.
         detail: String,
-        /// What the user can do.
+        /// Advice.
         hint: String,
     },
-    /// A part of the tensor is also somewhere else.
+    /// A part is also elsewhere.
     #[error(
         "input '{name}': elements {first} to {last} are also at {va:#x}, where the rest is not (a partial copy, before job {job}); a replay would not update them"
     )]
     PartialCopy {
-        /// Name of the tensor.
+        /// Tensor name.
         name: String,
-        /// First element of the part.
+        /// Its first element.
         first: u64,
-        /// Last element of the part.
+        /// Its last element.
         last: u64,
-        /// Where it lies.
+        /// Its address.
         va: u64,
-        /// The job that may read it.
+        /// A possible reader.
         job: usize,
     },
-    /// The app writes the input again to another place.
+    /// The app writes the input again elsewhere.
     #[error(
         "input '{name}' is written again before job {job}, at {va:#x}; record one inference only"
     )]
     WrittenAgain {
-        /// Name of the tensor.
+        /// Tensor name.
         name: String,
-        /// The job before which it appears again.
+        /// It reappears before this job.
         job: usize,
         /// Where.
         va: u64,
     },
-    /// The file cannot be a tensor of a recording.
+    /// The file cannot be a tensor.
     #[error("'{name}' cannot be a tensor: {why}")]
     Unsupported {
-        /// Name of the tensor.
+        /// Tensor name.
         name: String,
         /// Why not.
         why: String,

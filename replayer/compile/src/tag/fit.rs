@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the places of single elements to the strides of the whole tensor.
+//! From places of single elements to strides.
 
 use gpureplay_format::{Axis, Piece};
 use gpureplay_tensors::{Element, Tensor};
@@ -9,16 +9,13 @@ use super::scan::Hits;
 use super::{AXES, Role, element_bits};
 use crate::pages::{Memory, Moment};
 
-/// Elements from which strides are tried to be found.
 const ANCHORS: usize = 48;
-/// Strides that are tried for a dimension.
+/// Tried per dimension.
 const STRIDES: usize = 6;
-/// Neighbours along a dimension that are asked for a stride.
+/// Asked for a stride, along a dimension.
 const NEIGHBOURS: u64 = 64;
-/// Combinations of strides that are tried for a place.
 const COMBINATIONS: usize = 256;
 
-/// A search for one tensor at one moment.
 pub(crate) struct Search<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) moment: Moment,
@@ -27,7 +24,6 @@ pub(crate) struct Search<'a> {
     pub(crate) role: Role,
 }
 
-/// A dimension of the tensor with more than one step.
 #[derive(Clone, Copy, Debug)]
 struct Dimension {
     extent: u64,
@@ -35,7 +31,6 @@ struct Dimension {
 }
 
 impl Search<'_> {
-    /// Every place where the whole tensor lies, by address.
     pub(crate) fn layouts(&self) -> Vec<Piece> {
         let mut out = self.strided();
         if out.is_empty() {
@@ -70,11 +65,11 @@ impl Search<'_> {
         out
     }
 
-    /// Layouts in which each dimension has one stride: dense, padded, permuted.
+    /// One stride per dimension: dense, padded, permuted.
     fn strided(&self) -> Vec<Piece> {
         let dimensions = self.dimensions();
         let mut out: Vec<Piece> = Vec::new();
-        // Elements that were seen in few places first: they are the best tags.
+        // Rare elements are the best tags.
         let mut anchors: Vec<(u64, &[u64])> = self.hits.iter().collect();
         anchors.sort_by_key(|(element, places)| (places.len(), *element));
         for (element, places) in anchors.into_iter().take(ANCHORS) {
@@ -92,7 +87,6 @@ impl Search<'_> {
         out
     }
 
-    /// The strided layout that has this element at this place, if there is one.
     fn strided_at(&self, dimensions: &[Dimension], element: u64, place: u64) -> Option<Piece> {
         let candidates: Vec<Vec<u64>> = dimensions
             .iter()
@@ -104,7 +98,7 @@ impl Search<'_> {
             {
                 return Some(piece);
             }
-            // The next combination; index 0 of an empty list means "as dense as the inner dimensions allow".
+            // Index 0 of an empty list means "as dense as the inner dimensions allow".
             let mut at = choice.len();
             loop {
                 at = at.checked_sub(1)?;
@@ -155,7 +149,7 @@ impl Search<'_> {
         self.holds(&piece).then_some(piece)
     }
 
-    /// Strides of a dimension that other elements of the same line suggest, the most frequent first.
+    /// The most frequent first.
     fn strides(&self, d: Dimension, element: u64, place: u64) -> Vec<u64> {
         let position = element / d.stride % d.extent;
         let mut votes: Vec<(u64, u32)> = Vec::new();
@@ -199,10 +193,9 @@ impl Search<'_> {
         votes.into_iter().map(|(stride, _)| stride).collect()
     }
 
-    /// Layouts in which dimensions are split into tiles of equal size.
+    /// Dimensions in equal tiles.
     ///
-    /// The row-major sequence of elements is followed block by block: a block is a part of the sequence whose layout is
-    /// known; the place of the element after it gives the next stride, and the block repeats as often as memory agrees.
+    /// The element after a block of known layout gives the next stride; the block repeats while memory agrees.
     fn tiled(&self) -> Vec<Piece> {
         let mut out = Vec::new();
         for place in self.hits.of(0) {
@@ -219,7 +212,7 @@ impl Search<'_> {
         out
     }
 
-    /// Extends axes (innermost first) that explain the first `block` elements until they explain all.
+    /// From the first `block` elements to all; innermost axis first.
     fn grow(&self, base: u64, block: u64, axes: &mut Vec<Axis>) -> bool {
         if block == self.elements() {
             return true;
@@ -242,14 +235,13 @@ impl Search<'_> {
             else {
                 continue;
             };
-            // How often the block repeats with this stride.
             let most = self.elements() / block;
             let mut repeats = 1;
             while repeats < most && self.block_holds(base + repeats * stride, repeats * block, axes)
             {
                 repeats += 1;
             }
-            // The sequence may go on by coincidence: also try the shorter repetitions that divide the rest.
+            // It may go on by coincidence: also try shorter repetitions that divide the rest.
             for extent in (2..=repeats)
                 .rev()
                 .filter(|e| self.elements().is_multiple_of(block * e))
@@ -269,7 +261,7 @@ impl Search<'_> {
         false
     }
 
-    /// Whether the block that starts with `element` lies at `va` with these axes (innermost first).
+    /// Innermost axis first.
     fn block_holds(&self, va: u64, element: u64, axes: &[Axis]) -> bool {
         let axes: Vec<Axis> = axes.iter().rev().copied().collect();
         let Ok(element) = u32::try_from(element) else {
@@ -278,7 +270,7 @@ impl Search<'_> {
         self.holds(&Piece { va, element, axes })
     }
 
-    /// Whether every element of a piece is where it says, and was written by who should have.
+    /// Also checks who wrote it.
     fn holds(&self, piece: &Piece) -> bool {
         let dtype = self.tensor.dtype();
         let size = dtype.bytes();
@@ -305,7 +297,7 @@ impl Search<'_> {
             if element_bits(at, dtype) != self.tensor.bits(element as usize) {
                 return false;
             }
-            // The next element: the innermost axis that has a step left.
+            // The innermost axis that has a step left.
             let mut axis = piece.axes.len();
             loop {
                 let Some(i) = axis.checked_sub(1) else {
@@ -330,17 +322,17 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the page was written last by the app (inputs, weights) or at some time by the GPU (outputs).
+    /// Inputs and weights: last written by the app; outputs: ever by the GPU.
     fn written_by_role(&self, page: u64) -> bool {
         let last = self.memory.last_change(self.moment, page);
         match self.role {
             Role::Input | Role::Weight | Role::State => last.is_some_and(|m| !m.is_after()),
-            // An output's page that happens to hold what it held before is in no dump.
+            // No dump has pages that keep their values.
             Role::Output | Role::Intermediate => last.is_some(),
         }
     }
 
-    /// A part of the tensor that lies where no layout says: first and last element, and the address of the first.
+    /// First and last element outside all layouts, and the first one's address.
     ///
     /// Single patterns may occur by chance; sixteen bytes of neighbours in a row do not.
     pub(crate) fn leftover(&self, copies: &[Piece]) -> Option<(u64, u64, u64)> {
@@ -370,7 +362,6 @@ impl Search<'_> {
         None
     }
 
-    /// What was seen, in words, for an error.
     pub(crate) fn describe(&self) -> String {
         let mut out: Vec<String> = Vec::new();
         for (element, places) in self.hits.iter().take(4) {
@@ -382,9 +373,9 @@ impl Search<'_> {
     }
 }
 
-/// Where a piece that starts with element 0 puts an element.
+/// The piece starts with element 0.
 fn address_of(piece: &Piece, element: u64) -> Option<u64> {
-    // From the largest element stride to the smallest, each axis takes its share.
+    // Each axis takes its share, from the largest stride down.
     let mut axes: Vec<&Axis> = piece.axes.iter().collect();
     axes.sort_by_key(|a| std::cmp::Reverse(a.element_stride));
     let (mut rest, mut va) = (element, piece.va);
@@ -411,7 +402,6 @@ mod tests {
         }
     }
 
-    /// Puts a tensor into memory with these pieces and returns what the search finds.
     fn search(tensor: &Tensor, pieces: &[Piece], role: Role) -> Vec<Piece> {
         search_with(tensor, pieces, role, &Keys::new(tensor))
     }
@@ -486,7 +476,7 @@ mod tests {
                 0x1_0040,
                 &[axis(3, 960, 2000 * s), axis(24, 40, 64 * s), axis(40, 1, s)],
             );
-            // The first dimension innermost, as NHWC from NCHW; then the second.
+            // First dimension innermost, as NHWC from NCHW; then the second.
             let channels = piece(
                 0x1_0040,
                 &[axis(3, 960, s), axis(24, 40, 120 * s), axis(40, 1, 3 * s)],
@@ -501,7 +491,7 @@ mod tests {
                 ("channels", channels),
                 ("columns", columns),
             ] {
-                // Three bytes side by side tell nothing: small types need longer lines in memory.
+                // Small types need longer lines.
                 if name == "channels" && s < 4 {
                     continue;
                 }

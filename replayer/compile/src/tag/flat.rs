@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds a tensor whose bytes lie side by side, however often its values repeat: pictures of 8 bits have few distinct ones.
+//! Finds contiguous tensors with few distinct values, such as 8-bit pictures.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,14 @@ use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};
 
-/// Bytes that are looked for first.
+/// In bytes.
 const WINDOW: usize = 32;
-/// Different elements that a window must have to be worth looking for.
+/// Different elements of a window worth looking for.
 const DISTINCT: usize = 4;
-/// Windows that are tried: one may lie across two pages.
+/// Windows tried: one may lie across two pages.
 const WINDOWS: usize = 4;
 const MAX_COPIES: usize = 64;
 
-/// Every place in these pages where the whole tensor begins, by address.
 pub(super) fn find(
     memory: &Memory,
     moment: Moment,
@@ -54,7 +53,7 @@ pub(super) fn find(
     starts.into_iter().map(piece).collect()
 }
 
-/// Offsets of parts that are varied enough to be looked for, not more than [`WINDOWS`], far from each other where there are many.
+/// At most [`WINDOWS`], far apart if there are many.
 fn windows(bytes: &[u8], size: usize) -> Vec<usize> {
     let varied = |window: &[u8]| {
         let distinct: BTreeSet<&[u8]> = window.chunks(size).collect();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds where the elements of a file's tensor lie in GPU memory.
+//! Finds a file's elements in GPU memory.
 //!
-//! The app reads or writes an ordinary file; nothing says where its elements go. But their bit patterns do: each
-//! pattern of the file is looked up in the pages that changed (`scan`), and from the places where single elements
-//! were seen the strides follow (`fit`). A mapping counts only if *every* element is where it says, so a coincidence
-//! can make the search longer but not wrong.
+//! Each bit pattern is looked up in changed pages (`scan`); strides follow from the places of single elements
+//! (`fit`). A mapping counts only if *every* element agrees, so a coincidence makes the search longer but not
+//! wrong.
 
 pub(crate) mod error;
 mod fit;
@@ -21,10 +20,10 @@ pub use error::TagError;
 use crate::capture::Capture;
 use crate::pages::Moment;
 
-/// A tensor that was looked for.
+/// A tensor looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// Its part.
+    /// Its role.
     pub role: Role,
     /// Its name.
     pub name: String,
@@ -41,18 +40,18 @@ impl std::fmt::Display for Wanted {
     }
 }
 
-/// What part a file plays.
+/// Role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The app reads it; it changes with every run.
+    /// Read by the app; other values in every run.
     Input,
-    /// The app writes it.
+    /// Written by the app.
     Output,
-    /// The app reads it; it is part of the model.
+    /// Read by the app; part of the model.
     Weight,
-    /// Jobs change it, and the next run starts from what they left; the app wrote its first value.
+    /// Changed by jobs, and kept for the next run; first written by the app.
     State,
-    /// Jobs compute it and jobs read it; the file holds a reference's values, which agree up to rounding.
+    /// Written and read by jobs; the file's values agree up to rounding.
     Intermediate,
 }
 
@@ -75,36 +74,33 @@ impl Role {
     }
 }
 
-/// A tensor that was found.
+/// A found tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Its part.
+    /// Its role.
     pub role: Role,
     /// Name.
     pub name: String,
-    /// Shape, slowest dimension first.
+    /// Slowest dimension first.
     pub shape: Vec<u32>,
-    /// Where its elements lie; several pieces if the app keeps copies.
+    /// Several pieces for copies.
     pub layout: Layout,
-    /// The job before which the app writes it, or the one that writes it.
+    /// The app writes it before this job, or this job does.
     pub job: usize,
-    /// The tensor in the type that the GPU sees; differs from the file's if the app converts.
+    /// In the GPU's type; differs from the file's if the app converts.
     pub tensor: Tensor,
-    /// The file's type, if the app converts.
+    /// The file's type, if converted.
     pub converted_from: Option<ElementType>,
 }
 
 impl Found {
-    /// Whether jobs compute it, so that it can be read after one.
+    /// Jobs compute it: it can be read after one.
     pub fn is_result(&self) -> bool {
         matches!(self.role, Role::Output | Role::Intermediate)
     }
 }
 
-/// Finds one tensor.
-///
-/// Inputs and weights are searched in what the app wrote before each job, from the first to the last; outputs in
-/// what the GPU wrote, from the last job to the first.
+/// Searches app writes before each job forwards for inputs and weights; GPU writes backwards for outputs.
 ///
 /// # Errors
 /// What was found instead; see [`TagError`].
@@ -141,7 +137,7 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
     }))
 }
 
-/// The tensor as it is, then as the type that apps convert it to.
+/// Also in types that apps convert to.
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {
@@ -157,7 +153,6 @@ fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     out
 }
 
-/// The error that is worth showing: the one that found more.
 fn closer(a: TagError, b: TagError) -> TagError {
     let found = |e: &TagError| match e {
         TagError::NoLayout { found, .. } => *found,
@@ -205,7 +200,7 @@ fn find_as(
                 .to_string(),
         });
     }
-    // A model has many weights and each is looked for in all memory: a sample of their patterns usually does.
+    // Many weights, each searched in all memory: a sample usually does.
     if role == Role::Weight
         && let Some(sample) = scan::Keys::sampled(tensor)
         && let Ok(found) = find_with(capture, role, name, tensor, &sample)
@@ -255,7 +250,7 @@ fn find_with(
             continue;
         }
         if role == Role::State {
-            // Of several copies only one is what the jobs go on with.
+            // Jobs go on with only one copy.
             unchanged += copies.len();
             copies.retain(|piece| changes(capture, tensor, piece, moment));
             unchanged -= copies.len();
@@ -281,7 +276,6 @@ fn find_with(
             continue;
         };
         if role == Role::Output {
-            // Any place will do; the first is the lowest address.
             let job = last_holding(capture, tensor, first, moment.job());
             return Ok((job, vec![first.clone()]));
         }
@@ -344,7 +338,6 @@ fn find_with(
     })
 }
 
-/// Whether a job from this moment on writes to a tensor's memory.
 fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> bool {
     let layout = Layout {
         dtype: tensor.dtype(),
@@ -365,15 +358,13 @@ fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> b
     })
 }
 
-/// Whether many elements are equal, so that their patterns do not tell them apart.
+/// Too many equal elements.
 fn repeats(tensor: &Tensor) -> bool {
     let d = distinctiveness(tensor);
     d.distinct * 10 < d.elements * 9
 }
 
-/// The last job after which an output that job `job` completed is still there.
-///
-/// Later jobs may compute the same values again, which no dump shows, and with other inputs they would be other values. Reading
+/// Later jobs may compute the same values again, which no dump shows; other inputs would give other values. Reading
 /// as late as the recording allows gives what the app read.
 fn last_holding(capture: &Capture, tensor: &Tensor, piece: &Piece, job: usize) -> usize {
     let layout = Layout {
@@ -403,7 +394,6 @@ fn first_page(address: u64) -> u64 {
     address - address % PAGE_SIZE as u64
 }
 
-/// Whether every element is where the layout says.
 fn holds(capture: &Capture, tensor: &Tensor, layout: &Layout, moment: Moment) -> bool {
     let size = tensor.dtype().bytes();
     layout.runs().all(|run| {
@@ -414,7 +404,6 @@ fn holds(capture: &Capture, tensor: &Tensor, layout: &Layout, moment: Moment) ->
     })
 }
 
-/// What the user can do about a tensor that was not found.
 fn hint(role: Role, tensor: &Tensor) -> String {
     let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
     if matches!(role, Role::Output | Role::Intermediate) {
@@ -437,10 +426,8 @@ fn hint(role: Role, tensor: &Tensor) -> String {
         .to_string()
 }
 
-/// Pieces have few axes; more cannot be stored.
 pub(crate) const AXES: usize = MAX_AXES;
 
-/// The bits of an element of this size at the start of `bytes`.
 pub(crate) fn element_bits(bytes: &[u8], dtype: ElementType) -> u64 {
     let mut word = [0; 8];
     word[..dtype.bytes()].copy_from_slice(&bytes[..dtype.bytes()]);

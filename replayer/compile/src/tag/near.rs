@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds intermediate tensors by values that a reference computed, which agree with the GPU's up to rounding.
+//! Finds intermediate tensors by a reference's values, which agree up to rounding.
 //!
-//! Nobody writes an intermediate to a file, so its bits are not known; a reference's numbers are close to them. The largest
-//! of them is looked for in what each job wrote, and from each place where it could be every element is compared. A tensor
-//! counts as found where all of them agree.
+//! Looks for the largest value in each job's writes, and compares all elements from each candidate place.
 
 use gpureplay_format::Piece;
 use gpureplay_tensors::{Element, ElementType, Layout, Tensor};
@@ -13,15 +11,14 @@ use super::TagError;
 use crate::capture::Capture;
 use crate::pages::Moment;
 
-/// Largest difference, relative to the larger of an element's magnitude and the tensor's mean magnitude.
+/// Relative to the larger of the element's and the tensor's mean magnitude.
 fn tolerance(dtype: ElementType) -> f64 {
     if dtype.bytes() < 4 { 5e-2 } else { 1e-3 }
 }
 
-/// Copies of a tensor that are kept.
 const MAX_COPIES: usize = 4;
 
-/// The first job after which every element is in memory that the job wrote, and where.
+/// The first job that wrote all elements.
 pub(super) fn find(
     capture: &Capture,
     name: &str,
@@ -58,17 +55,16 @@ struct Search<'a> {
     dtype: ElementType,
     values: &'a [f64],
     mean: f64,
-    /// Each as if the tensor began at address 0.
+    /// As if the tensor began at address 0.
     layouts: Vec<Piece>,
-    /// The element with the largest magnitude.
     anchor: usize,
 }
 
-/// Dense arrays, with the dimensions in any order: frameworks move channels to the front and to the back.
+/// Frameworks move channels to the front and to the back.
 fn layouts(tensor: &Tensor) -> Vec<Piece> {
     let shape: Vec<u32> = tensor.shape().iter().map(|e| *e as u32).collect();
     let long: Vec<usize> = (0..shape.len()).filter(|d| shape[*d] > 1).collect();
-    // More than four dimensions that matter stay in their order.
+    // More long dimensions stay in order.
     let orders = if long.len() <= 4 {
         permutations(&long)
     } else {
@@ -87,7 +83,7 @@ fn layouts(tensor: &Tensor) -> Vec<Piece> {
     orders.into_iter().map(layout).collect()
 }
 
-/// All orders of these numbers, the given one first.
+/// The given order first.
 fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
     if of.is_empty() {
         return vec![Vec::new()];
@@ -105,7 +101,6 @@ fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
 }
 
 impl Search<'_> {
-    /// Where the tensor lies in memory that this job wrote.
     fn after(&self, job: usize) -> Vec<Piece> {
         let moment = Moment::after(job);
         let size = self.dtype.bytes();
@@ -163,7 +158,6 @@ impl Search<'_> {
     }
 }
 
-/// Bytes from the start of a piece to an element.
 fn offset_of(piece: &Piece, element: usize) -> u64 {
     let axes = piece.axes.iter();
     axes.map(|axis| {

@@ -9,10 +9,10 @@ use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};
 
-/// Places of one element beyond which more are not noted: the pattern is no tag.
+/// Places noted of one element; with more, the pattern is no tag.
 const MAX_PLACES: usize = 64;
 
-/// One multiplication: keys are bit patterns, not an adversary's.
+/// No adversary chooses the keys.
 #[derive(Default)]
 pub(crate) struct Multiply(u64);
 
@@ -33,15 +33,15 @@ impl Hasher for Multiply {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<Multiply>>;
 
-/// The patterns to look for: each is the bits of `length` bytes of memory, and belongs to one element.
+/// Patterns of `length` bytes, of one element each.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Bytes of a key: one element of four or eight bytes, or several smaller ones that lie side by side.
+    /// Bytes: one element of four or eight, or several smaller ones side by side.
     length: usize,
-    /// Keys lie at multiples of this in memory: the size of an element.
+    /// Alignment: an element's size.
     step: usize,
     elements: Map<Option<u32>>,
-    /// One bit per hash: says quickly that a pattern is not among the keys.
+    /// One bit per hash, to reject most patterns.
     filter: Vec<u64>,
 }
 
@@ -59,10 +59,8 @@ fn filter_slot(key: u64) -> (usize, u64) {
 }
 
 impl Keys {
-    /// The patterns of a tensor's elements; patterns that occur twice or are zero are of no use.
-    ///
-    /// Elements of one or two bytes are too small to tell apart: they are looked for in groups of eight bytes, side by
-    /// side along any one dimension.
+    /// Patterns that occur twice or are zero are left out. Elements of one or two bytes form groups of eight bytes,
+    /// along any one dimension.
     pub(crate) fn new(tensor: &Tensor) -> Keys {
         let size = tensor.dtype().bytes();
         let mut keys = Keys {
@@ -82,7 +80,7 @@ impl Keys {
         keys
     }
 
-    /// The groups of eight bytes that begin with an element of one or two bytes, one along each dimension.
+    /// One per dimension.
     fn insert_groups(&mut self, tensor: &Tensor, element: usize) {
         let size = tensor.dtype().bytes();
         let group = 8 / size;
@@ -102,9 +100,7 @@ impl Keys {
         }
     }
 
-    /// The patterns of a few elements and of their neighbours along each dimension, enough to find strides.
-    ///
-    /// `None` for tensors that are so small that all their patterns are few.
+    /// A few elements and their neighbours, enough to find strides. `None` for small tensors.
     pub(crate) fn sampled(tensor: &Tensor) -> Option<Keys> {
         const ENOUGH: usize = 1 << 14;
         const ANCHORS: usize = 16;
@@ -151,7 +147,7 @@ impl Keys {
         let (slot, bit) = filter_slot(key);
         self.filter[slot] |= bit;
         let new = Some(element as u32);
-        // The same group may be reached along two dimensions of extent 1.
+        // Two dimensions of extent 1 reach the same group.
         self.elements
             .entry(key)
             .and_modify(|old| {
@@ -171,10 +167,8 @@ impl Keys {
     }
 }
 
-/// Where elements were seen.
 #[derive(Debug, Default)]
 pub(crate) struct Hits {
-    /// Element to addresses, ascending.
     places: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -183,12 +177,11 @@ impl Hits {
         self.places.is_empty()
     }
 
-    /// Number of elements that were seen at least once.
+    /// Seen at least once.
     pub(crate) fn elements(&self) -> usize {
         self.places.len()
     }
 
-    /// Where an element was seen.
     pub(crate) fn of(&self, element: u64) -> &[u64] {
         u32::try_from(element)
             .ok()
@@ -196,7 +189,6 @@ impl Hits {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Elements with the addresses where they were seen, by element.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u64])> {
         self.places
             .iter()
@@ -204,7 +196,6 @@ impl Hits {
     }
 }
 
-/// Looks for the keys in these pages as they are at a moment.
 pub(crate) fn scan(memory: &Memory, moment: Moment, pages: &BTreeSet<u64>, keys: &Keys) -> Hits {
     let mut hits = Hits::default();
     let mut window = vec![0u8; PAGE_SIZE + 8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The app of these tests: three jobs on the GPU model, recorded, and the recording replayed with other inputs.
+//! Three jobs on the GPU model, recorded, and replayed with other inputs.
 
 use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
@@ -22,7 +22,7 @@ pub(crate) const TOTAL: u64 = 0x330_0000;
 pub(crate) const OUT: u64 = 0x340_0000;
 pub(crate) const COUNT: usize = 1024;
 
-/// A tensor of distinct values.
+/// Distinct values.
 pub(crate) fn tags(seed: u64) -> Tensor {
     tag_tensor(ElementType::F32, &[32, 32], seed).unwrap()
 }
@@ -31,7 +31,7 @@ pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
     Tensor::from_fn(ElementType::F32, &[32, 32], value).unwrap()
 }
 
-/// What the app computes: `sum = a + b`, `total += sum`, `out = total + b`.
+/// `sum = a + b`, `total += sum`, `out = total + b`.
 pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
     let value = |t: &Tensor, i| t.value(i) as f32;
     tensor(|i| {
@@ -40,7 +40,7 @@ pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
     })
 }
 
-/// A driver with code, descriptors, these buffers of a page each, and more.
+/// A page each.
 pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
     let objects = objects.iter().map(|va| (*va, 1, false));
     let start = [(CODE, 1, true), (POOL, 4, false)].into_iter();
@@ -48,13 +48,12 @@ pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
     Driver::probe(&all)
 }
 
-/// How the app runs: where its intermediate results lie, and how many work-items its second job has.
+/// Places of intermediate results, and the second job's work-items.
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) sum: u64,
     pub(crate) total: u64,
     pub(crate) items: usize,
-    /// What the total is at first; 100 everywhere if nothing is said.
     pub(crate) start: Option<Tensor>,
 }
 
@@ -74,7 +73,7 @@ impl App {
         self.record_with(a, b, |_| {})
     }
 
-    /// The same with something more between the second job and the last one.
+    /// `between` runs before the last job.
     pub(crate) fn record_with(
         &self,
         a: &Tensor,
@@ -100,7 +99,6 @@ impl App {
         }
         let code = CODE + 0x80;
         app.run(POOL, &vector_add(POOL, code, A, B, sum));
-        // The same descriptor memory is used again.
         let mut second = vector_add(POOL, code, total, sum, total);
         let invocation = (items as u32 - 1).to_le_bytes();
         second[0x20..0x24].copy_from_slice(&invocation);
@@ -112,16 +110,12 @@ impl App {
 }
 
 pub(crate) struct Run {
-    /// What the driver logged.
     pub(crate) trace: Vec<u8>,
-    /// What the app was given and what it computed.
     pub(crate) files: Vec<TensorFile>,
-    /// What it computed, at `OUT`.
     pub(crate) out: Tensor,
 }
 
 impl Run {
-    /// Ends the app; its files are what it was given, and `out`.
     pub(crate) fn finish(mut app: Driver, given: &[(Role, &str, &Tensor)]) -> Run {
         let out = Tensor::new(ElementType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
         let result = (Role::Output, "out", &out);
@@ -139,19 +133,16 @@ impl Run {
         Capture::read(self.trace.as_slice()).unwrap()
     }
 
-    /// The recording that is made of it.
     pub(crate) fn compiled(&self, options: &Options) -> Compiled {
         compile(&self.capture(), &self.files, options).unwrap()
     }
 
-    /// Why none is made of it with these files.
     pub(crate) fn refusal(&self, files: &[TensorFile]) -> String {
         let refused = compile(&self.capture(), files, &Options::default());
         refused.unwrap_err().to_string()
     }
 }
 
-/// What a second run says about the first one's recording if only `names` are bound in it, by the files that both have.
 pub(crate) fn compare(first: &Run, second: &Run, names: &[&str]) -> Result<Agreement, Unexplained> {
     let named = |run: &Run| -> Vec<TensorFile> {
         let bound = |file: &&TensorFile| names.contains(&file.name.as_str());
@@ -184,12 +175,10 @@ pub(crate) fn values(compiled: &Compiled, inputs: &[(&str, &Tensor)]) -> Values 
     values
 }
 
-/// What the replay computed.
 pub(crate) fn out(values: &Values) -> Tensor {
     Tensor::new(ElementType::F32, &[32, 32], values.get("out").to_vec()).unwrap()
 }
 
-/// A recording on a fresh model; weights are in `values`.
 pub(crate) fn open<'r>(
     view: &'r Recording<'r>,
     workspace: &'r mut Workspace,
@@ -198,7 +187,7 @@ pub(crate) fn open<'r>(
     gpureplay_kit::open(model("g52"), view, workspace, values)
 }
 
-/// Replays on a fresh model: one run per set of inputs, weights from the first.
+/// One run per set of inputs, weights from the first.
 pub(crate) fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
     let mut workspace = Workspace::new();
     let mut weights = values(compiled, runs[0]);

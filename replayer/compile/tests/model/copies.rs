@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runtime copies and fills by itself: followed to its source, or refused.
+//! The runtime's copies and fills: followed to their source, or refused.
 
 use gpureplay_compile::notes::{Choices, Proposal, ProposeError, propose, propose_unnoted};
 use gpureplay_compile::{Capture, Role, differential};
@@ -12,7 +12,6 @@ use crate::notes::{Noted, answer, compiled, flat, names, object, out_is};
 
 const BYTES: u64 = 4 * COUNT as u64;
 
-/// A copy of bytes between the starts of two objects.
 fn copy(from: u64, to: u64, size: u64) -> Copied {
     let at = |va| Place {
         object: object(va),
@@ -29,14 +28,12 @@ fn copy(from: u64, to: u64, size: u64) -> Copied {
     }
 }
 
-/// A copy of the second half.
 fn second_half(from: u64, to: u64) -> Copied {
     let mut end = copy(from, to, BYTES / 2);
     (end.from.offset, end.to.offset) = (BYTES / 2, BYTES / 2);
     end
 }
 
-/// The output's name, and weights that stay.
 fn fixed(output: &str) -> Choices {
     Choices {
         stated: out_is(output),
@@ -45,19 +42,16 @@ fn fixed(output: &str) -> Choices {
     }
 }
 
-/// Both runs are one program.
 fn agree(first: &Capture, second: &Capture, found: &Proposal) {
     let (ours, theirs) = (&found.tensors, &found.second);
     differential::compare(first, ours, second, theirs, &found.earlier).unwrap();
 }
 
 impl Noted {
-    /// What the app reads at the end, and the trace.
     fn read_and_finish(mut self, from: u64) -> (Tensor, Capture) {
         (self.read(from), self.finish())
     }
 
-    /// The runtime copies on the CPU.
     fn copied(&mut self, note: Copied) {
         let place = |place: Place| crate::notes::OBJECTS[place.object as usize] + place.offset;
         let bytes = self.driver.load(place(note.from), note.size as usize);
@@ -65,12 +59,10 @@ impl Noted {
         self.driver.note(&Note::Copy(note));
     }
 
-    /// The app copies a whole object.
     fn copy(&mut self, from: u64, to: u64) {
         self.copied(copy(from, to, BYTES));
     }
 
-    /// The driver maps a buffer for the object that is made next.
     fn mapped(&mut self, va: u64) {
         self.driver.renew(va, 1);
         self.driver.note(&Note::Object(Object {
@@ -145,14 +137,12 @@ fn rectangles_images_and_copies_of_copies_are_refused_too() {
     assert!(text.contains("what launch 0 (first) computed"), "{text}");
 }
 
-/// The layer notes memory that a kernel may write; what it only reads stays the host's.
 #[test]
 fn memory_that_a_kernel_may_write_and_does_not_is_the_hosts() {
     let record = |seed: u64| {
         let mut app = Noted::start();
         app.write(SUM, &tags(seed));
         app.write(B, &tags(2));
-        // The last argument is no constant one.
         app.queue("look", [B, B, SUM], (COUNT as u64, 7));
         app.work([B, B, A]);
         app.driver.note(&Note::Idle { queue: 0 });
@@ -180,7 +170,7 @@ fn memory_that_a_kernel_may_write_and_does_not_is_the_hosts() {
 
 #[test]
 fn a_copy_of_the_input_is_the_input() {
-    // The app uses the first object for something else before any job runs.
+    // It has another use before any job runs.
     let record = |seed: u64| {
         let mut app = Noted::start();
         app.mapped(SUM);
@@ -347,7 +337,6 @@ fn a_copy_that_the_gpu_does_is_a_launch() {
             app.write(A, &tags(seed));
             app.add("first", A, B, SUM);
             app.driver.note(&Note::Copy(copy(SUM, TOTAL, BYTES)));
-            // With nothing added.
             let nothing = POOL + 0x3000;
             app.work([SUM, nothing, TOTAL]);
             app.add("second", TOTAL, B, OUT);
@@ -365,7 +354,7 @@ fn a_copy_that_the_gpu_does_is_a_launch() {
         let recording = compiled(&first, found.tensors);
         assert_eq!(answer(&recording, "first.a", &tags(5)), record(5).0);
     }
-    // A job of the runtime that writes somewhere else is no copy.
+    // A runtime job that writes elsewhere is no copy.
     let mut app = Noted::start();
     app.mapped(TOTAL);
     app.write(B, &tags(2));
@@ -392,7 +381,7 @@ fn what_weights_alone_make_may_be_copied_if_they_are_fixed() {
     let (first, second) = (record(1).1, record(3).1);
     let text = refused(&first, Some(&second));
     assert!(text.contains("--fixed-weights"), "{text}");
-    // One run does not tell whether it is a weight that was copied.
+    // One run does not tell whether it is a copied weight.
     let weights_stay = Choices {
         fixed_weights: true,
         ..Choices::default()
@@ -456,7 +445,6 @@ fn a_fill_after_the_last_kernel_is_said() {
         "{:?}",
         found.remarks
     );
-    // Nothing of it is left.
     let found = record(BYTES);
     assert!(!found.lost_output);
     assert!(
@@ -466,7 +454,7 @@ fn a_fill_after_the_last_kernel_is_said() {
     );
 }
 
-/// An app without notes: `sum = a + b`, what the CPU does then, `out = total + b`.
+/// `sum = a + b`, the CPU's part, `out = total + b`.
 fn silent(seed: u64, two: bool, between: impl Fn(&mut Driver)) -> (Tensor, Capture) {
     let mut driver = driver(&crate::notes::OBJECTS, &[]);
     driver.store(CODE + 0x80, &vector_add_code());
@@ -483,7 +471,6 @@ fn silent(seed: u64, two: bool, between: impl Fn(&mut Driver)) -> (Tensor, Captu
     (out, capture)
 }
 
-/// Bytes on the CPU.
 fn moved(from: u64, to: u64) -> impl Fn(&mut Driver) {
     move |driver| {
         let bytes = driver.load(from, BYTES as usize);
@@ -498,7 +485,6 @@ fn without_notes_a_copy_of_what_a_job_computed_is_no_input() {
     let text = refused.unwrap_err().to_string();
     let words = "'input-2', which the CPU writes before job 1, is what job 0 computed";
     assert!(text.starts_with(words), "{text}");
-    // A half of it, at another place.
     let half = |driver: &mut Driver| {
         let bytes = driver.load(SUM + BYTES / 2, BYTES as usize / 2);
         driver.store(TOTAL + 64, &bytes);
@@ -506,7 +492,6 @@ fn without_notes_a_copy_of_what_a_job_computed_is_no_input() {
     let record = |seed| silent(seed, true, half).1;
     let refused = propose_unnoted(&record(1), &record(3), &Choices::default());
     assert!(matches!(refused, Err(ProposeError::Carried { .. })));
-    // Another input is none.
     let record = |seed: u64| {
         let other = tags(seed + 10);
         silent(seed, true, move |driver| driver.store(TOTAL, other.bytes())).1

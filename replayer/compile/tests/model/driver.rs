@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small driver for the GPU model that writes a raw trace as the recorder would, and the jobs it submits.
+//! A small driver for the GPU model that writes raw traces.
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::{Gpu, Lines};
@@ -29,7 +29,7 @@ pub(crate) fn vector_add_code() -> Vec<u8> {
         .collect()
 }
 
-/// Job, renderer state, local storage and uniforms of a vector addition of 1024 elements, for the address `base`.
+/// 1024 elements, at the address `base`.
 pub(crate) fn vector_add(base: u64, code: u64, a: u64, b: u64, c: u64) -> Vec<u8> {
     let mut bytes = vec![0; 0x200];
     let mut put = |at: usize, word: u64| {
@@ -58,19 +58,17 @@ pub(crate) fn vector_add(base: u64, code: u64, a: u64, b: u64, c: u64) -> Vec<u8
     bytes
 }
 
-/// Submits jobs to the model, and logs what it does.
 pub(crate) struct Driver {
     device: OnModel,
     trace: Writer<Vec<u8>>,
-    /// Pages that the log holds.
     logged: BTreeMap<u64, [u8; PAGE_SIZE]>,
     mapped: BTreeMap<u64, RegionFlags>,
-    /// Those of them that the page table gets when the GPU touches them.
+    /// Mapped when the GPU touches them.
     growing: BTreeSet<u64>,
 }
 
 impl Driver {
-    /// Probes and powers the GPU. Buffers are address, pages, executable.
+    /// Address, pages, executable.
     pub(crate) fn probe(buffers: &[(u64, u32, bool)]) -> Driver {
         let mut device =
             OnModel::new(Profile::by_name("g52").unwrap(), Options::default()).unwrap();
@@ -160,12 +158,10 @@ impl Driver {
         value
     }
 
-    /// The CPU writes GPU memory.
     pub(crate) fn store(&mut self, va: u64, bytes: &[u8]) {
         self.device.write_memory(va, bytes).unwrap();
     }
 
-    /// The driver gives a buffer's address to a new buffer.
     #[allow(dead_code, reason = "not every test gives an address again")]
     pub(crate) fn renew(&mut self, va: u64, pages: u32) {
         let bytes = u64::from(pages) * PAGE;
@@ -185,14 +181,14 @@ impl Driver {
         bytes
     }
 
-    /// A page comes by a page fault in the middle of the next job, as memory does that kbase lets grow.
+    /// On the next job's page fault, as kbase grows memory.
     #[allow(dead_code, reason = "not every test has memory that grows")]
     pub(crate) fn grows(&mut self, va: u64) {
         assert!(self.mapped.contains_key(&va));
         self.growing.insert(va);
     }
 
-    /// The driver serves page faults: what it does with the page table is seen in the next list of regions.
+    /// The next list of regions shows the page table.
     fn grow(&mut self) {
         for va in std::mem::take(&mut self.growing) {
             self.trace
@@ -207,7 +203,6 @@ impl Driver {
         }
     }
 
-    /// Logs what the page table maps.
     fn list(&mut self) {
         let mut first = RegionFlags::FIRST;
         for (va, flags) in &self.mapped {
@@ -218,7 +213,6 @@ impl Driver {
         }
     }
 
-    /// Logs the pages that changed since they were logged last.
     fn dump(&mut self, phase: Phase) {
         for va in self.mapped.keys() {
             if self.growing.contains(va) {
@@ -233,13 +227,11 @@ impl Driver {
         }
     }
 
-    /// Puts a job where it runs, and submits it.
     pub(crate) fn run(&mut self, at: u64, job: &[u8]) {
         self.store(at, job);
         self.submit(at);
     }
 
-    /// Runs a chain on job slot 1 to its end.
     pub(crate) fn submit(&mut self, chain: u64) {
         let register = |r| job_slot::offset(1, r);
         self.read(register(job_slot::COMMAND_NEXT));
@@ -271,13 +263,11 @@ impl Driver {
         self.write(job::JOB_INT_CLEAR, raw);
     }
 
-    /// An OpenCL layer says something.
     #[allow(dead_code, reason = "the command's tests play apps without a layer")]
     pub(crate) fn note(&mut self, note: &Note) {
         self.trace.note(&note.to_string()).unwrap();
     }
 
-    /// The trace.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.trace.end().unwrap()
     }

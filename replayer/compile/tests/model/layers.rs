@@ -14,7 +14,7 @@ use crate::driver::{vector_add, vector_add_code};
 fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let (a, b) = (tags(1), tags(2));
     let mut run = App::default().record(&a, &b);
-    // A reference computes in double precision and rounds differently.
+    // Double precision rounds differently.
     let sum = tensor(|i| (a.value(i) + b.value(i)) * (1.0 + 1e-6));
     let total = tensor(|i| 100.0 + a.value(i) + b.value(i));
     let layers = [
@@ -40,7 +40,7 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
     let view = gpureplay_kit::view(&compiled.recording);
     let mut session = open(&view, &mut workspace, &mut values);
-    // The sum of another input takes the place of what the first layer would compute.
+    // Another input's sum replaces the first layer's result.
     let a2 = tags(3);
     let other = tensor(|i| f64::from(a2.value(i) as f32 + b.value(i) as f32));
     let mut values = crate::app::values(&compiled, &[("sum", &other)]);
@@ -48,13 +48,11 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     session.run_segment(2, &mut values).unwrap();
     session.run_segment(3, &mut values).unwrap();
     assert_eq!(crate::app::out(&values), reference(&a2, &b, 100.0));
-    // A new inference does not remember it.
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
     session.run(&mut values).unwrap();
     assert_eq!(crate::app::out(&values), run.out);
 }
 
-/// Names of the tensors that each run segment binds as inputs.
 fn taken(compiled: &Compiled) -> Vec<Vec<&str>> {
     let recording = Recording::parse(&compiled.recording).unwrap();
     let name = |tensor: u32| compiled.tensors[tensor as usize].name.as_str();
@@ -94,7 +92,7 @@ fn branched(last: u64) -> Run {
     Run::finish(app, &given)
 }
 
-/// Compiles a run of [`branched`], of which the last job reads `last` as well.
+/// The last job also reads `last`.
 fn observed(run: &Run, granularity: Granularity, last: u64) -> Compiled {
     let options = Options {
         granularity,
@@ -115,14 +113,12 @@ fn a_part_takes_what_its_jobs_read_however_far_back_that_was_computed() {
     let compiled = observed(&branch, Granularity::Layers, SUM);
     let expected = [vec!["a"], vec!["sum"], vec!["sum", "total"]];
     assert_eq!(taken(&compiled), expected);
-    // Where nobody saw what jobs read, all that is still in memory counts.
     let options = Options {
         granularity: Granularity::Layers,
         ..Options::default()
     };
     assert_eq!(taken(&chain.compiled(&options)), expected);
 
-    // Both values are given, and are what the last part computes with.
     let (one, two) = (tags(5), tags(6));
     let mut workspace = Workspace::new();
     let mut values = crate::app::values(&compiled, &[("sum", &one), ("total", &two)]);

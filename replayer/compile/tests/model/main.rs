@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A small driver submits real jobs to the GPU model and logs what it does; the trace is compiled, and the recording is
-//! replayed with other inputs.
+//! Real jobs on the GPU model, recorded, compiled, and replayed with other inputs.
 #![allow(clippy::unwrap_used)]
 
 mod app;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
+//! Names and tensors from OpenCL notes, without app files.
 
 use gpureplay_compile::notes::{self, Choices, ProposeError, launches, propose};
 use gpureplay_compile::touched::Bytes;
@@ -15,7 +15,6 @@ use gpureplay_trace::note::{
 use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};
 
-/// The tensor of this name is called `out`.
 pub(crate) fn out_is(name: &str) -> Stated {
     Stated {
         rename: [(name.to_owned(), "out".to_owned())].into(),
@@ -23,10 +22,9 @@ pub(crate) fn out_is(name: &str) -> Stated {
     }
 }
 
-/// Objects of the app by the address of their memory, in the order of creation.
+/// In the order of creation.
 pub(crate) const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
 
-/// An app on the model with a layer above it.
 pub(crate) struct Noted {
     pub(crate) driver: Driver,
     launches: u32,
@@ -89,20 +87,19 @@ impl Noted {
         self.add_with(kernel, [a, b, sum], (COUNT as u64, 7));
     }
 
-    /// Launches `sum = a + b`, which the layer says has `items` work-items and the number `scalar` as an argument.
+    /// `scalar` is a number argument.
     pub(crate) fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
         self.queue(kernel, operands, sizes);
         self.work(operands);
         self.driver.note(&Note::Idle { queue: 0 });
     }
 
-    /// The job of a launch, or one like it.
     pub(crate) fn work(&mut self, [a, b, sum]: [u64; 3]) {
         let job = vector_add(POOL, CODE + 0x80, a, b, sum);
         self.driver.run(POOL, &job);
     }
 
-    /// Gives a launch to the queue, which does not come to it yet.
+    /// Queued, but not started.
     pub(crate) fn queue(
         &mut self,
         kernel: &str,
@@ -145,7 +142,6 @@ pub(crate) fn flat(tensor: &Tensor) -> Tensor {
     Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
-/// `out = (a + b) + b`: what the app read and the trace.
 fn two_layers(a: &Tensor, b: &Tensor) -> (Tensor, Capture) {
     let mut app = Noted::start();
     app.write(B, b);
@@ -164,7 +160,7 @@ pub(crate) fn compiled(capture: &Capture, tensors: Vec<Found>) -> Compiled {
     compile_found(capture, tensors, &Options::default(), |_, _| None).unwrap()
 }
 
-/// Replays with one input; the only output must be called `out`.
+/// The only output must be called `out`.
 pub(crate) fn answer(compiled: &Compiled, input: &str, value: &Tensor) -> Tensor {
     let out = replay(compiled, &[&[(input, value)]]).remove(0);
     flat(&out)
@@ -222,7 +218,7 @@ fn tensors_are_those_that_tagging_finds() {
         (other("picture"), other("out")),
         (Some(a2.clone()), Some(out2.clone()))
     );
-    // A third input, which no trace has seen: what the app computes without a recorder.
+    // No trace has seen it.
     let a3 = tags(4);
     let recording = compiled(&first, found.tensors);
     let mut workspace = gpureplay_core::Workspace::new();
@@ -274,14 +270,12 @@ fn each_chain_has_the_name_of_its_launch() {
     let (_, capture) = two_layers(&tags(1), &tags(2));
     let named = launches(&capture);
     let kernels: Vec<_> = named.chains.iter().flatten().map(|d| &*d.kernel).collect();
-    // Equal code, two names.
     assert_eq!(kernels, ["first", "second"]);
     assert!(named.unexplained.is_empty());
 
     let mut app = Noted::start();
     app.write(A, &tags(1));
     app.add_with("wrong", [A, A, SUM], (1000, 0));
-    // The runtime's own job, between launches.
     app.work([SUM, SUM, TOTAL]);
     app.add("right", SUM, TOTAL, OUT);
     let named = launches(&app.finish());
@@ -344,7 +338,6 @@ fn memory_that_the_app_clears_is_no_weight() {
     );
 }
 
-/// The remedy that the error names can be followed.
 #[test]
 fn a_weight_that_is_written_between_jobs_can_be_fixed() {
     let record = |seed: u64| {
@@ -379,7 +372,6 @@ fn a_weight_that_is_written_between_jobs_can_be_fixed() {
 fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let record = |a: &Tensor, b: &Tensor| {
         let mut app = Noted::start();
-        // Never seen by a kernel.
         app.write(A, &tags(9));
         app.write(A, a);
         app.add("one", A, A, SUM);
@@ -457,7 +449,6 @@ fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
         app.queue("two", two, size);
         app.transfer(Direction::Read, OUT, Content::Later(5), false);
         app.queue("three", [A, A, OUT], size);
-        // Now the queue does it.
         app.work(one);
         app.driver.store(A, b.bytes());
         app.work(two);
@@ -623,7 +614,7 @@ fn wishes_that_do_not_fit_name_what_there_is() {
     assert_eq!(error, ProposeError::NoNotes);
 }
 
-/// `total += input`, `out = total + b`, again and again; each launch of a step is given the number of that step if `numbered`.
+/// `total += input`, `out = total + b`; if `numbered`, each launch gets its step's number.
 fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture) {
     let mut app = Noted::start();
     app.write(B, b);
@@ -636,19 +627,16 @@ fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture
         app.add_with("answer", [TOTAL, B, OUT], size);
         out.push(app.read(OUT));
     }
-    // What an app reads at its end is no part of a step.
     app.read(TOTAL);
     (out, app.finish())
 }
 
-/// Bytes of a tensor from an element on.
 fn elements(at: u64, first: usize, count: usize) -> Bytes {
     let mut out = Bytes::default();
     out.insert(at + 4 * first as u64, 4 * count as u64);
     out
 }
 
-/// What a job of `Noted::add_with` does to memory.
 fn sum_of(read: [u64; 2], written: u64) -> Touched {
     let mut touched = Touched {
         written: elements(written, 0, COUNT),
@@ -660,7 +648,6 @@ fn sum_of(read: [u64; 2], written: u64) -> Touched {
     touched
 }
 
-/// What the submissions of so many steps do to memory.
 fn step_memory(steps: usize) -> Vec<Touched> {
     let one = [sum_of([TOTAL, A], TOTAL), sum_of([TOTAL, B], OUT)];
     std::iter::repeat_n(one, steps).flatten().collect()
@@ -701,7 +688,6 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
     let replayed = replay(&recording, &runs);
     assert_eq!(flat(&replayed[0]), out[0]);
     assert_eq!(flat(&replayed[1]), out[1]);
-    // A step that was never recorded.
     let (live, _) = steps(&inputs, &b, false);
     assert_eq!(flat(&replayed[2]), live[2]);
 }
@@ -717,7 +703,7 @@ fn an_object_that_the_next_step_is_not_given_is_no_state() {
     }
     let capture = app.finish();
     assert_eq!(notes::first_turn(&capture).unwrap().turns, 2);
-    // The second input has come to lie where the first result was.
+    // It lies where the first result was.
     let memory = [sum_of([A, TOTAL], SUM), sum_of([SUM, TOTAL], OUT)];
     assert_eq!(notes::kept(&capture, &memory).unwrap(), []);
 }
@@ -757,20 +743,19 @@ fn a_launch_whose_size_depends_on_the_step_is_named() {
         COUNT - 1
     );
     assert!(text.contains(&expected), "{text}");
-    // Two inferences of two sizes leave nothing for each other.
     assert_eq!(record(false), Ok(vec![]));
 }
 
 #[test]
 fn what_is_written_before_it_is_read_is_no_state() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);
-    // The second step reads the total only after it was written.
+    // The second step reads the total only after writing it.
     let mut memory = step_memory(2);
     memory[2].read = elements(A, 0, COUNT);
     assert_eq!(notes::kept(&capture, &memory), Ok(vec![]));
 }
 
-/// A cache of keys and values: a step writes its own part of it before it reads all.
+/// A cache of keys and values.
 #[test]
 fn what_is_written_in_part_before_it_is_read_is_a_state() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);

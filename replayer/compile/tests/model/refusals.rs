@@ -25,14 +25,12 @@ fn tensors_that_are_not_there_are_explained() {
     );
     let text = error(Role::Output, &a);
     assert!(text.contains("output 'x'"), "{text}");
-    // The GPU's results are not an input.
     let sum = tensor(|i| f64::from(a.value(i) as f32 + b.value(i) as f32));
     let text = error(Role::Input, &sum);
     assert!(
         text.contains("nowhere in memory that the app wrote"),
         "{text}"
     );
-    // What the app wrote is no result of a job.
     let text = error(Role::Intermediate, &a);
     assert!(
         text.contains("intermediate 'x'") && text.contains("the GPU wrote"),
@@ -64,7 +62,7 @@ fn regions_map_as_much_as_a_recording_may_have() {
     };
     let limit = 1u64 << 20;
     let too_much = |result| matches!(result, Err(CompileError::TooMuchMemory { .. }));
-    // As much as may be, however often it is listed; then it is missed that nothing runs.
+    // However often listed; the error is then that nothing runs.
     let all = listed(&vec![(0x1000, limit); 100]);
     assert!(matches!(all, Err(CompileError::NoJobs)), "{all:?}");
     assert!(too_much(listed(&[(0x1000, limit + 1)])));
@@ -72,9 +70,9 @@ fn regions_map_as_much_as_a_recording_may_have() {
         (0x1000, limit),
         (0x1000 + (limit << 12), 1)
     ])));
-    // A record of a few bytes is refused before its pages are counted one by one.
+    // Refused before its pages are counted one by one.
     assert!(too_much(listed(&[(0, u64::MAX >> 12)])));
-    // The same memory, listed in ever other regions: whole and cut in two at other places, 64 GiB, which are taken, and a page more.
+    // Whole and cut in two: 64 GiB are taken, a page more is not.
     let cut = |at: u64| [(0x1000, at), (0x1000 + (at << 12), limit - at)];
     let mut cuts: Vec<_> = (2..17).flat_map(cut).collect();
     cuts.extend([(0x1000, limit), (0x1000, 1)]);
@@ -89,7 +87,7 @@ fn regions_map_as_much_as_a_recording_may_have() {
 fn submissions_have_as_many_jobs_in_all_as_they_may() {
     const CHAIN: u64 = 0x100_0000;
     const LONG: u64 = 0xffff;
-    // A chain is the end of one list of headers, each 64 bytes behind the one before.
+    // Each header is 64 bytes behind the one before.
     let header = |index: u64| {
         let next = match index + 1 {
             LONG => 0,
@@ -123,7 +121,6 @@ fn submissions_have_as_many_jobs_in_all_as_they_may() {
     let capture = submitted(&chains).unwrap();
     let jobs: usize = capture.jobs.iter().map(|job| job.headers.len()).sum();
     assert_eq!(jobs, MAX_SUBMITTED_JOBS);
-    // The headers of a page are those that lie in it.
     let second = capture.jobs[0].headers.in_page(CHAIN + PAGE_SIZE as u64);
     let expected = (64..128).map(|index| CHAIN + 64 * index);
     assert!(second.eq(expected));
@@ -133,7 +130,7 @@ fn submissions_have_as_many_jobs_in_all_as_they_may() {
         matches!(error, CompileError::TooManyJobs { job: 5, .. }),
         "{error}"
     );
-    // However often it is submitted: what is refused is not kept.
+    // Repeated refusals keep nothing.
     assert!(submitted(&vec![LONG; 400]).is_err());
 }
 
@@ -150,7 +147,7 @@ fn addresses_that_no_gpu_has_are_refused() {
         Capture::read(trace.end().unwrap().as_slice()).unwrap_err()
     };
     for page in [true, false] {
-        // The last one that there may be; then it is missed that nothing runs.
+        // The last valid one; the error is then that nothing runs.
         let last = seen(page, (1 << 48) - 0x1000);
         assert!(matches!(last, CompileError::NoJobs), "{last}");
         for va in [1 << 48, 1 << 63] {
@@ -168,7 +165,7 @@ fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
         trace.submit(1, space, 0).unwrap();
         Capture::read(trace.end().unwrap().as_slice()).map(|_| ())
     };
-    // The last one that there may be; then it is missed that the job ends.
+    // The last valid one; the error is then that the job does not end.
     let last = submitted(15);
     let unfinished = matches!(last, Err(CompileError::JobUnfinished { job: 0 }));
     assert!(unfinished, "{last:?}");
@@ -184,11 +181,10 @@ fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
 fn a_buffer_may_be_announced_with_any_size() {
     let mut run = App::default().record(&tags(1), &tags(2));
     let plain = run.compiled(&Options::default()).recording;
-    // What the driver said of the buffer that the last job writes: its address and a page.
+    // Address and size: a page.
     let said = [OUT.to_le_bytes(), 4096u64.to_le_bytes()].concat();
     let mut places = run.trace.windows(said.len());
     let at = places.position(|bytes| bytes == said).unwrap();
-    // To look at each of its pages would take hours.
     for size in [u64::MAX >> 1, u64::MAX] {
         run.trace[at + 8..at + 16].copy_from_slice(&size.to_le_bytes());
         assert_eq!(run.compiled(&Options::default()).recording, plain);

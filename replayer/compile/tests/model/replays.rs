@@ -19,14 +19,13 @@ fn a_recorded_app_replays_with_other_inputs() {
     let compiled = run.compiled(&Options::default());
     assert_eq!(compiled.tensors[0].layout.pieces[0].va, A);
     assert_eq!(compiled.tensors[2].layout.pieces[0].va, OUT);
-    // The app's three chains are one, unless they are left as they were.
     assert_eq!((compiled.summary.run_chains, compiled.summary.jobs), (1, 3));
     let left = Options {
         link: None,
         ..Options::default()
     };
     assert_eq!(run.compiled(&left).summary.run_chains, 3);
-    // Neither the input nor the bytes of what the GPU computed are in it; the weight's 4 KiB are.
+    // It lacks the input and GPU results; it has the weight's 4 KiB.
     assert!(
         compiled.recording.len() < 9000,
         "{} bytes",
@@ -53,7 +52,7 @@ fn memory_that_grew_in_a_job_is_there_in_every_replay() {
     let compiled = run.compiled(&Options::default());
     let recording = Recording::parse(&compiled.recording).unwrap();
     assert!(recording.region_of(OUT, 4 * COUNT as u64).is_some());
-    // The model's page fault would end the replay: its driver maps nothing late.
+    // A page fault would end the replay: the model's driver maps nothing late.
     let results = replay(&compiled, &[&[("a", &a2)], &[("a", &a)]]);
     assert_eq!(results[0], reference(&a2, &b, 100.0));
     assert_eq!(results[1], run.out);
@@ -83,7 +82,7 @@ fn jobs_before_the_input_run_once_and_use_replaced_weights() {
     app.store(CODE, &vector_add_code());
     app.store(B, b.bytes());
     app.store_floats(TOTAL, [100.0; COUNT]);
-    // What a framework prepares: sum = b + 100, then sum += w, where w comes later than the first job.
+    // sum = b + 100, then sum += w, where w comes later than the first job.
     app.run(POOL, &vector_add(POOL, CODE, B, TOTAL, SUM));
     app.store(TOTAL + 4096, w.bytes());
     app.run(POOL, &vector_add(POOL, CODE, SUM, TOTAL + 4096, SUM));
@@ -109,7 +108,8 @@ fn jobs_before_the_input_run_once_and_use_replaced_weights() {
     assert_eq!(results, [expected(&a, &w2), expected(&a2, &w2)]);
 }
 
-/// `sum = w + w` before the input comes; then `out = a + w`, something else takes the place of `w`, and `out` grows by it and `sum`.
+/// `sum = w + w` before the input; then `out = a + w`, something else replaces `w`, and `out` grows by it and
+/// `sum`.
 fn reuse(a: &Tensor, w: &Tensor, other: &Tensor) -> Run {
     let mut app = driver(&[A, B, SUM, OUT], &[]);
     app.store(CODE, &vector_add_code());
@@ -140,7 +140,7 @@ fn a_weights_memory_may_hold_something_else_later() {
             ..Options::default()
         });
         assert_eq!(compiled.summary.setup_chains, 1);
-        // The second run must find the weight again, the replaced one if it was replaced.
+        // It must find the weight again, also a replaced one.
         let second = [("a", &a2), ("w", &w2)];
         let results = replay(&compiled, &[&[("a", &a), ("w", &w2)], &second]);
         assert_eq!(results, [expected(&a, &w2), expected(&a2, &w2)]);
@@ -149,7 +149,7 @@ fn a_weights_memory_may_hold_something_else_later() {
     let results = replay(&inside, &[&[("a", &a2)], &[("a", &a)]]);
     assert_eq!(results, [expected(&a2, &w), run.out.clone()]);
 
-    // A tensor that the app writes in every run is no weight.
+    // A tensor written in every run is no weight.
     let late = [
         file(Role::Input, "a", &a),
         file(Role::Weight, "other", &other),

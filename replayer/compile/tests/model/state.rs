@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks with state: what a run leaves, the next one starts from.
+//! Networks with state: the next run starts from what a run leaves.
 
 use gpureplay_compile::{Options, Role};
 use gpureplay_core::Workspace;
@@ -8,12 +8,11 @@ use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 
-/// The app's total, as a tensor of distinct values that can be found.
+/// Distinct values, so that they can be found.
 fn totals() -> Tensor {
     tags(9)
 }
 
-/// A run of which `total` is told to be a state.
 fn with_state(a: &Tensor, b: &Tensor) -> Run {
     let app = App {
         start: Some(totals()),
@@ -24,7 +23,6 @@ fn with_state(a: &Tensor, b: &Tensor) -> Run {
     run
 }
 
-/// `total += a + b` so many times, in the order of the GPU.
 fn after(total: &Tensor, inputs: &[&Tensor], b: &Tensor) -> Tensor {
     let mut value = total.clone();
     for a in inputs {
@@ -62,7 +60,6 @@ fn a_run_goes_on_from_what_the_last_one_left() {
         session.read_tensor(index, &mut bytes).unwrap();
         assert_eq!(bytes, total.bytes());
     }
-    // A value of the caller's own takes its place.
     let mine = tags(20);
     let mut values = crate::app::values(&compiled, &[("a", &a), ("total", &mine)]);
     session.run(&mut values).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two recorded runs must differ in what depends on the input, and in nothing else.
+//! Two recorded runs may differ only in what depends on the input.
 
 use gpureplay_compile::notes::{Choices, propose_unnoted};
 use gpureplay_compile::{Role, differential};
@@ -21,14 +21,12 @@ fn they_differ_in_their_inputs_only() {
     assert_eq!(agreement.tensors, 2);
     assert!(agreement.explained_bytes > 3000 && agreement.same_bytes > 4096);
 
-    // Without the input bound, its bytes are not explained.
     let error = compare(&first, &second, &["out"]).unwrap_err().to_string();
     assert!(
         error.contains("before job 0") && error.contains("0x3000000"),
         "{error}"
     );
 
-    // A weight that changed with the input is not explained either.
     let third = App::default().record(&a2, &tags(6));
     let error = compare(&first, &third, &["a"]).unwrap_err().to_string();
     assert!(error.contains("0x3100000"), "{error}");
@@ -41,7 +39,6 @@ fn stated(stated: Stated) -> Choices {
     }
 }
 
-/// What differs between two runs, as tensors: of neither a note nor a file.
 #[test]
 fn without_notes_differences_are_tensors() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
@@ -67,19 +64,17 @@ fn without_notes_differences_are_tensors() {
             (Role::Output, "output", Some(OUT), vec![COUNT as u64]),
         ]
     );
-    // They are what tagging finds with the files, and explain all that differs.
+    // Tagging with the files finds the same.
     assert_eq!(found.tensors[0].tensor.bytes(), a.bytes());
     assert_eq!(found.tensors[1].tensor.bytes(), one.out.bytes());
     differential::compare(&first, &found.tensors, &second, &found.second, &[]).unwrap();
 
-    // The same input twice, and another number of jobs.
     let same = propose_unnoted(&first, &first, &Choices::default()).unwrap();
     assert!(same.tensors.is_empty());
     assert!(same.remarks.iter().any(|text| text.starts_with("no input")));
     let longer = App::default().record_with(&a2, &b, |app| app.submit(POOL));
     let error = propose_unnoted(&first, &read(&longer), &Choices::default()).unwrap_err();
     assert!(error.to_string().contains("3 and 4 jobs"), "{error}");
-    // A shape that is larger than the buffer does not fit.
     let large = stated(Stated {
         forms: [("input".to_owned(), "f32[4096]".parse().unwrap())].into(),
         ..Stated::default()
@@ -100,7 +95,7 @@ fn buffers_may_lie_elsewhere_in_the_second_run() {
     let agreement = compare(&first, &second, BOUND).unwrap();
     assert_eq!(agreement.renamed_addresses, 2);
 
-    // The app fills this one before the first job, and the second job is the first to name it.
+    // The app fills it before the first job; only the second job names it.
     const ELSEWHERE: u64 = 0x338_0000;
     let total_elsewhere = App {
         total: ELSEWHERE,
@@ -109,7 +104,6 @@ fn buffers_may_lie_elsewhere_in_the_second_run() {
     let third = total_elsewhere.record(&a2, &b);
     compare(&first, &third, BOUND).unwrap();
 
-    // Other values in it are a difference.
     let other = total_elsewhere.record_with(&a2, &b, |app| app.store(ELSEWHERE + 8, &[1; 8]));
     let error = compare(&first, &other, BOUND).unwrap_err().to_string();
     assert!(error.contains("differ in 8 bytes"), "{error}");
@@ -133,9 +127,9 @@ fn new_memory_and_memory_that_is_used_again_are_alike() {
         let second = App::default().record_with(&a2, &b, between);
         compare(&first, &second, BOUND).map_err(|error| error.to_string())
     };
-    // The second run's buffer was mapped anew; the first one's still holds what the GPU wrote before.
+    // A new mapping; the first run's buffer still holds earlier GPU results.
     compare(&|app| app.renew(SUM, 1)).unwrap();
-    // An app that writes something is another matter, into new memory or not.
+    // App writes count, into new memory or not.
     let error = compare(&|app| app.store(SUM, &[0; 4096])).unwrap_err();
     assert!(error.contains("before job 2"), "{error}");
     let error = compare(&|app| {
@@ -153,9 +147,8 @@ fn new_memory_and_memory_that_is_used_again_are_alike() {
 fn work_that_depends_on_the_input_is_refused() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
     let first = App::default().record(&a, &b);
-    // Another number of jobs.
     let longer = App::default().record_with(&a2, &b, |app| app.submit(POOL));
-    // The same jobs, but one has less to do: its shape is a value that the app computed from the input.
+    // One job has less to do: the app computed its shape from the input.
     let smaller = App {
         items: COUNT / 2,
         ..App::default()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules for what a recording may cost the host, and for its tensors as a caller sees them. Firmware does without them: its
-//! recordings are verified on a host.
+//! Rules for a recording's cost on the host, and its tensors. Firmware lacks them: a host verifies its recordings.
 
 pub mod rule;
 
@@ -15,17 +14,16 @@ pub use rule::{Broken, HostRule};
 use crate::state_rules;
 use crate::tensors::TensorInfo;
 
-/// Longest name of a tensor or a layer in bytes: as long as that of a file.
+/// Bytes, as of a file's name.
 pub const MAX_NAME: usize = 255;
-/// Most stretches of memory that the tensors of one pass over the recording are copied in. A stretch costs a call of the device,
-/// however short it is.
+/// Stretches of memory that one pass copies. Each costs a device call, however short it is.
 pub const MAX_RUNS: u64 = 1 << 26;
-/// Most settings that are written; drivers write fewer than ten.
+/// Drivers write fewer than ten.
 pub const MAX_SETTINGS: usize = 256;
-/// Most elements that are looked at one by one to prove that the pieces of tensors cover them: for pieces with gaps.
+/// Elements visited one by one to prove coverage by pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
-/// What a check finds.
+/// Result of a check.
 pub type Result<T = ()> = std::result::Result<T, Broken>;
 
 fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Result {
@@ -38,10 +36,10 @@ fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Resu
     }
 }
 
-/// Checks a recording that keeps the rules of `gpureplay-core`, and gives its tensors.
+/// Returns the tensors. The recording keeps the `gpureplay-core` rules.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first broken rule.
 pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     settings_are_few(recording)?;
     names_are_short(recording)?;
@@ -54,7 +52,7 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     Ok(tensors)
 }
 
-/// A GPU that comes back from another process gets its settings again.
+/// Written again after another process used the GPU.
 fn settings_are_few(recording: &Recording<'_>) -> Result {
     let entries = recording.action_entries().iter();
     let count = entries
@@ -65,7 +63,7 @@ fn settings_are_few(recording: &Recording<'_>) -> Result {
     })
 }
 
-/// Any number of tensors may have the same long name in the file, and each gets a copy of it.
+/// Tensors may share one long name in the file, and each gets a copy.
 fn names_are_short(recording: &Recording<'_>) -> Result {
     let names = recording.strings().split(|&byte| byte == 0);
     let longest = names.map(<[u8]>::len).max().unwrap_or(0);
@@ -74,7 +72,6 @@ fn names_are_short(recording: &Recording<'_>) -> Result {
     })
 }
 
-/// Names tell tensors apart.
 fn names_differ(tensors: &[TensorInfo]) -> Result {
     let mut names = BTreeSet::new();
     match tensors.iter().find(|tensor| !names.insert(&tensor.name)) {
@@ -85,7 +82,7 @@ fn names_differ(tensors: &[TensorInfo]) -> Result {
     }
 }
 
-/// Each output takes memory of its own, though several may lie in the same memory of the GPU.
+/// Each output takes host memory, even if they share GPU memory.
 fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
@@ -101,7 +98,6 @@ fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Resul
     })
 }
 
-/// Inputs are bound and outputs are read, and copying them costs no more than it may.
 fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let per_copy: Vec<u64> = recording
         .tensors()
@@ -114,7 +110,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
                 .fold(0, u64::saturating_add)
         })
         .collect();
-    // By tensor: how many chains were submitted before it is first bound, and before it is last read.
+    // Chains submitted before its first bind and last read.
     let (mut bound, mut read) = (vec![None; tensors.len()], vec![None; tensors.len()]);
     let (mut copied, mut chains) = (0u64, 0u64);
     for segment in recording.segments() {
@@ -167,7 +163,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
     })
 }
 
-/// Stretches that a piece is copied in: as many as elements, or as innermost rows whose elements are neighbours on both sides.
+/// Elements, or innermost rows if contiguous on both sides.
 fn runs(axes: &[AxisEntry], size: u32) -> u64 {
     let outer = match axes.split_last() {
         Some((inner, outer)) if inner.element_stride == 1 && inner.byte_stride == size => outer,
@@ -176,21 +172,20 @@ fn runs(axes: &[AxisEntry], size: u32) -> u64 {
     visited(outer)
 }
 
-/// Steps of a loop nest.
 fn visited(axes: &[AxisEntry]) -> u64 {
     let extents = axes.iter().map(|axis| u64::from(axis.extent.get()));
     extents.fold(1, u64::saturating_mul)
 }
 
-/// The pieces of each tensor cover all its elements. No piece visits an element twice or leaves the tensor (rules of
-/// `gpureplay-core`), so a piece that visits as many elements as it spans is a stretch of them without gaps.
+/// No piece repeats an element or leaves the tensor (rules of `gpureplay-core`), so one that visits as many
+/// elements as it spans has no gaps.
 fn tensors_are_covered(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let mut budget = MAX_SCATTERED;
     for (entry, info) in recording.tensors().iter().zip(tensors) {
         let elements = info.bytes as u64 / u64::from(info.dtype.size());
         let pieces = recording.pieces(entry).unwrap_or(&[]);
         let axes = |piece| recording.axes(piece).unwrap_or(&[]);
-        // An app may copy an input, which is then written to all its places; what comes out has one.
+        // An input may have several copies.
         let once = matches!(info.kind, TensorKind::Output | TensorKind::State);
         let dense = |piece| visited(axes(piece)) == span(axes(piece));
         let wrong = if pieces.iter().all(dense) {
@@ -229,7 +224,6 @@ fn tensors_are_covered(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Res
     Ok(())
 }
 
-/// Distance from the first to the end of the last element of a loop nest.
 fn span(axes: &[AxisEntry]) -> u64 {
     let reach = axes.iter().map(|axis| {
         let steps = u64::from(axis.extent.get()).saturating_sub(1);
@@ -238,7 +232,7 @@ fn span(axes: &[AxisEntry]) -> u64 {
     reach.fold(1, u64::saturating_add)
 }
 
-/// The first element that stretches (first and end) do not cover, or cover again where that matters.
+/// Also covered again, where that matters. Stretches have first and end.
 fn uncovered_by_stretches(
     mut stretches: Vec<(u64, u64)>,
     elements: u64,
@@ -255,7 +249,7 @@ fn uncovered_by_stretches(
     (covered < elements).then_some(covered)
 }
 
-/// The same for loop nests with gaps, element by element.
+/// For loop nests with gaps, element by element.
 fn uncovered_by_elements<'a>(
     places: impl Iterator<Item = (u64, &'a [AxisEntry])>,
     elements: u64,
@@ -279,7 +273,6 @@ fn uncovered_by_elements<'a>(
     missing.map(|element| element as u64)
 }
 
-/// Moves to the next element of a loop nest; false after the last one.
 fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
         let stride = u64::from(axis.element_stride.get());
@@ -304,10 +297,10 @@ mod tests {
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x1_0000_0000;
-    /// A register that drivers write on every GPU.
+    /// Drivers write it on every GPU.
     const SHADER_CONFIG: u16 = mali_facts::registers::gpu::SHADER_CONFIG as u16;
 
-    /// What the rules say of a recording with one tensor that is bound so many times. It keeps all rules of the core.
+    /// Keeps all rules of the core.
     fn checked(kind: TensorKind, shape: &[u32], pieces: &[Piece], binds: u32) -> Result {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
@@ -336,7 +329,6 @@ mod tests {
         builder.submit(1, CHAIN, 1000);
     }
 
-    /// What the rules say of a recording that keeps all rules of the core.
     fn ruled(builder: Builder) -> Result {
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
@@ -405,7 +397,6 @@ mod tests {
                 );
             }
         }
-        // The copies of an input are written all; an output comes from one place.
         for again in [&[whole.clone(), whole][..], &over] {
             assert_eq!(covered(input, again), None);
             assert_eq!(covered(output, again), Some(HostRule::TensorCoverage));
@@ -414,7 +405,7 @@ mod tests {
 
     #[test]
     fn scattered_elements_are_looked_at_within_a_bound() {
-        // Each costs its elements and what its pieces visit of them: twice 2^25 here.
+        // Each costs elements and visits: twice 2^25 here.
         let combs = |elements: u32| {
             let half = elements / 2;
             let pieces = [piece(0, &[(half, 2, 2)]), piece(1, &[(half, 2, 2)])];
@@ -482,7 +473,7 @@ mod tests {
         };
         assert_eq!(copied(1), None);
         assert_eq!(copied(2), Some(HostRule::CopyRuns));
-        // The review's: 17 kB of file, 64 GiB, hours.
+        // From a review: 17 kB of file, 64 GiB, hours.
         assert_eq!(copied(1024), Some(HostRule::CopyRuns));
         let rows = [piece(0, &[(8192, 8192, 8192), (8192, 1, 1)])];
         assert_eq!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules for recordings on a host, and what is said of one that breaks a rule.
+//! The host rules, and broken ones.
 
 gpureplay_format::named! {
     /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
@@ -29,7 +29,7 @@ gpureplay_format::named! {
     StateBound = "state-bound";
 }
 
-/// The rule that a recording breaks, and how.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The rule.

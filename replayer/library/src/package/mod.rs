@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that are packs, or that must be signed: they are checked in memory and used from a private copy.
+//! Packs and signed recordings: checked in memory, used from a copy.
 
 pub(crate) mod open;
 pub(crate) mod seal;
@@ -23,22 +23,20 @@ use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
 use open::{Held, MAX_BYTES, PrivateCopy, open_named, read_recording, read_within};
 
-/// Most folders in which the files of a pack, or those that a signature covers, lie.
+/// Of a pack or a signature.
 const MAX_FOLDERS: usize = 256;
 
-/// Names and contents of the files of a recording.
 type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
 
-/// What becomes of files that are in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// They are used: from a private copy.
+    /// From a private copy.
     Use,
-    /// The recording is only looked at.
+    /// Only the recording is looked at.
     Look,
 }
 
-/// Refuses files in more folders than there may be: each has to be made.
+/// Each folder has to be made.
 fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut folders = BTreeSet::new();
     for name in names {
@@ -52,7 +50,7 @@ fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Resu
     Ok(())
 }
 
-/// Refuses a name that is one of the recording's own files where letter case does not count.
+/// Names that differ only in case from the recording's own.
 fn apart<'a>(path: &Path, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
     let own = [RECORDING, SIGNATURE, manifest::FILE_NAME];
     let same = |name: &str| {
@@ -76,18 +74,18 @@ fn refused(path: &Path, reason: impl ToString) -> Error {
 }
 
 impl Files {
-    /// Reads a recording that is a directory, a file, or a pack, and checks its signature if one is demanded.
+    /// Reads a directory, a file, or a pack, and checks its signature if demanded.
     ///
-    /// What is checked is what is used: files are read once, into memory, and what the signature covers is copied into a directory
-    /// that nobody else can write.
+    /// Files are read once. What the signature covers is copied into a directory that only this user can write, so
+    /// what is used is what was checked.
     ///
     /// # Errors
-    /// There is no recording, its pack or its manifest cannot be used, or it is not signed as demanded.
+    /// No recording, an unusable pack or manifest, or not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Self> {
         Self::open_for(Purpose::Use, path, trust)
     }
 
-    /// As [`Files::open`], to look at the recording itself: no private copy is made, and files beside it cannot be used.
+    /// As [`Files::open`], without a private copy: files beside the recording cannot be used.
     ///
     /// # Errors
     /// As for [`Files::open`].
@@ -127,10 +125,10 @@ impl Files {
         }
     }
 
-    /// A recording or a pack that is in memory.
+    /// A recording or a pack.
     ///
     /// # Errors
-    /// The pack cannot be used, or it is not signed as demanded; a recording without a pack never is.
+    /// An unusable pack, or not signed as demanded; a bare recording never is.
     pub fn from_bytes(bytes: Vec<u8>, trust: &Trust) -> Result<Self> {
         let path = Path::new("the recording in memory");
         if !Pack::is_pack(&bytes) {
@@ -162,7 +160,7 @@ impl Files {
         Self::from_contents(&contents, path, path)
     }
 
-    /// Files of which nothing but the recording, its manifest and its variants is kept.
+    /// Keeps recording, manifest and variants.
     fn held(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let at = original.join(manifest::FILE_NAME);
@@ -194,7 +192,7 @@ impl Files {
         })
     }
 
-    /// Writes files into a new directory that only this user can enter. Nothing but these files can be used from then on.
+    /// Only this user can enter the new directory. Only these files can be used from then on.
     fn from_contents(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let failed = |error: std::io::Error| Error::Write {
@@ -209,7 +207,7 @@ impl Files {
         let directory = temporary.path().join("recording");
         fs::create_dir(&directory).map_err(failed)?;
         for (name, contents) in contents {
-            // Where letter case does not count, one of two files would replace the other.
+            // Names may differ only in case: one would replace the other.
             beneath::write_soon(&directory, Path::new(name), &[contents], Existing::Keep)
                 .map_err(failed)?;
         }
@@ -228,7 +226,7 @@ impl Files {
         })
     }
 
-    /// The recording's own file: of a pack that of its private copy.
+    /// For a pack, in its private copy.
     pub fn file(&self) -> PathBuf {
         match &self.copy {
             Some(_) => self.directory.join(RECORDING),
@@ -236,7 +234,7 @@ impl Files {
         }
     }
 
-    /// The directory that the user knows: of a private copy what it is a copy of.
+    /// The original of a private copy.
     pub fn original(&self) -> &Path {
         match &self.copy {
             Some(copy) => &copy.original,
@@ -244,7 +242,7 @@ impl Files {
         }
     }
 
-    /// A file as people know it: not by the name of a copy that will be gone.
+    /// For people: not that of a temporary copy.
     pub fn shown(&self, file: &Path) -> PathBuf {
         let inside = file.strip_prefix(&self.directory).ok();
         match (&self.copy, inside) {
@@ -253,10 +251,10 @@ impl Files {
         }
     }
 
-    /// The manifest and the files that it names: contents by name, for a signature or a pack.
+    /// The manifest and its files by name, for a signature or a pack.
     ///
     /// # Errors
-    /// A file is missing, or has a name that signatures and packs do not allow; there are too many, or they have too many bytes.
+    /// A file is missing or has a forbidden name; too many files or bytes.
     pub fn beside(&self) -> Result<BTreeMap<String, Vec<u8>>> {
         self.beside_within(MAX_BYTES)
     }
@@ -292,8 +290,6 @@ impl Files {
         Ok(files)
     }
 
-    /// The bytes of the recording's signature, if there is one.
-    ///
     /// # Errors
     /// It cannot be read.
     pub fn signature(&self) -> Result<Option<Vec<u8>>> {
@@ -312,13 +308,13 @@ fn is_pack(path: &Path) -> bool {
     read.is_ok() && Pack::is_pack(&start)
 }
 
-/// Refuses files whose names are too like its own, or that lie in too many folders.
+/// Also refuses too many folders.
 fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
     apart(path, contents.keys().map(String::as_str))?;
     within_folders(path, contents.keys().map(String::as_str))
 }
 
-/// The recording among files that are all that its manifest names.
+/// They are all that the manifest names.
 fn covered<'a>(
     contents: &'a Contents<'_>,
     manifest: Option<&Manifest>,
@@ -371,7 +367,6 @@ fn unpack<'a>(path: &Path, bytes: &'a [u8]) -> Result<Contents<'a>> {
     Ok(pack.files().map(named).collect())
 }
 
-/// A recording whose signature is checked.
 struct Source<'a> {
     path: &'a Path,
     directory: &'a Path,
@@ -379,7 +374,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Contents of a file of the recording, of at most so many bytes: a longer one is not read.
+    /// Refuses files longer than `most` bytes.
     fn file(&self, name: &str, most: u64) -> Result<Cow<'a, [u8]>> {
         let missing = |reason: String| {
             let covered = "a signature is required, and it covers this file";
@@ -406,7 +401,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The files that the signature covers, each as it was when it was signed.
+    /// Unchanged since signing.
     fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents<'a>> {
         let wrong = |reason: String| refused(self.path, format!("{SIGNATURE}: {reason}"));
         let signature = self.file(SIGNATURE, MAX_SIGNATURE)?;
@@ -427,7 +422,7 @@ impl<'a> Source<'a> {
             files.insert(file.name.to_owned(), contents);
         }
         files.insert(RECORDING.into(), recording);
-        // A device that checks signatures itself wants it too.
+        // A device that checks signatures wants it too.
         files.insert(SIGNATURE.into(), signature);
         Ok(files)
     }
@@ -480,7 +475,7 @@ mod tests {
         let together = manifest + 12;
         assert_eq!(files.beside_within(together).unwrap().len(), 4);
         assert!(files.beside_within(together - 1).is_err());
-        // The manifest is one of them.
+        // The manifest counts too.
         assert!(named(MAX_FILES - 1).0.beside().is_ok());
         let error = named(MAX_FILES).0.beside().unwrap_err().to_string();
         assert!(error.contains("more than 4096 files"), "{error}");
@@ -488,7 +483,6 @@ mod tests {
 
     #[test]
     fn names_that_differ_from_its_own_in_case_only_are_refused() {
-        // Tensors may be called so.
         let mut both = contents();
         both.insert("inputs/X.npy".into(), Cow::Borrowed(b"other"));
         let path = Path::new("some.pack");
@@ -508,7 +502,7 @@ mod tests {
     #[test]
     fn files_lie_in_as_many_folders_as_they_may() {
         let checked = |folders: usize| {
-            // Each folder with two files, one of them in a folder of its own inside.
+            // Two files each, one of them in a subfolder.
             let name = |at: usize| [format!("{at}/x"), format!("{at}/y/x")];
             let names: Vec<String> = (0..folders / 2).flat_map(name).collect();
             within_folders(Path::new("x"), names.iter().map(String::as_str))

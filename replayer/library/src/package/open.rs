@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that the user names are opened and read with a bound; the private copy of what a pack holds.
+//! Reads the user's files within bounds; private copies of packs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,24 +14,24 @@ use tempfile::TempDir;
 
 use crate::seal::Seal;
 
-/// Longest recording, and longest file beside it, that is read into memory, in bytes.
+/// Bytes of a recording, and of a file beside it.
 pub(crate) const MAX_BYTES: u64 = 1 << 32;
 
-/// Bytes at the start of a recording and of a pack that say what it is and, at [`LENGTH`], how long.
+/// Bytes that tell the kind and, at [`LENGTH`], the length.
 const HEAD: usize = 64;
-/// Where the length of the whole file is in them.
+/// Place of the whole file's length.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
-/// Reads a file that the user names, of at most `most` bytes; no device. A pipe is read to its end, or until it is longer.
+/// At most `most` bytes; no device. A pipe is read to its end, or until too long.
 ///
 /// # Errors
-/// Which file, and what the system says or how long it may be.
+/// The system's, or the file is too long.
 pub fn read_named(path: &Path, most: u64) -> crate::Result<Vec<u8>> {
     let read = open_named(path).and_then(|file| beneath::contents(file, most));
     read.map_err(|error| crate::Error::file(path, error))
 }
 
-/// Opens a file that the user names; no device.
+/// Refuses devices.
 pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_char_device() || kind.is_block_device() {
@@ -40,13 +40,12 @@ pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     fs::File::open(path)
 }
 
-/// Reads a recording or a pack of bounded size. One that is not as long as it says, or is something else, is not read further than
-/// that: its start is enough to say what is wrong.
+/// Of a file with another length or kind only the start: enough to say what is wrong.
 pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }
 
-/// As [`read_recording`], of at most `limit` bytes.
+/// At most `limit` bytes.
 pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || {
         let reason = format!("longer than {limit} bytes");
@@ -73,19 +72,16 @@ pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What is kept of files that are in memory and not copied.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// What the recording is on other GPUs, by the names of the files.
+    /// By file name.
     pub(crate) variants: BTreeMap<String, Vec<u8>>,
-    /// What their signature says, if they have one.
     pub(crate) seal: Option<Seal>,
 }
 
-/// Files in a directory that only this user can enter, removed when this is dropped.
+/// Only this user can enter it. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
-    /// Where the files are.
     pub(crate) _directory: TempDir,
     pub(crate) original: PathBuf,
 }
@@ -97,7 +93,6 @@ mod tests {
 
     use super::*;
 
-    /// How much of a file of this length is read that states another one.
     fn read(magic: &[u8], stated: u64, length: u64) -> usize {
         read_up_to(MAX_BYTES, magic, stated, length).unwrap_or(0)
     }
@@ -129,7 +124,7 @@ mod tests {
             assert_eq!(read(magic, 4096, 5 << 30), HEAD);
         }
         assert_eq!(read(b"anything", 4096, 4096), HEAD);
-        // A file that says what it is may be too long all the same: not a byte more is read.
+        // Not a byte more is read.
         assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
     }
 
@@ -142,7 +137,7 @@ mod tests {
             let error = read(4097).unwrap_err().to_string();
             assert!(error.contains("longer than 4096 bytes"), "{error}");
         }
-        // What comes through a pipe says its length only at its end.
+        // Its length is known only at its end.
         let piped = |length: usize| {
             let (reader, mut writer) = io::pipe().unwrap();
             let bytes = [&MAGIC[..], &vec![0; length - MAGIC.len()]].concat();

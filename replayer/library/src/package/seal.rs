@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares a signature for which no key is demanded with the files that it covers.
+//! Checks a signature when no key is demanded.
 
 use std::borrow::Cow;
 use std::io;
@@ -12,11 +12,11 @@ use crate::files::Files;
 use crate::seal::Seal;
 use crate::trust::signature_error;
 
-/// Bytes of files beside the recording that are compared; others are left out.
+/// Bytes of files beside the recording; others are left out.
 const MAX_COMPARED: u64 = 64 << 20;
 
 impl Files {
-    /// What the recording's signature says, if there is one. It protects from mistakes only: a stranger may sign with any key.
+    /// It protects from mistakes only: a stranger may sign with any key.
     pub fn seal(&self) -> Option<Seal> {
         if let Some(held) = &self.held {
             return held.seal.clone();
@@ -35,7 +35,7 @@ impl Files {
     }
 }
 
-/// What a signature says of a recording; `file` finds the contents of a file beside it, which has so many bytes.
+/// `file` finds contents by name and length.
 pub(crate) fn of<'a>(
     signature: &[u8],
     recording: &[u8],

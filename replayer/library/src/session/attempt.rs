@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a run happens: loading, attempts one after the other, the engine.
+//! Runs: loading, attempts, the engine.
 
 use std::time::{Duration, Instant};
 
@@ -16,12 +16,10 @@ use crate::selection::Step;
 use crate::timing::{Announced, Timed, Timing};
 use crate::unfinished::Unfinished;
 
-/// What is known of an error besides what the engine says.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Around {
-    /// The job that used up what the run may do, if that is why.
+    /// It used up a run's work limit.
     used_up: Option<UsedUp>,
-    /// The job that did not end.
     unfinished: Option<Unfinished>,
 }
 
@@ -34,7 +32,6 @@ impl Around {
     }
 }
 
-/// An error of the engine in words.
 pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) -> Error {
     let view = recording.verified().recording();
     Error::Replay {
@@ -48,7 +45,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) 
 }
 
 impl Session {
-    /// Does these steps; after a failure again, from the last boundary that was reached. An inference that goes on needs one.
+    /// A retry begins at the last boundary reached. Continuing an inference needs one.
     pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
         let recording = self.loaded_form();
         let begins = recording.layers().first().map(|layer| layer.segment);
@@ -82,7 +79,7 @@ impl Session {
                 }
                 Err(Error::Replay { .. }) => {
                     let complete = steps.first().map(|step| step.segment) == begins;
-                    // Another attempt would do as much again.
+                    // Another attempt would use as much again.
                     let used_up = self
                         .device()
                         .is_some_and(|device| device.used_up().is_some());
@@ -125,7 +122,7 @@ impl Session {
             }
         }
         let recording = self.loaded_form();
-        // Attempts share what one run may do.
+        // Attempts share one run's work limit.
         let begins = recording.layers().first().map(|layer| layer.segment);
         if !again && steps.first().map(|step| step.segment) == begins {
             self.engine(|engine, _| {
@@ -141,14 +138,13 @@ impl Session {
                 true => engine.skip_segment(step.segment, tensors),
                 false => engine.run_segment(step.segment, tensors),
             })?;
-            // Layers are in the order of their segments.
             let number = layers.binary_search_by_key(&step.segment, |layer| layer.segment);
             let chains = number
                 .ok()
                 .and_then(|number| layers.get(number))
                 .map_or(0, |layer| layer.chains);
             let due = match steps.last() == Some(step) {
-                // After the whole of an inference nobody needs one; what goes on later begins with this one.
+                // A whole inference needs none at its end.
                 true => Some(step.segment) != ends,
                 false => spacing.is_due(chains),
             };
@@ -165,7 +161,6 @@ impl Session {
         Ok(())
     }
 
-    /// Puts the recording on the device, unless it is there.
     pub(super) fn load(&mut self) -> Result<()> {
         if matches!(self.state, State::Loaded(_)) {
             return Ok(());
@@ -229,7 +224,6 @@ impl Session {
         }
     }
 
-    /// Keeps what set-up leaves in the states.
     fn read_states(&mut self) -> Result<()> {
         for (tensor, bytes) in self.bindings.states.sizes() {
             let mut initial = self.bindings.states.forget_initial(tensor);
@@ -240,7 +234,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the recording off the device, which resets the GPU.
+    /// This resets the GPU.
     pub(super) fn unload(&mut self) {
         self.next = 0;
         self.checkpoint = None;
@@ -253,7 +247,7 @@ impl Session {
         };
     }
 
-    /// Lets the engine do something; a failure of the engine ends the inference.
+    /// A failure of the engine ends the inference.
     pub(super) fn engine(
         &mut self,
         work: impl FnOnce(&mut Running<'_>, &mut dyn Tensors) -> std::result::Result<(), ReplayError>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the GPU's memory holds at a boundary of layers, for another attempt from there: only pages that hold something.
+//! GPU memory at a layer boundary, for another attempt; pages of zeroes left out.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,18 @@ use gpureplay_format::{Access, Recording, RegionKind};
 use crate::tensors::Layer;
 
 const PAGE: usize = 4096;
-/// Bytes that are read at once.
 const STEP: usize = 64 * PAGE;
-/// Bytes of GPU memory that the checkpoints of one run may read together, unless a single one needs more.
+/// Bytes read by all checkpoints, unless a single one needs more.
 pub(super) const READ_PER_RUN: u64 = 2 << 30;
 
-/// The state of an inference at a boundary.
 pub(super) struct Checkpoint {
-    /// Index of the segment that comes next.
+    /// Index of the next segment.
     pub(super) next: u32,
-    /// By address: pages that are not all zeroes.
+    /// Pages that are not all zeroes.
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }
 
-/// Memory that jobs may change, thread storage left out: address and length in bytes of each region.
+/// Without thread storage; address and bytes.
 fn writable(recording: &Recording<'_>) -> impl Iterator<Item = (u64, u64)> {
     recording.regions().iter().filter_map(|region| {
         let writable = Access(region.access).contains(Access::WRITE);
@@ -31,7 +29,6 @@ fn writable(recording: &Recording<'_>) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// Calls `step` with all memory that jobs may change, some pages at a time.
 fn walk(
     gpu: &mut dyn Gpu,
     recording: &Recording<'_>,
@@ -53,8 +50,7 @@ fn walk(
 }
 
 impl Checkpoint {
-    /// The state of now. `before` is the last one, whose pages are used again where they are the same; `None` when the
-    /// device does not give its memory.
+    /// Shares unchanged pages with `before`; `None` if the device gives no memory.
     pub(super) fn save(
         before: Option<Self>,
         gpu: &mut dyn Gpu,
@@ -78,7 +74,6 @@ impl Checkpoint {
         taken.ok().map(|()| Self { next, pages })
     }
 
-    /// Writes back the pages that are not as they were.
     pub(super) fn restore(
         &self,
         gpu: &mut dyn Gpu,
@@ -102,10 +97,9 @@ impl Checkpoint {
     }
 }
 
-/// At which boundaries checkpoints are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spacing {
-    /// One layer in so many, of those that start jobs.
+    /// One in so many layers that start jobs.
     every: u64,
     passed: u64,
 }
@@ -126,7 +120,7 @@ impl Spacing {
         }
     }
 
-    /// Whether a checkpoint is taken after a layer with so many chains. What the CPU does between two is done again.
+    /// What the CPU does is done again.
     pub(super) fn is_due(&mut self, chains: u32) -> bool {
         self.passed += u64::from(chains > 0);
         let due = self.passed >= self.every;

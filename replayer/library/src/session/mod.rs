@@ -31,13 +31,13 @@ use crate::timing::{Clock, Events, Timed, Timing, sizes};
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The device; [`Choice::Best`] if nothing else is said.
+    /// Default: [`Choice::Best`].
     pub device: Choice,
     /// Options of the model.
     pub model: ModelOptions,
-    /// Replay even though the GPU is not the one that was recorded.
+    /// Allow another GPU than the recorded one.
     pub ignore_identity: bool,
-    /// Attempts after a failed one, for each run; they go on from the last boundary of layers that was reached.
+    /// Per run; from the last layer boundary reached.
     pub retries: u32,
 }
 
@@ -52,7 +52,6 @@ impl Default for Options {
     }
 }
 
-/// What the engine borrows.
 struct Parts {
     recording: Recording,
     workspace: MutBorrow<Box<Workspace>>,
@@ -62,7 +61,6 @@ struct Parts {
 type Running<'a> = Engine<'a, &'a mut Timed>;
 
 self_cell!(
-    /// An engine and what it borrows.
     struct Loaded {
         owner: Parts,
         #[not_covariant]
@@ -70,18 +68,15 @@ self_cell!(
     }
 );
 
-/// Whether the recording is on the device.
 enum State {
-    /// Not yet, or not any more.
+    /// Not loaded.
     Idle(Box<Timed>),
     Loaded(Loaded),
-    /// Engine and device are the secure world's.
     Secure(Box<Secure>),
     /// Between the two; stays only after a panic.
     Lost,
 }
 
-/// Whether a device ended a chain because it took too long.
 fn is_too_long(error: &Error) -> bool {
     const TOO_LONG: ErrorKind = ErrorKind::Device(DeviceError::Refused(panfrost::TOO_LONG));
     matches!(error, Error::Replay { error, .. } if error.kind == TOO_LONG)
@@ -89,11 +84,10 @@ fn is_too_long(error: &Error) -> bool {
 
 /// A recording on a device.
 ///
-/// The first run loads the recording; the following ones restore only what a run changes. A weight that is bound later is
-/// loaded by the next run, which then starts afresh. After an error the GPU is reset, and the next run starts afresh too.
+/// The first run loads the recording; later runs restore only what a run changes. The next run after an error or
+/// after binding a weight starts afresh. An error resets the GPU.
 ///
-/// States are what they were after the last run of all layers that ended well: neither an error nor an inference that is given up
-/// between two layers changes them.
+/// States are those after the last complete run: neither an error nor an unfinished inference changes them.
 ///
 /// While a session uses a GPU through /dev/mem, signals that would end the process wait: see [`HeldSignals`].
 pub struct Session {
@@ -103,30 +97,28 @@ pub struct Session {
     counts_gpu: bool,
     retries: u32,
     state: State,
-    /// The layer that runs next if the values before it are to be those of this inference.
+    /// The next layer that continues this inference.
     next: usize,
-    /// Layers may read what skipped layers would have computed as the recording's own memory has it.
+    /// See [`Session::use_recorded_values`].
     recorded_values: bool,
-    /// The device is one for which signals are held back.
     holds_signals: bool,
     clock: Clock,
-    /// By tensor: bytes in GPU memory.
+    /// Bytes in GPU memory, by tensor.
     sizes: Vec<u64>,
     timing: Timing,
-    /// Layers are joined when all of them run, unless the caller does not want it. Not any more once some were run by themselves: each change
-    /// of form loads the recording anew.
+    /// False once some layers ran alone: each change of form loads the recording anew.
     joins: bool,
-    /// What is loaded, or will be, is [`Recording::joined`].
+    /// [`Recording::joined`] is or will be loaded.
     is_joined: bool,
-    /// The last boundary of layers in this inference, if attempts may follow.
+    /// Of this inference, if attempts may follow.
     checkpoint: Option<Checkpoint>,
 }
 
 impl Recording {
-    /// A device with this recording on it. Nothing is loaded before the first run.
+    /// Loads nothing before the first run.
     ///
     /// # Errors
-    /// There is no such device.
+    /// No such device.
     pub fn session(&self, options: Options) -> Result<Session> {
         Session::new(self.clone(), options)
     }
@@ -155,8 +147,7 @@ impl Session {
         Ok(session)
     }
 
-    /// A session on a device of the caller's own, or on one that was opened before. The first run checks that it is the GPU that was
-    /// recorded.
+    /// The first run checks that it is the recorded GPU.
     pub fn on(recording: Recording, device: Device) -> Self {
         let holds_signals = device.writes_to_process();
         let clock = Clock::default();
@@ -189,40 +180,39 @@ impl Session {
         }
     }
 
-    /// Whether to replay on a GPU that is not the one that was recorded; results may be wrong and jobs may fault.
+    /// Allows another GPU than the recorded one; results may be wrong and jobs may fault.
     pub fn ignore_identity(&mut self, yes: bool) {
         self.ignore_identity = yes;
     }
 
-    /// Whether the GPU's own counters are read around each chain from the next loading on: see [`crate::ChainSpan::counters`]. It costs some
-    /// register accesses for each chain.
+    /// From the next loading on, around each chain: see [`crate::ChainSpan::counters`]. Costs some register
+    /// accesses per chain.
     pub fn count_gpu(&mut self, yes: bool) {
         self.counts_gpu = yes;
     }
 
-    /// Whether layers are joined when all of them run, as they are if nothing is said. It saves submissions in each run, and may cost more
-    /// than them before the first.
+    /// For complete runs, as by default. Saves submissions per run, and may cost more before the first.
     pub fn join_layers(&mut self, yes: bool) {
         self.joins = yes;
     }
 
-    /// How many attempts may follow a failed one, in each run.
+    /// Attempts after a failed one, per run.
     pub fn set_retries(&mut self, retries: u32) {
         self.retries = retries;
     }
 
-    /// Values that are bound, and those that came out.
+    /// Bound values and results.
     pub fn bindings(&self) -> &Bindings {
         &self.bindings
     }
 
-    /// Takes all values from elsewhere: those of another session of this recording.
+    /// From another session of this recording.
     pub fn bind_all(&mut self, bindings: Bindings) {
         self.bindings = bindings;
         self.unload();
     }
 
-    /// The device; `None` after a panic in it, and in the secure world.
+    /// `None` after a panic in it, and in the secure world.
     pub fn device(&mut self) -> Option<&mut Device> {
         match &mut self.state {
             State::Idle(timed) => Some(&mut timed.device),
@@ -233,36 +223,36 @@ impl Session {
         }
     }
 
-    /// Times of the last run, and what it asked of the device.
+    /// Of the last run.
     pub fn timing(&self) -> &Timing {
         &self.timing
     }
 
-    /// What happened in the last run, in order; in all attempts, if there were several.
+    /// Of the last run, over all attempts.
     pub fn events(&self) -> Events {
         self.clock.events().1
     }
 
-    /// What happened when the recording was put on the device.
+    /// Events of loading the recording.
     pub fn setup_events(&self) -> Events {
         self.clock.events().0
     }
 
-    /// Whether to keep when bytes are put into GPU memory, for [`Session::events`].
+    /// Whether [`Session::events`] has writes to GPU memory.
     pub fn keep_transfers(&mut self, yes: bool) {
         self.clock.keep_transfers(yes);
     }
 
-    /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
+    /// The layers to run for a range: for [`Session::run_layers`].
     ///
     /// # Errors
-    /// Some of what the range reads is bound, but not all.
+    /// Only a part of what the range reads is bound.
     pub fn select(&self, range: Range<usize>) -> Result<Selection> {
         let layers = self.recording.layers();
         Selection::new(layers, range, &self.bindings, self.recorded_values)
     }
 
-    /// Uses the device. A signal that ends the process waits until this is done and the GPU is reset.
+    /// Signals wait until the GPU is reset.
     fn uninterrupted<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut held = HeldSignals::if_needed(self.holds_signals);
         let result = work(self);
@@ -272,8 +262,7 @@ impl Session {
         result
     }
 
-    /// Bytes of the recording and of the values of its external weights, as far as they are bound. By these the model decides what a
-    /// run may do if the caller does not.
+    /// The recording's and bound external weights'. The model's default work limit follows from them.
     pub fn bytes(&self) -> u64 {
         (self.recording.files().bytes.len() + self.bindings.external_bytes()) as u64
     }
@@ -283,19 +272,18 @@ impl Session {
         &self.recording
     }
 
-    /// Gives an input, a weight or an intermediate tensor a value, for all runs that follow, or a state the value that the next run
-    /// starts from.
+    /// Binds an input, weight or intermediate for all later runs, or a state for the next run.
     ///
-    /// The value of an intermediate replaces what the layer before it computed.
+    /// An intermediate's value replaces its layer's result.
     ///
     /// # Errors
-    /// There is no such tensor, it is an output, or the value has another type or shape.
+    /// No such tensor, an output, or another type or shape.
     pub fn bind(&mut self, name: &str, value: Tensor) -> Result<()> {
         self.bindings.bind(name, value, "the value")?;
         self.reload_if_weight(name)
     }
 
-    /// Binds what is in a file: `.npy`, `.bin`, `.safetensors`, `.png`, `.jpg`; see [`crate::values::read`].
+    /// Takes `.npy`, `.bin`, `.safetensors`, `.png`, `.jpg`; see [`crate::values::read`].
     ///
     /// # Errors
     /// As for [`Session::bind`], or the file cannot be read.
@@ -305,7 +293,7 @@ impl Session {
         self.reload_if_weight(name)
     }
 
-    /// Binds the inputs of the manifest's first case, if there is one.
+    /// The manifest's first case, if any.
     ///
     /// # Errors
     /// As for [`Session::bind_file`].
@@ -318,20 +306,20 @@ impl Session {
         Ok(())
     }
 
-    /// Gives every weight another value: from a `.safetensors` file, or from a directory with a `NAME.npy` for each.
+    /// Every weight from a `.safetensors` file, or a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// The recording has no weights, one of them is not there, or a value does not fit.
+    /// No weights, or one is missing or does not fit.
     pub fn bind_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.bindings.bind_all_weights(path.as_ref())?;
         self.unload();
         Ok(())
     }
 
-    /// Takes a value away: a weight has the recording's again, a state what set-up gives it, an intermediate what its layer computes.
+    /// Weights get the recording's value, states set-up's, intermediates their layer's.
     ///
     /// # Errors
-    /// There is no such tensor.
+    /// No such tensor.
     pub fn unbind(&mut self, name: &str) -> Result<()> {
         self.bindings.unbind(name)?;
         self.reload_if_weight(name)
@@ -344,15 +332,15 @@ impl Session {
         Ok(())
     }
 
-    /// Gives every state the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    /// Every state from a `.safetensors` file, or a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// The recording has no states, one of them is not there, or a value does not fit.
+    /// No states, or one is missing or does not fit.
     pub fn bind_states(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.bindings.bind_all_of(TensorKind::State, path.as_ref())
     }
 
-    /// What the next run starts from: all states by name. Loads the recording if only set-up knows them.
+    /// As the next run starts from, by name. Loads the recording if only set-up knows them.
     ///
     /// # Errors
     /// As for [`Session::prepare`].
@@ -367,30 +355,28 @@ impl Session {
         names.into_iter().map(value).collect()
     }
 
-    /// Gives every state the value again that it has when the recording is opened.
+    /// To the values at opening.
     pub fn reset_states(&mut self) {
         for (tensor, _) in self.bindings.states.sizes() {
             self.bindings.states.set(tensor, None);
         }
     }
 
-    /// Runs the whole network.
-    ///
     /// # Errors
-    /// An input has no value, a file with weights is not the right one, or the replay failed.
+    /// An input has no value, a weight file is wrong, or the replay failed.
     pub fn run(&mut self) -> Result<()> {
         self.run_layers(0..self.recording.layers().len())
     }
 
-    /// Runs some layers, by their numbers from 0.
+    /// Runs layers, counted from 0.
     ///
-    /// Layers follow each other: when `layers` begins after the layer that ran last, those between do not run, only what the
-    /// app itself wrote for them is loaded. The tensors that they would have computed, and that these layers read, must
-    /// be bound. A range that begins at 0, or not after the last one, begins a new inference.
+    /// If `layers` begins after the layer that ran last, those between are skipped; only the app's own writes for
+    /// them are loaded. Tensors that they would compute and `layers` read must be bound. A range that begins at 0,
+    /// or not after the last layer run, begins a new inference.
     ///
     /// # Errors
-    /// As for [`Session::run`], or there are no such layers, they are a part only in the secure world, or they read something that nobody computed or bound:
-    /// [`Error::Crossing`] names it.
+    /// As for [`Session::run`], no such layers, a part in the secure world, or values neither computed nor bound
+    /// ([`Error::Crossing`]).
     pub fn run_layers(&mut self, layers: Range<usize>) -> Result<()> {
         let count = self.recording.layers().len();
         if layers.is_empty() || layers.end > count {
@@ -456,7 +442,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether all layers may run as one: nobody wants or gives a value between them, and no attempt starts between them.
+    /// No value goes in or out between layers, and no attempt starts there.
     fn may_join(&self) -> bool {
         let wanted = || {
             let tensors = self.bindings.tensors().iter().enumerate();
@@ -474,7 +460,7 @@ impl Session {
         }
     }
 
-    /// Takes a form of the recording with shorter chains, for this and all later runs: layers by themselves, then jobs. False if it has none.
+    /// Shortens chains to single layers, then single jobs, for all later runs. False if it has no such form.
     fn cut(&mut self) -> Result<bool> {
         let shorter = match self.is_joined {
             true => self.recording.clone(),
@@ -492,10 +478,10 @@ impl Session {
         Ok(true)
     }
 
-    /// Puts the recording on the device, unless it is there. The first run does it by itself.
+    /// Loads the recording, as the first run does by itself.
     ///
     /// # Errors
-    /// A file with weights is not the right one, it is not the GPU that was recorded, or the device fails.
+    /// A wrong weight file, another GPU, or the device fails.
     pub fn prepare(&mut self) -> Result<()> {
         if !matches!(self.state, State::Loaded(_)) {
             self.is_joined = self.may_join() && self.recording.joined().is_some();
@@ -503,15 +489,15 @@ impl Session {
         self.uninterrupted(Self::load)
     }
 
-    /// Runs what the recorded app did at its end, switches the GPU off and resets it. A run afterwards loads the recording again.
+    /// Runs the recorded app's end, switches the GPU off and resets it. A later run loads the recording again.
     ///
     /// # Errors
-    /// The device fails. The GPU is reset all the same, unless it cannot be.
+    /// The device fails. The GPU is reset all the same, if possible.
     pub fn close(&mut self) -> Result<()> {
         self.uninterrupted(|session| {
             let result = match &session.state {
                 State::Loaded(_) => session.engine(|engine, _| engine.close()),
-                // Resetting and clearing is the secure world's, whatever the recorded app did.
+                // It resets and clears, whatever the app did.
                 _ => Ok(()),
             };
             session.unload();
@@ -519,13 +505,13 @@ impl Session {
         })
     }
 
-    /// Whether layers may read what nobody computed or bound: they find what the recording itself has in that memory, from the
-    /// recorded app or from an inference before. For measuring, and for values that are known not to matter.
+    /// Allows layers to read values neither computed nor bound: memory of the recorded app or of an earlier
+    /// inference. For measuring, and for values known not to matter.
     pub fn use_recorded_values(&mut self, yes: bool) {
         self.recorded_values = yes;
     }
 
-    /// The layer of a name or of a number (from 1, as `gpureplay info` counts them), as [`Session::run_layers`] counts.
+    /// By name or number from 1 (`gpureplay info`); returns it from 0 ([`Session::run_layers`]).
     ///
     /// # Errors
     /// There is none.
@@ -533,10 +519,10 @@ impl Session {
         crate::tensors::layer_named(self.recording.layers(), name)
     }
 
-    /// The value of an output after a run; what the next run starts from, of a state; of any other tensor what it is in GPU memory now.
+    /// An output's value after a run, a state's for the next run, any other tensor's in GPU memory now.
     ///
     /// # Errors
-    /// There is no such tensor, nothing has run yet, or the device fails.
+    /// No such tensor, nothing has run yet, or the device fails.
     pub fn read(&mut self, name: &str) -> Result<Tensor> {
         let (index, info) = self.bindings.named(name)?;
         let info = info.clone();
@@ -544,7 +530,6 @@ impl Session {
             return Ok(tensor);
         }
         if info.kind == TensorKind::State {
-            // Only set-up knows it.
             self.prepare()?;
         }
         if let Some(tensor) = self.bindings.found(index) {
@@ -570,20 +555,20 @@ impl Session {
         Tensor::new(info.dtype, &info.shape, bytes).map_err(|error| Error::file(path, error))
     }
 
-    /// Keeps the value that an intermediate has when its layer ends, for [`Session::read`]: later layers may reuse its memory.
+    /// Keeps an intermediate at its layer's end, for [`Session::read`]: later layers may reuse its memory.
     ///
     /// # Errors
-    /// There is no such tensor.
+    /// No such tensor.
     pub fn keep(&mut self, name: &str) -> Result<()> {
         self.bindings.want(name)
     }
 
-    /// Everything that came out in the last run, by name.
+    /// Of the last run, by name.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         self.bindings.outputs()
     }
 
-    /// As [`Session::outputs`], one by one, and forgets them: nothing is copied.
+    /// Forgets instead of copying.
     pub fn take_outputs(&mut self) -> impl Iterator<Item = (String, Tensor)> {
         let outputs = self.bindings.tensors().iter().enumerate();
         let outputs: Vec<(usize, String)> = outputs
@@ -594,20 +579,18 @@ impl Session {
         taken.filter_map(|(index, name)| Some((name, self.bindings.take(index)?)))
     }
 
-    /// Time that the device has spent running jobs; `None` where it cannot tell.
+    /// Device time of jobs; `None` if unknown.
     pub fn working(&mut self) -> Option<Duration> {
         self.device()?.working()
     }
 
-    /// The tensor of a name.
-    ///
     /// # Errors
-    /// There is none.
+    /// No tensor of this name.
     pub fn tensor(&self, name: &str) -> Result<&TensorInfo> {
         Ok(self.bindings.named(name)?.1)
     }
 
-    /// Inputs that have no value yet.
+    /// Inputs without a value.
     pub fn missing(&self) -> Vec<&str> {
         let tensors = self.bindings.tensors().iter().enumerate();
         tensors
@@ -624,7 +607,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         let _held = HeldSignals::if_needed(self.holds_signals);
         self.unload();
-        // A device that stays open could still write to pages of this process.
+        // It could still write to pages of this process.
         self.state = State::Lost;
     }
 }
@@ -637,7 +620,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// A session may move to another thread; a recording may be used by several at once.
+/// A session may move to another thread; several may use a recording at once.
 const _: () = {
     const fn moves<T: Send>() {}
     const fn shared<T: Send + Sync>() {}

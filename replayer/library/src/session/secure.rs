@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session whose engine runs in the secure world: a pack goes there once, values go there and come back for each run.
+//! A session in the secure world: the pack goes there once, values per run.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,14 @@ use crate::explain;
 use crate::recording::Recording;
 use crate::timing::Clock;
 
-/// The session in the secure world.
 pub(super) struct Secure {
     client: Client,
-    /// The recording is there.
     loaded: bool,
-    /// It ran there: set-up has taken the weights.
+    /// Set-up has taken the weights.
     ran: bool,
 }
 
 impl Secure {
-    /// Opens a session of the trusted application.
     pub(super) fn open() -> Result<Self> {
         let client = Client::open().map_err(|error| Error::Secure {
             text: error.to_string(),
@@ -37,7 +34,7 @@ impl Secure {
         })
     }
 
-    /// What is there is reset and cleared. A secure world that does not answer has nothing to forget.
+    /// A secure world that does not answer has nothing to forget.
     pub(super) fn unload(&mut self) {
         if std::mem::replace(&mut self.loaded, false) {
             let _ = self.client.unload();
@@ -46,16 +43,16 @@ impl Secure {
 }
 
 impl Session {
-    /// A session in the secure world, whose trusted application has the GPU.
+    /// The trusted application has the GPU.
     ///
     /// # Errors
-    /// There is no OP-TEE here, or it has no such application.
+    /// There is no OP-TEE, or it lacks the application.
     pub fn in_secure_world(recording: Recording) -> Result<Self> {
         let state = State::Secure(Box::new(Secure::open()?));
         Ok(Self::with(recording, state, Clock::default()))
     }
 
-    /// Cancels runs of this session from other threads; only the secure world's can be.
+    /// For other threads; secure world only.
     pub fn canceller(&self) -> Option<Canceller> {
         match &self.state {
             State::Secure(secure) => Some(secure.client.canceller()),
@@ -63,12 +60,12 @@ impl Session {
         }
     }
 
-    /// Whether the session is in the secure world, which takes whole runs only.
+    /// The secure world takes whole runs only.
     pub(super) fn is_secure(&self) -> bool {
         matches!(self.state, State::Secure(_))
     }
 
-    /// The device in words: `Mali-G52 r0p0, model`; of the secure world the GPU that was recorded, which it demands.
+    /// `Mali-G52 r0p0, model`; in the secure world the recorded GPU, which it demands.
     pub fn description(&mut self) -> String {
         let id = self.recording.verified().recording().gpu_id();
         match self.is_secure() {
@@ -79,7 +76,6 @@ impl Session {
         }
     }
 
-    /// Hands the recording over, unless it is there.
     pub(super) fn load_in_secure_world(&mut self) -> Result<()> {
         if matches!(&self.state, State::Secure(secure) if secure.loaded) {
             return Ok(());
@@ -106,7 +102,6 @@ impl Session {
         Ok(())
     }
 
-    /// Runs the whole recording there.
     pub(super) fn run_in_secure_world(&mut self) -> Result<()> {
         let State::Secure(secure) = &mut self.state else {
             return Ok(());
@@ -114,7 +109,7 @@ impl Session {
         let (inputs, mut outputs) = self.bindings.handed_over(!secure.ran)?;
         let result = secure.client.run(&inputs, &mut outputs);
         drop(inputs);
-        // After an error nothing is there any more.
+        // An error clears everything there.
         (secure.loaded, secure.ran) = (result.is_ok(), result.is_ok());
         result.map_err(explained)?;
         self.bindings.took_back(outputs);
@@ -122,7 +117,6 @@ impl Session {
         Ok(())
     }
 
-    /// Chains of a whole run.
     fn chains(&self) -> u32 {
         let recording = self.recording.verified().recording();
         let segments = recording.segments().iter();
@@ -133,7 +127,7 @@ impl Session {
     }
 }
 
-/// An error of the secure world, with rules and sections by name.
+/// With names of rules and sections.
 fn explained(error: gpureplay_linux::optee::Error) -> Error {
     Error::Secure {
         text: explain::secure(&error),

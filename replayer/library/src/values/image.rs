@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pictures as values: size, channels, layout and normalisation as the manifest declares.
+//! Pictures as values, as the manifest declares.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,28 +12,28 @@ use crate::tensors::TensorInfo;
 use crate::values::picture::Picture;
 use crate::values::{Kind, MAX_EXTENT};
 
-/// How pictures become the values of a tensor: `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
+/// `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageFormat {
-    /// What each dimension of the tensor is: N (1), H, W and C in some order, such as "NHWC"; without C the picture is grey.
+    /// Dimensions N (1), H, W and C in some order, such as "NHWC"; without C the picture is grey.
     pub layout: String,
     /// Order of the channels.
     #[serde(default)]
     pub channels: Channels,
-    /// How the picture gets the tensor's size.
+    /// How the picture is resized.
     #[serde(default)]
     pub resize: Resize,
-    /// Value of a white pixel before mean and std; 1 if absent.
+    /// White before mean and std; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
-    /// One number, or one for each channel in the tensor's order; 0 if absent.
+    /// One, or one per channel in the tensor's order; 0 if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mean: Vec<f64>,
-    /// One number, or one for each channel in the tensor's order; 1 if absent.
+    /// One, or one per channel in the tensor's order; 1 if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub std: Vec<f64>,
-    /// Black is 1 and white is 0: for networks that want ink.
+    /// Black is 1 and white is 0, for networks that want ink.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub invert: bool,
 }
@@ -47,23 +47,23 @@ pub enum Channels {
     Rgb,
     /// Blue, green, red.
     Bgr,
-    /// One channel, the luminance.
+    /// Luminance only.
     Grey,
 }
 
-/// How a picture gets a tensor's size.
+/// How a picture is resized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resize {
     /// Each dimension by itself.
     #[default]
     Stretch,
-    /// The largest part in the middle that has the tensor's proportions.
+    /// The largest middle part of the tensor's proportions.
     Crop,
 }
 
-/// What becomes of a picture on its way to a tensor that its sender may not expect: `inverted, and stretched from 28x20`. Nothing if the
-/// file is no picture by its name, or keeps its colours and its proportions.
+/// Unexpected changes: `inverted, and stretched from 28x20`. Nothing if the name is no picture's, or colours and
+/// proportions stay.
 ///
 /// # Errors
 /// The picture cannot be read.
@@ -97,14 +97,12 @@ pub fn picture_remark(
     Ok((!done.is_empty()).then(|| done.join(" and ")))
 }
 
-/// Where the dimensions of a picture are in the tensor.
 struct Places {
     height: usize,
     width: usize,
     channel: Option<usize>,
 }
 
-/// Reads a picture as the value of a tensor.
 pub(super) fn read(
     path: &Path,
     file: File,
@@ -139,7 +137,7 @@ pub(super) fn read(
     let deep = places.channel.map_or(0, stride);
     let mut tensor =
         Tensor::zeros(info.dtype, &info.shape).map_err(|error| wrong(error.to_string()))?;
-    // Row by row: the picture is not held in its new size besides the tensor.
+    // Avoids a second copy in the new size.
     let row = |y: usize, values: &[f32]| {
         for (x, pixel) in values.chunks_exact(channels).enumerate() {
             for channel in 0..channels {
@@ -164,7 +162,6 @@ pub(super) fn read(
     Ok(tensor)
 }
 
-/// Elements from one index to the next along each dimension.
 fn strides(shape: &[u64]) -> Vec<usize> {
     let mut strides: Vec<usize> = shape
         .iter()
@@ -179,7 +176,7 @@ fn strides(shape: &[u64]) -> Vec<usize> {
     strides
 }
 
-/// Where height, width and channel are, and how many channels; or what is wrong with the declaration.
+/// Places of height, width and channel, and channels; or what is wrong.
 fn check(format: &ImageFormat, info: &TensorInfo) -> std::result::Result<(Places, usize), String> {
     let letters = format.layout.as_str();
     let place = |letter: char| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
+//! Tensor files: `.npy`, raw `.bin`, `.safetensors`, pictures; and outputs.
 
 mod image;
 #[cfg(not(feature = "pictures"))]
@@ -31,32 +31,29 @@ pub use write::{
     OutputFormat, STANDARD_OUTPUT, element_text, encode, encode_all, is_standard_output,
 };
 
-/// Largest width and height of a picture that is read, in pixels.
+/// Pixels of width and height.
 const MAX_EXTENT: u32 = 1 << 14;
 
-/// The first bytes of an `.npy` file.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The name that stands for standard input.
+/// Standard input's name.
 pub const STANDARD_INPUT: &str = "-";
 
 pub(crate) fn is_standard_input(path: &Path) -> bool {
     path == Path::new(STANDARD_INPUT)
 }
 
-/// The kinds of files that hold values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Npy,
     Raw,
     Safetensors,
     Picture,
-    /// Its first bytes say it: an `.npy` file, or else raw.
+    /// `.npy` by its first bytes, or else raw.
     Unnamed,
 }
 
 impl Kind {
-    /// The kind that a file's name says.
     fn of(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -69,12 +66,11 @@ impl Kind {
     }
 }
 
-/// Whether a file holds many named tensors, by its name.
 pub(crate) fn is_safetensors(path: &Path) -> bool {
     Kind::of(path) == Kind::Safetensors
 }
 
-/// Splits `weights.safetensors#conv1.weight` into file and name; other files have no name in them.
+/// Splits `weights.safetensors#conv1.weight` into file and name.
 pub fn split(path: &Path) -> (&Path, Option<&str>) {
     const MARK: &[u8] = b".safetensors#";
     let bytes = path.as_os_str().as_bytes();
@@ -88,19 +84,18 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
     }
 }
 
-/// Reads a value for a tensor. The kind of file follows from its name: `.npy`, `.bin` or `.raw` (elements of the declared
-/// type in C order, little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` for
-/// tensors of which the manifest says how pictures become their values. `-` is standard input. What has another name is an `.npy` file
-/// if it begins as one, and raw otherwise.
+/// Reads a value; the name gives the kind: `.npy`, `.bin` or `.raw` (elements of the declared type in C order,
+/// little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` as the
+/// manifest says. `-` is standard input. Other names are `.npy` files if they begin as one, and raw otherwise.
 ///
 /// # Errors
-/// The file is missing, is not what its name says, or has another size than the tensor. Type and shape of `.npy` and
-/// `.safetensors` are for the caller to compare.
+/// The file is missing, is not what its name says, or has another size than the tensor. The caller compares type
+/// and shape of `.npy` and `.safetensors`.
 pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Result<Tensor> {
     read_with(|path| File::open(path), split(path), info, image)
 }
 
-/// As [`read`], from a file that `open` opens, and by the name in it. Nothing is read of a file that is too large for the tensor.
+/// Reads nothing of a file too large for the tensor.
 pub(crate) fn read_with(
     open: impl FnOnce(&Path) -> std::io::Result<File>,
     (file, name): (&Path, Option<&str>),
@@ -126,7 +121,7 @@ pub(crate) fn read_with(
     }
 }
 
-/// Reads an `.npy` file that has the type and the shape of a tensor; of another one only the header is read.
+/// Only the header if type or shape differ.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
     let fits = |dtype: ElementType, shape: &[u64]| info.takes(dtype, shape);
     let read = read_npy_if(file, fits).map_err(|error| match error {
@@ -138,13 +133,12 @@ pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Ten
         .map_err(|error| Error::file(path, error))
 }
 
-/// Reads a file whose name does not say what it is.
 fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor> {
     let mut start = Vec::new();
     let wanted = NPY_MAGIC.len() as u64;
     let begun = file.by_ref().take(wanted).read_to_end(&mut start);
     begun.map_err(|error| Error::file(path, error))?;
-    // Of an archive of several arrays the reader says what to do.
+    // The reader has advice for archives of several arrays.
     let is_npy = start == NPY_MAGIC || start.starts_with(b"PK");
     let whole = Cursor::new(start).chain(file);
     match is_npy {
@@ -153,7 +147,6 @@ fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor
     }
 }
 
-/// The whole contents of a file that holds one value or several, except of a picture.
 #[derive(Debug)]
 pub(crate) enum Contents {
     One(Vec<u8>),
@@ -161,7 +154,6 @@ pub(crate) enum Contents {
 }
 
 impl Contents {
-    /// Reads the header, if the file is one that holds several.
     pub(crate) fn new(file: &Path, bytes: Vec<u8>) -> Result<Self> {
         Ok(match Kind::of(file) {
             Kind::Safetensors => Self::Many(Archive::open(file, Cursor::new(bytes))?.into()),
@@ -187,8 +179,7 @@ impl Contents {
     }
 }
 
-/// Reads an `.npy` file whose type and shape `wanted` wants, and that holds at most `limit` bytes of values; `None` for another
-/// one, of which only the header is read.
+/// `None` if `wanted` refuses type and shape or values exceed `limit` bytes; then only the header is read.
 ///
 /// # Errors
 /// The file is missing or not an `.npy` file.
@@ -213,8 +204,6 @@ pub fn read_if(
     }
 }
 
-/// Reads an `.npy` file of any type and shape.
-///
 /// # Errors
 /// The file is missing or not an `.npy` file.
 pub fn read_any(path: &Path) -> Result<Tensor> {
@@ -225,7 +214,7 @@ pub fn read_any(path: &Path) -> Result<Tensor> {
     })
 }
 
-/// A whole file of at most `limit` bytes; one byte more shows that it is longer.
+/// One byte more shows that it is longer.
 pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
@@ -233,8 +222,7 @@ pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Bytes that the file of a value may have: those of the value, or for a file that may hold others too those of any file that
-/// belongs to a recording.
+/// Most bytes of a value's file: the value's, or for several, those of any file.
 pub(crate) fn most_bytes(file: &Path, info: &TensorInfo) -> u64 {
     match Kind::of(file) {
         Kind::Raw => info.bytes as u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! In place of pictures, for programs that are built without the feature `pictures`: none can be decoded.
+//! Replaces pictures without the feature `pictures`.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// A decoded picture: there is none.
+/// Never exists.
 pub(super) struct Picture(Infallible);
 
 #[derive(Clone)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PNG and JPEG pictures: decoded within limits, cut, and brought to a size.
+//! PNG and JPEG pictures: decoded within limits, cut, and resized.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -15,35 +15,33 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use crate::error::{Error, Result};
 use crate::values::MAX_EXTENT;
 
-/// Most pixels of a picture that is read, 8192 x 4096: each takes up to 20 bytes on its way to a value.
+/// 8192 x 4096 pixels: each takes up to 20 bytes on its way to a value.
 const MAX_PIXELS: u64 = 1 << 25;
-/// Most bytes of a PNG file: the largest picture takes eight for a pixel, and does not compress.
+/// The largest picture takes eight bytes per pixel, and does not compress.
 const MAX_PNG: u64 = 9 * MAX_PIXELS;
-/// Most bytes of a JPEG file, which is read whole.
+/// Bytes of a file that is read whole.
 const MAX_JPEG: u64 = 4 * MAX_PIXELS;
-/// Most memory that the decoder of PNG takes beside the picture: palettes and lines.
+/// Palettes and lines of the PNG decoder.
 const MAX_BESIDE: usize = 1 << 24;
-/// Most pixels that the scans of a JPEG picture may visit, all together: each scan of a progressive one may visit every pixel, and a scan
-/// takes a dozen bytes of file. Encoders write about ten.
+/// Pixels over all scans of a JPEG: each progressive scan may visit every pixel, and takes a dozen bytes of file.
+/// Encoders write about ten scans.
 const MAX_VISITED: u64 = 1 << 31;
-/// How red, green and blue weigh in the luminance (ITU-R BT.709).
+/// Weights of red, green and blue (ITU-R BT.709).
 const LUMINANCE: [f32; 3] = [0.2126, 0.7152, 0.0722];
 
 const PNG_SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG_SIGNATURE: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// A decoded picture, row by row.
 pub(super) struct Picture {
     width: usize,
     height: usize,
-    /// Channels of a pixel in `samples`: grey, grey and alpha, RGB, or RGB and alpha.
+    /// Per pixel: grey, grey and alpha, RGB, or RGB and alpha.
     channels: usize,
     /// Bytes of a sample, the larger first: 1 or 2.
     depth: usize,
     samples: Vec<u8>,
 }
 
-/// A part of a picture, in pixels.
 #[derive(Clone)]
 pub(super) struct Part {
     columns: Range<usize>,
@@ -51,10 +49,7 @@ pub(super) struct Part {
 }
 
 impl Picture {
-    /// Decodes a PNG or JPEG file; `path` names it in errors.
-    ///
-    /// # Errors
-    /// The file is neither, damaged, truncated, or larger than the limits.
+    /// `path` names it in errors.
     pub(super) fn decode(path: &Path, file: File) -> Result<Self> {
         let mut file = BufReader::new(file);
         let mut signature = Vec::new();
@@ -77,7 +72,6 @@ impl Picture {
         decoded.map_err(|reason| Error::file(path, reason))
     }
 
-    /// Width and height.
     pub(super) fn extent(&self) -> (u64, u64) {
         (self.width as u64, self.height as u64)
     }
@@ -89,7 +83,7 @@ impl Picture {
         }
     }
 
-    /// The largest part in the middle with the proportions of `width` to `height`.
+    /// Largest, with the proportions `width` to `height`.
     pub(super) fn middle(&self, width: u32, height: u32) -> Part {
         let (w, h) = (self.width as u64, self.height as u64);
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
@@ -105,7 +99,7 @@ impl Picture {
         }
     }
 
-    /// Gives the luminance of a part in the wanted size, from 0 to 1, to `each`: number and pixels of each row.
+    /// From 0 to 1; `each` gets number and pixels of each row.
     pub(super) fn grey(
         &self,
         part: &Part,
@@ -126,7 +120,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// Gives red, green and blue of a part in the wanted size, from 0 to 1, to `each`: number and values of each row, pixel by pixel.
+    /// From 0 to 1, pixel by pixel; `each` gets number and values of each row.
     pub(super) fn rgb(
         &self,
         part: &Part,
@@ -139,7 +133,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// One channel of a pixel, from 0 to 1.
+    /// One channel, from 0 to 1.
     fn sample(&self, pixel: usize, channel: usize) -> f32 {
         let first = (pixel * self.channels + channel) * self.depth;
         match self.samples.get(first..first + self.depth) {
@@ -149,7 +143,7 @@ impl Picture {
         }
     }
 
-    /// Gives pixels of the wanted size to `each`, row by row: each is the mean of what it covers, or interpolated linearly. One row is held.
+    /// The mean of what a pixel covers, or interpolated linearly. Holds one row.
     fn resized<const CHANNELS: usize>(
         &self,
         part: &Part,
@@ -189,13 +183,12 @@ impl Picture {
     }
 }
 
-/// What an element of a resized line is made of.
 struct Taps {
-    /// Elements of the line before, and their weights, which add up to 1.
+    /// Source elements, and weights that add up to 1.
     weights: Vec<(usize, f32)>,
 }
 
-/// How a line of `from` elements becomes one of `to`: a triangle around each new element's centre, as wide as it covers.
+/// A triangle around each new element's centre, as wide as it covers.
 fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     let ratio = from as f32 / to as f32;
     let reach = ratio.max(1.0);
@@ -211,7 +204,7 @@ fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     (0..to).map(tap)
 }
 
-/// Refuses a picture that is too large, before memory is taken for it.
+/// Before memory is taken.
 fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     let extent = u64::from(MAX_EXTENT);
     if width == 0 || height == 0 || width > extent || height > extent || width * height > MAX_PIXELS
@@ -223,7 +216,7 @@ fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Refuses a file that is too long, before it is read. It goes on from its start.
+/// Before reading; rewinds it.
 fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let length = file.seek(SeekFrom::End(0)).map_err(io)?;
@@ -236,14 +229,14 @@ fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), Stri
     }
 }
 
-/// A PNG file without the chunks that change no sample: their contents are not read, however long they are.
+/// Skips chunks that change no sample, however long.
 struct Needed<R> {
     file: R,
-    /// What is handed out before more of the file: the signature, or the head of a chunk.
+    /// The signature, or a chunk's head.
     head: Vec<u8>,
-    /// How much of the head has been handed out.
+    /// How much of the head was handed out.
     taken: usize,
-    /// What is left of the chunk, with its checksum.
+    /// The rest of the chunk, with its checksum.
     left: u64,
 }
 
@@ -262,7 +255,7 @@ impl<R: BufRead + Seek> Needed<R> {
         })
     }
 
-    /// Goes to the next chunk that is needed, or to the end.
+    /// Goes to the next needed chunk.
     fn next_chunk(&mut self) -> std::io::Result<()> {
         loop {
             self.head.clear();
@@ -273,7 +266,7 @@ impl<R: BufRead + Seek> Needed<R> {
                 return Ok(());
             };
             let rest = u64::from(u32::from_be_bytes(*length)) + 4;
-            // Critical ones have a capital; of the others transparency alone is part of the samples.
+            // A capital is critical; else only transparency matters.
             if kind.first().is_some_and(u8::is_ascii_uppercase) || kind == b"tRNS" {
                 self.left = rest;
                 return Ok(());
@@ -315,7 +308,7 @@ impl<R: BufRead + Seek> Read for Needed<R> {
 }
 
 impl<R> Seek for Needed<R> {
-    /// The decoder asks for files that can, and reads them from start to end.
+    /// The decoder demands it, but reads from start to end.
     fn seek(&mut self, _: SeekFrom) -> std::io::Result<u64> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
@@ -383,14 +376,14 @@ fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     })
 }
 
-/// How many scans a JPEG file has up to its end marker, which comes behind the data of a scan; `None` without that: decoders make up
-/// what is missing. Thumbnails inside of other segments have markers of their own, which do not count.
+/// `None` without an end marker after a scan's data: decoders make up what is missing. Markers of thumbnails in
+/// other segments do not count.
 fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     const START_OF_SCAN: u8 = 0xda;
     const END_OF_IMAGE: u8 = 0xd9;
     let mut scans = 0;
     loop {
-        // Up to the next marker: what is between segments, or the data of a scan.
+        // To the next marker.
         file.skip_until(0xff)?;
         let mut marker = [0xff];
         while marker == [0xff] {
@@ -400,7 +393,7 @@ fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
         }
         match marker {
             [END_OF_IMAGE] => return Ok((scans > 0).then_some(scans)),
-            // A byte of the scan's data, restart markers, start of image, and what stands alone.
+            // Scan data, and markers without a length.
             [0x00 | 0x01 | 0xd0..=0xd8] => {}
             [kind] => {
                 let mut length = [0; 2];
@@ -444,10 +437,10 @@ mod tests {
         assert!(error.contains("at most 16384 wide"), "{error}");
     }
 
-    /// A grey progressive picture without anything in its scans, each of which visits all of it.
+    /// Grey and progressive; each empty scan visits all of it.
     fn scanned(width: u16, height: u16, scans: usize) -> Vec<u8> {
         let mut file = vec![0xff, 0xd8];
-        // One table of quantization, one of codes: a single code of one bit, for nothing up to the end.
+        // One table of quantization, one of codes: a single one-bit code.
         file.extend([0xff, 0xdb, 0, 67, 0]);
         file.extend([1; 64]);
         file.extend([0xff, 0xc2, 0, 11, 8]);
@@ -475,7 +468,6 @@ mod tests {
                 Err(error) => error,
             }
         };
-        // What the decoder says of empty scans is its own affair.
         let (within, beyond) = (decoded(64), decoded(65));
         assert!(!within.contains("scans;"), "{within}");
         assert!(
@@ -520,14 +512,14 @@ mod tests {
             let scans = jpeg_scans(Cursor::new(&file[..length])).unwrap();
             assert_eq!(scans, None, "{length}");
         }
-        // An end marker in a segment before the scan, as thumbnails have one, is none of the picture's.
+        // Before the scan, so not the picture's.
         let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
         let mut with = thumbnail.to_vec();
         with.extend(&file[2..]);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_some());
         with.truncate(with.len() - 2);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_none());
-        // What follows the end is not looked at.
+        // What follows the end is ignored.
         file.extend(b"more");
         assert!(jpeg_scans(Cursor::new(&file)).unwrap().is_some());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `.safetensors` files: many named tensors in one file, of which only the header and what is wanted are read.
+//! `.safetensors` files: reads only the header and wanted tensors.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,30 +12,26 @@ use safetensors::tensor::{Metadata, TensorView};
 use crate::error::{Error, Result};
 use crate::tensors::{TensorInfo, misfit};
 
-/// Names that an error lists; more are counted.
+/// Names in an error; more are counted.
 const LISTED: usize = 8;
-/// Characters of a name that an error shows.
+/// Characters of a name in an error.
 const SHOWN: usize = 80;
 /// Bytes of the header's length, before it.
 const LENGTH: u64 = 8;
-/// Bytes of a header at most: some ten thousand tensors.
+/// Bytes: some ten thousand tensors.
 pub(crate) const MAX_HEADER: u64 = 4 << 20;
 
-/// A file whose header has been read.
 #[derive(Debug)]
 pub(crate) struct Archive<R> {
     file: R,
     path: PathBuf,
     header: Metadata,
-    /// Where the first tensor begins, in bytes.
+    /// Start of the first tensor, in bytes.
     data: u64,
 }
 
 impl<R: Read + Seek> Archive<R> {
-    /// Reads the header.
-    ///
-    /// # Errors
-    /// The file cannot be read, its header is longer than [`MAX_HEADER`], or is not that of a file of this length.
+    /// Refuses headers longer than [`MAX_HEADER`], or that do not fit the file.
     pub(crate) fn open(path: &Path, mut file: R) -> Result<Self> {
         let io = |error| Error::file(path, error);
         let wrong = |reason: &dyn std::fmt::Display| {
@@ -72,11 +68,8 @@ impl<R: Read + Seek> Archive<R> {
         })
     }
 
-    /// Reads the tensor `name`; without a name the one called as `info`, or the file's only one. Its type and shape must be those of
-    /// `info`: of another one nothing is read. `from` says in errors where it comes from.
-    ///
-    /// # Errors
-    /// There is no such tensor, it does not fit, or the file cannot be read.
+    /// Without `name`, that of `info`'s name, or the only one. Reads nothing of another type or shape. `from` is
+    /// for errors.
     pub(crate) fn read(
         &mut self,
         name: Option<&str>,
@@ -134,7 +127,6 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
-/// A file with these tensors.
 pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8>, String> {
     let mut views = Vec::new();
     for (name, tensor) in tensors {
@@ -146,7 +138,6 @@ pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8
     safetensors::serialize(views, None).map_err(|error| error.to_string())
 }
 
-/// The types that both sides have.
 const TYPES: [(Dtype, ElementType); 12] = [
     (Dtype::F32, ElementType::F32),
     (Dtype::F16, ElementType::F16),

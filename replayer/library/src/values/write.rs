@@ -8,10 +8,10 @@ use gpureplay_tensors::{Element, Tensor, encode_npy};
 use crate::error::{Error, Result};
 use crate::number::Number;
 
-/// The name that stands for standard output.
+/// Standard output's name.
 pub const STANDARD_OUTPUT: &str = "-";
 
-/// Whether a path is standard output, by the names that it has.
+/// Whether a path is one of standard output's names.
 pub fn is_standard_output(path: &Path) -> bool {
     [
         STANDARD_OUTPUT,
@@ -23,22 +23,20 @@ pub fn is_standard_output(path: &Path) -> bool {
     .any(|name| path == Path::new(name))
 }
 
-/// The formats that outputs are written in.
+/// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// `.npy`; also standard output, devices and pipes.
+    /// Also standard output, devices and pipes.
     Npy,
-    /// `.bin` or `.raw`: the elements in C order, little-endian, and nothing else.
+    /// `.bin` or `.raw`: the elements in C order, little-endian.
     Raw,
-    /// `.json`: type, shape, flat data. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
+    /// Type, shape, flat data. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
     Json,
 }
 
 impl OutputFormat {
-    /// The format that a file's name says.
-    ///
     /// # Errors
-    /// The name ends in something else: a file holds what its name says.
+    /// The name says no format.
     pub fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         match extension.map(str::to_ascii_lowercase).as_deref() {
@@ -47,7 +45,7 @@ impl OutputFormat {
             Some("json") => Ok(Self::Json),
             _ if is_standard_output(path) => Ok(Self::Npy),
             _ => match std::fs::metadata(path) {
-                // What is no file has no name that could say it.
+                // Devices and pipes have no telling name.
                 Ok(found) if !found.is_file() && !found.is_dir() => Ok(Self::Npy),
                 _ => Err(Error::Format {
                     path: path.to_path_buf(),
@@ -65,15 +63,13 @@ impl OutputFormat {
     }
 }
 
-/// A tensor as the file of this name holds it.
-///
 /// # Errors
 /// The name says no format.
 pub fn encode(path: &Path, tensor: &Tensor) -> Result<Vec<u8>> {
     Ok(OutputFormat::of(path)?.encode(tensor))
 }
 
-/// Named tensors as a .safetensors file holds them; `path` names it in errors.
+/// `path` names the file in errors.
 ///
 /// # Errors
 /// They cannot be in one file.
@@ -84,7 +80,7 @@ pub fn encode_all(path: &Path, tensors: &[(String, Tensor)]) -> Result<Vec<u8>> 
     })
 }
 
-/// An element as text, as short as it can be and still come back exactly.
+/// The shortest that gives exactly this element.
 pub fn element_text(tensor: &Tensor, index: usize) -> String {
     let value = tensor.value(index);
     match tensor.dtype().is_float() {
@@ -97,7 +93,7 @@ pub fn element_text(tensor: &Tensor, index: usize) -> String {
     }
 }
 
-/// JSON has no NaN and no infinity: they become strings.
+/// NaN and infinity become strings.
 fn json(tensor: &Tensor) -> String {
     let number =
         |(index, value): (usize, f64)| match tensor.dtype().is_float() && !value.is_finite() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device that ends long chains gets shorter ones, which compute the same.
+//! A device that ends long chains gets shorter, equivalent ones.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -18,11 +18,9 @@ fn recordings() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings")
 }
 
-/// The model, which takes chains of a few jobs only.
 struct Impatient {
     model: OnModel,
     most_jobs: u32,
-    /// Chains that were refused, and those that ran.
     refused: Arc<AtomicU32>,
     ran: Arc<AtomicU32>,
 }
@@ -46,10 +44,9 @@ impl Wrapper for Impatient {
     }
 }
 
-/// What two runs gave: chains that were refused, chains that ran, the output's bytes, all states' bytes.
+/// Refused chains, run chains, the output's bytes, all states' bytes.
 type Found = (u32, u32, Vec<u8>, Vec<Vec<u8>>);
 
-/// Runs twice on a device that takes so many jobs at once.
 fn run_twice(name: &str, inputs: &[(&str, &str)], most_jobs: u32) -> Result<Found, String> {
     let (refused, ran) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
     let device = Impatient {
@@ -84,7 +81,7 @@ fn a_chain_that_takes_too_long_is_cut_once() {
         assert_eq!(output, expected.bytes(), "{most_jobs}");
         Ok::<_, String>((refused, ran))
     };
-    // Set-up has a chain of 8 jobs; 7 layers have 12 jobs, which are one chain at first. Each form is loaded once.
+    // Set-up has 8 jobs; 7 layers have 12 jobs in one chain at first. Each form is loaded once.
     assert_eq!(run(12), Ok((0, 1 + 2)));
     assert_eq!(run(8), Ok((1, 1 + 1 + 2 * 7)));
     assert_eq!(run(1), Ok((2, 8 + 2 * 12)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device of the caller's own is asked everything that the engine asks, also what has a default answer.
+//! A caller's device gets all engine calls, also those with default answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -48,7 +48,7 @@ fn every_call_arrives() {
     device.release();
     let begun = device.now_us();
     assert!(device.now_us() >= begun);
-    // The trace sees what the model does inside of a call as one call.
+    // The trace shows one call, whatever the model does inside.
     let expected = [
         Call::Read(0, 0x7212_0000 | device.read32(0) & 0xffff),
         Call::Write(0x2c, 0),

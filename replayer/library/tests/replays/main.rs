@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library as a program that embeds replays uses it.
+//! The library as used by a program that embeds replays.
 #![allow(clippy::unwrap_used)]
 
 mod cut;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pictures of every kind as values, and those that are refused.
+//! Pictures of every kind as values, and refused ones.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use png::{BitDepth, ColorType};
 
 use crate::values::{Folder, info};
 
-/// A picture whose values lie so.
 fn laid(layout: &str) -> ImageFormat {
     ImageFormat {
         layout: layout.into(),
@@ -18,15 +17,13 @@ fn laid(layout: &str) -> ImageFormat {
     }
 }
 
-/// JPEG files; the README beside them says what they show.
+/// The README beside them describes them.
 fn pictures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures")
 }
 
-/// The colours of palettes: four of them.
 const PALETTE: [u8; 12] = [10, 20, 30, 40, 50, 60, 70, 80, 90, 200, 210, 220];
 
-/// Writes a PNG file of any kind; `data` are its rows, each of whole bytes.
 fn write_png(path: &Path, size: (u32, u32), colour: ColorType, depth: BitDepth, data: &[u8]) {
     let mut encoder = png::Encoder::new(File::create(path).unwrap(), size.0, size.1);
     encoder.set_color(colour);
@@ -34,7 +31,7 @@ fn write_png(path: &Path, size: (u32, u32), colour: ColorType, depth: BitDepth, 
     if colour == ColorType::Indexed {
         encoder.set_palette(&PALETTE);
         if depth == BitDepth::Eight {
-            // The first colour can be seen through.
+            // The first colour is transparent.
             encoder.set_trns(&[0, 255]);
         }
     }
@@ -42,7 +39,6 @@ fn write_png(path: &Path, size: (u32, u32), colour: ColorType, depth: BitDepth, 
     writer.write_image_data(data).unwrap();
 }
 
-/// 4 x 2 pixels, red, green and blue.
 fn picture() -> Vec<u8> {
     let pixel = |i: u8| [i % 4 * 60, i / 4 * 200, 255 - i % 4];
     (0..8).flat_map(pixel).collect()
@@ -52,7 +48,7 @@ fn write_rgb(path: &Path, pixels: &[u8]) {
     write_png(path, (4, 2), ColorType::Rgb, BitDepth::Eight, pixels);
 }
 
-/// Rows of colour, depth, data, luminance, and the reds if these are others.
+/// Colour, depth, data, luminance, and reds if different.
 macro_rules! kinds {
     ($($colour:ident, $depth:ident, $data:expr => $grey:expr $(, $red:expr)?;)*) => {
         [$(($colour, $depth, $data, $grey, kinds!(@ $grey $(, $red)?))),*]
@@ -61,8 +57,8 @@ macro_rules! kinds {
     (@ $grey:expr, $red:expr) => { $red };
 }
 
-/// 5 x 3 pixels of each kind, brought to 2 x 2: the values are those of another implementation, the crate `image` 0.25.10,
-/// whose weights of red, green and blue differ in the fifth digit.
+/// 5 x 3 pixels to 2 x 2. Expected values: crate `image` 0.25.10, whose weights of red, green and blue differ in
+/// the fifth digit.
 #[test]
 fn every_kind_of_picture_gives_the_known_values() {
     use BitDepth::{Eight, One, Sixteen, Two};
@@ -134,14 +130,13 @@ fn pictures_become_what_the_manifest_declares() {
             "{index}: {value}, not {wanted}"
         );
     }
-    // Bytes, as quantised networks take them.
     let bytes = ImageFormat {
         scale: Some(255.0),
         ..laid("HWC")
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
     assert_eq!(tensor.bytes(), picture());
-    // Half the size: the mean of two columns, of two rows. Grey, inverted.
+    // The mean of two columns, of two rows. Grey, inverted.
     let small = ImageFormat {
         channels: Channels::Grey,
         invert: true,
@@ -157,7 +152,7 @@ fn pictures_become_what_the_manifest_declares() {
     );
     let tensor = read(&white, &info(ElementType::F32, &[3, 3]), Some(&small)).unwrap();
     assert!(tensor.values().all(|value| value.abs() < 1e-6));
-    // The middle: columns 1 and 2 of 4.
+    // Columns 1 and 2 of 4.
     let crop = ImageFormat {
         resize: Resize::Crop,
         scale: Some(255.0),
@@ -200,7 +195,7 @@ fn bad_pictures_and_declarations_are_errors() {
         assert!(found.contains(reason), "{found}");
     }
     let whole = std::fs::read(&path).unwrap();
-    // Up to the end of the pixels' chunk; what follows is the mark of the end.
+    // The end mark follows.
     for length in 0..whole.len() - 12 {
         let cut = folder.put("cut.png", &whole[..length]);
         assert!(text(&cut, Some(&good)).contains("cut.png"), "{length}");
@@ -213,7 +208,7 @@ fn bad_pictures_and_declarations_are_errors() {
     }
     let other = folder.put("other.jpg", b"not a picture at all");
     assert!(text(&other, Some(&good)).contains("other.jpg"));
-    // A header that promises 4 gigapixels: refused before memory is taken.
+    // 4 gigapixels: refused before memory is taken.
     let mut huge = whole.clone();
     huge[16..20].copy_from_slice(&0x0001_0000u32.to_be_bytes());
     huge[20..24].copy_from_slice(&0x0001_0000u32.to_be_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sessions on the digits network: values, layers, threads, and what a run costs after the first.
+//! Sessions on the digits network: values, layers, threads, and costs of later runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ fn image(digit: usize) -> PathBuf {
     digits().join(format!("inputs/{digit}.npy"))
 }
 
-/// One host thread for the model: tests run in parallel already.
+/// One host thread: tests run in parallel already.
 fn options() -> Options {
     let mut options = Options::default();
     options.model.threads = Some(1);
@@ -70,7 +70,6 @@ fn threads_have_a_session_each_and_share_the_recording() {
 
 #[test]
 fn a_layer_on_the_cpu_gives_the_same_answer() {
-    // The example compares the two answers bit for bit.
     layer_on_cpu::main().unwrap();
 }
 
@@ -104,7 +103,7 @@ fn layers_run_one_by_one_and_are_skipped_where_their_value_is_given() {
     session.keep("conv3").unwrap();
     session.run_layers(0..4).unwrap();
     let conv3 = session.read("conv3").unwrap();
-    // Another session, another image: from pool2 on only conv3 counts.
+    // From pool2 on only conv3 counts.
     let mut other = self::session();
     other.bind("conv3", conv3).unwrap();
     other.run_layers(4..7).unwrap();
@@ -131,7 +130,6 @@ fn layers_do_not_compute_with_values_that_nobody_gave() {
         ),
         "{error}"
     );
-    // The layer before is skipped, those before it have run.
     session.run_layers(0..3).unwrap();
     let error = session.run_layers(4..7).unwrap_err();
     assert!(error.to_string().contains("read conv3"), "{error}");
@@ -183,7 +181,6 @@ fn wrong_use_is_named() {
     assert_eq!(error.class(), Class::Recording, "{error}");
 }
 
-/// What a session asks of its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     maps: u64,
@@ -195,7 +192,6 @@ struct Counts {
 
 #[test]
 fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
-    // By the actions of its file: in a form whose layers are not joined.
     let recording = Recording::open(digits()).unwrap().apart().unwrap();
     let counts = Arc::new(Mutex::new(Counts::default()));
     let sink = {
@@ -227,7 +223,7 @@ fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
     assert_eq!(first.maps, view.regions().len() as u64);
     assert_eq!((first.activations, first.resets), (1, 1));
 
-    // By the file: what the run segments upload, their rearmed headers (16 bytes, and a status of 4 that is read), the tensors.
+    // Uploads, rearmed headers (16 bytes, and a status of 4 that is read), tensors.
     let mut by_the_file = Counts::default();
     let runs = recording
         .layers()
@@ -273,16 +269,14 @@ fn a_run_is_tried_again_from_the_last_boundary() {
         let device = Device::open(&Choice::Model(None), id, options().model).unwrap();
         device.with_fault(Fault::At(FaultKind::FailedJob, call))
     };
-    // All layers are one chain.
     let mut session = Session::on(recording.clone(), fails_at(150));
     session.bind_file("input", image(3)).unwrap();
     let error = session.run().unwrap_err();
     assert_eq!(error.class(), Class::Device, "{error}");
-    // The fault happens once; the session goes on by itself.
     session.run().unwrap();
     assert_eq!(session.read("probabilities").unwrap(), expected(3));
 
-    // Who tries again has layers: one of the last fails.
+    // One of the last layers fails.
     let mut session = Session::on(recording.clone(), fails_at(250));
     session.set_retries(1);
     session.bind_file("input", image(3)).unwrap();
@@ -294,7 +288,7 @@ fn a_run_is_tried_again_from_the_last_boundary() {
         session.device().unwrap().fault().map(|(_, fired)| fired),
         Some(true)
     );
-    // Fewer chains than two whole runs: the second attempt began at a boundary.
+    // The second attempt began at a boundary.
     session.run().unwrap();
     let whole = session.timing().chains;
     assert_eq!(session.timing().retries, 0);
@@ -404,7 +398,6 @@ fn layers_are_chosen_by_what_is_given() {
     for wrong in ["", "5..3", "conv9", "0", "8"] {
         assert_eq!(range(wrong).unwrap_err().class(), Class::Usage, "{wrong}");
     }
-    // Nothing is given: all layers before run first.
     assert_eq!(session.select(3..7).unwrap().running(), 0..7);
     let pool1 = session.tensor("pool1").unwrap().clone();
     let zeros = Tensor::zeros(pool1.dtype, &pool1.shape).unwrap();

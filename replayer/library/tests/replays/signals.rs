@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program that replays through the library on a GPU which writes to its pages: signals that would end it wait for the reset.
+//! Signals wait for the reset of a GPU that writes to the process's pages.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 use nix::sys::signal::{Signal, raise};
 
-/// Tells the child which kind of device it has, and where to leave its mark.
+/// The child's kind of device, and its mark.
 const KIND: &str = "GPUREPLAY_TEST_KIND";
 const MARK: &str = "GPUREPLAY_TEST_MARK";
 
-/// Raises a signal while a chain is about to run, and leaves a mark at the reset that follows.
+/// Raises a signal before a chain, and marks the next reset.
 struct Raising {
     gpu: OnModel,
     mark: PathBuf,
@@ -46,7 +46,7 @@ impl Wrapper for Raising {
     }
 }
 
-/// What the child does: a session whose only chain raises SIGTERM, closed while signals are held back by the session itself.
+/// Its only chain raises SIGTERM.
 #[test]
 fn child() {
     let Some(kind) = std::env::var_os(KIND) else {
@@ -87,6 +87,6 @@ fn a_signal_waits_until_the_gpu_is_reset() {
         mark.exists()
     };
     assert!(ends("in process"));
-    // The other devices need no such care, and the signal acts at once.
+    // The signal acts at once.
     assert!(!ends("driver"));
 }

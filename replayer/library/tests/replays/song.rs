@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recurrent network that writes a song: what a session keeps from run to run, and that no fault changes it.
+//! A recurrent network writes a song: no fault changes a session's states.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ fn generate() -> Recording {
     Recording::open(path).unwrap()
 }
 
-/// A session that takes no token but its own. One host thread: tests run in parallel already.
+/// One host thread: tests run in parallel already.
 fn session(fault: Option<Fault>) -> Session {
     let recording = generate();
     let mut options = Options::default();
@@ -44,7 +44,6 @@ fn write(session: &mut Session, characters: usize) -> String {
 #[test]
 fn each_run_goes_on_from_the_last_one() {
     let mut session = session(None);
-    // Before the first run a state is what set-up gives it.
     assert!(session.read("hidden").unwrap().values().all(|v| v == 0.0));
     assert_eq!(write(&mut session, 30), "ten little frogs on the log, o");
     let states = session.states().unwrap();
@@ -53,7 +52,6 @@ fn each_run_goes_on_from_the_last_one() {
     let rest = write(&mut session, 26);
     assert_eq!(rest, "ne hopped off, nine left.\n");
 
-    // What was kept is where it goes on, also on another device.
     for (name, value) in &states {
         session.bind(name, value.clone()).unwrap();
     }
@@ -64,7 +62,6 @@ fn each_run_goes_on_from_the_last_one() {
     }
     assert_eq!(write(&mut other, 26), rest);
 
-    // A session that gives the device back keeps them, and one that is reset begins again.
     assert_eq!(write(&mut session, 6), "nine l");
     session.close().unwrap();
     assert_eq!(write(&mut session, 6), "ittle ");
@@ -75,8 +72,7 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(write(&mut session, 10), "ten little");
 }
 
-/// How often a device is called depends on how often it is asked whether a job is done, so a fault may come a little earlier or later than
-/// in another session: wherever it comes, the run that fails changes no state, and the text is the same.
+/// The fault's place varies with how often the device is asked whether a job is done.
 #[test]
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let mut counting = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
@@ -86,7 +82,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let first = calls(&mut counting);
     write(&mut counting, 1);
     let second = calls(&mut counting);
-    // Every place and kind in the full run, some of them here: a lost write costs the time of a wait that ends, a minute.
+    // A lost write costs a time-out of a minute.
     let (places, kinds): (_, &[FaultKind]) = if std::env::var_os("GPUREPLAY_EVERY_FAULT").is_some()
     {
         let every = &[

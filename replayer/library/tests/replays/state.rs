@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A step of training: what a session keeps from run to run, and that a fault does not change it.
+//! A training step: states from run to run, and no fault changes them.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")
 }
 
-/// A session that learns the same batch again and again.
+/// Always the same batch.
 fn session(fault: Option<Fault>) -> Session {
     let recording = Recording::open(folder()).unwrap();
     let id = recording.verified().recording().gpu_id();
@@ -42,11 +42,10 @@ fn calls(session: &mut Session) -> u64 {
 #[test]
 fn each_run_goes_on_from_the_last_one() {
     let mut session = session(None);
-    // Before the first run a state is what set-up gives it.
     let velocity = session.read("fc.bias.velocity").unwrap();
     assert!(velocity.values().all(|value| value == 0.0));
     let losses: Vec<f64> = (0..4).map(|_| step(&mut session)).collect();
-    // The same pictures again: the network knows them better each time.
+    // The network knows them better each time.
     assert!(
         losses.windows(2).all(|pair| pair[1] < pair[0]),
         "{losses:?}"
@@ -55,7 +54,7 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(states.len(), 16);
     let next = step(&mut session);
 
-    // What was kept is where it goes on, also after the device was given back.
+    // Kept states survive giving the device back.
     session.close().unwrap();
     for (name, value) in &states {
         session.bind(name, value.clone()).unwrap();
@@ -71,7 +70,6 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(step(&mut session), losses[0]);
 }
 
-/// The states after two steps, and the calls of the second one.
 fn two_steps() -> (Vec<(String, Tensor)>, std::ops::Range<u64>) {
     let mut session = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
     step(&mut session);
@@ -86,7 +84,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let (expected, calls) = two_steps();
     let (mut failed, mut tried) = (0, 0);
     let middle = (calls.start + calls.end) / 2;
-    // The last calls read the states out, when jobs have changed them already.
+    // The last calls read states that jobs have changed already.
     for (kind, places) in [
         (FaultKind::FailedJob, [calls.start, middle]),
         (FaultKind::Memory, [middle, calls.end - 2]),
@@ -94,7 +92,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
         for call in places {
             let mut session = session(Some(Fault::At(kind, call)));
             tried += 1;
-            // Where exactly the fault comes depends on how often the device is asked whether a job is done.
+            // The fault's place varies with how often the device is asked whether a job is done.
             for _ in 0..2 {
                 let before = session.states().unwrap();
                 if session.run().is_err() {

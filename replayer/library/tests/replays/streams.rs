@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording of a Mali-G610: saxpy with a = 2.5, compiled by Debian's Mesa 25.0.7, recorded at panthor's requests on the model's render
-//! node. Its work is a command stream.
+//! A command stream of a Mali-G610: saxpy with a = 2.5, compiled by Debian's Mesa 25.0.7, recorded at panthor's
+//! requests on the model's render node.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,6 @@ fn path() -> PathBuf {
     ))
 }
 
-/// Values that the recorded app did not have.
 fn values(seed: u32) -> Vec<f32> {
     let value = |at: u32| (at.wrapping_mul(2_654_435_761).wrapping_add(seed) >> 8) as f32 / 4096.0;
     (0..1024).map(value).collect()
@@ -33,7 +32,6 @@ fn a_stream_replays_with_inputs_that_were_not_recorded() {
     let recording = Recording::open(path()).unwrap();
     let layer = &recording.layers()[0];
     assert_eq!((layer.chains, layer.jobs), (1, 1));
-    // The shader lies in code, and its resources in regions.
     let report = recording.verified().deep().unwrap();
     let jobs: Vec<_> = report.jobs().collect();
     assert_eq!(jobs.len(), 1);
@@ -51,7 +49,7 @@ fn a_stream_replays_with_inputs_that_were_not_recorded() {
         let expected = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y));
         assert_eq!(found, expected.collect::<Vec<_>>());
     }
-    // Tools for chains say that there are none, and the recording is its own form with each job alone.
+    // It is its own form with each job alone.
     assert!(recording.verified().chains().is_err());
     assert_eq!(recording.apart().unwrap().layers(), recording.layers());
 }
@@ -93,7 +91,6 @@ fn a_hostile_launch_is_refused_by_name() {
     builder.identity(0, 0xffff_0000, GPU);
     builder.region(0x1000, 1, Access::READ_WRITE, RegionKind::Data);
     builder.segment("run", SegmentKind::Run);
-    // A store to memory.
     builder.launch(0, &[0, 0x15 << 24], 1000);
     let error = Recording::from_bytes(builder.finish().unwrap()).unwrap_err();
     let error = error.to_string();

@@ -12,10 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Longest saved report that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// A report that `bench -o` has saved, as far as it is compared.
 pub(super) struct Saved {
     path: PathBuf,
     summaries: BTreeMap<String, Summary>,
@@ -50,10 +48,6 @@ struct Difference {
 }
 
 impl Saved {
-    /// Reads a saved report.
-    ///
-    /// # Errors
-    /// It cannot be read, or is none.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
         let bytes = read_named(path, MAX_BYTES)?;

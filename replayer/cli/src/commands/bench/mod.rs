@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay bench`: load once, run many times, say where the time goes.
+//! `gpureplay bench`.
 
 mod compare;
 pub(crate) mod report;
@@ -87,15 +87,13 @@ pub(crate) struct Bench {
     model: ModelOptions,
 }
 
-/// What the runs of a session took.
 struct Measured {
-    /// Time until the first run could start.
+    /// Until the first run could start.
     open: Duration,
-    /// Seconds of each counted run.
+    /// Seconds.
     runs: Vec<f64>,
-    /// What each of them is made of.
     counted: Vec<Timing>,
-    /// Runs before them.
+    /// Uncounted runs.
     warmed: u32,
 }
 
@@ -117,7 +115,7 @@ impl Bench {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
-        // Threads that are started from here on leave Ctrl-C to it.
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
@@ -139,7 +137,7 @@ impl Bench {
                 "--json and another result both want standard output; one of them is enough".into(),
             ));
         }
-        // Signals wait from before the device is opened until it is closed.
+        // From before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let id = recording.verified().recording().gpu_id();
         let observer = watch.as_ref().and_then(JobWatch::observer);
@@ -212,7 +210,6 @@ impl Bench {
         Ok(Outcome::Done)
     }
 
-    /// Loads the recording once and runs it as often, or as long, as was asked for.
     fn measure(
         &self,
         session: &mut Session,
@@ -271,7 +268,7 @@ impl Bench {
     }
 }
 
-/// A time of more than nothing, up to a week.
+/// Above 0, up to a week.
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
     const WEEK: f64 = 7.0 * 24.0 * 3600.0;
     match text.parse::<f64>() {

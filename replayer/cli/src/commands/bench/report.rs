@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a benchmark says, as JSON and as text.
+//! A benchmark's report as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -125,7 +125,6 @@ impl Report {
     }
 }
 
-/// What too few runs do not say.
 fn or_dash(value: Option<f64>) -> String {
     value.map_or("-".into(), text::seconds)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay diff`: one replay on two devices in lock-step, and where they first differ.
+//! `gpureplay diff`.
 
 #[cfg(test)]
 mod tests;
@@ -91,23 +91,19 @@ pub(crate) struct Report {
     error: Option<String>,
 }
 
-/// Two devices, and memory that is compared after each chain.
 struct Pair {
     both: LockStep<Device, Device>,
     memory: Vec<(u64, u64)>,
-    /// Chains after which memory is compared, by number; all if there is no such set.
+    /// By number; `None`: all.
     after: Option<BTreeSet<usize>>,
-    /// Number of the next chain that ends.
     next: usize,
-    /// Where the outcome goes when the devices are closed.
     outcome: Arc<Mutex<Outcomes>>,
 }
 
-/// What two devices came to.
 #[derive(Clone, Copy, Default)]
 struct Outcomes {
     divergence: Option<Divergence>,
-    /// Calls of the second device, and whether one of them went wrong, if it has a fault.
+    /// The second device's calls, and whether one went wrong.
     fault: Option<(u64, bool)>,
 }
 
@@ -120,7 +116,7 @@ impl Pair {
                 if self.both.divergence().is_some() {
                     return;
                 }
-                // What cannot be read is a difference of its own.
+                // Failing to read is a difference of its own.
                 let _ = self.both.read_memory(va + offset, &mut block);
             }
         }
@@ -155,7 +151,7 @@ impl gpureplay_core::Wrapper for Pair {
     }
 }
 
-/// Registers that may differ: constants of the GPU, counters, and what is still moving.
+/// Constants, counters, and what is still moving.
 fn may_differ(register: u32) -> bool {
     lookup(register)
         .is_none_or(|located| !matches!(located.class(), Class::Status | Class::Interrupt))
@@ -214,28 +210,24 @@ impl Diff {
     }
 }
 
-/// How a replay on two devices went.
 struct Found {
     divergence: Option<Divergence>,
     fault: Option<(u64, bool)>,
-    /// Chains after which memory was compared.
     chains: u32,
     error: Option<String>,
 }
 
-/// How two devices are compared.
 #[derive(Default)]
 struct How {
-    /// The devices need not be the GPU that was recorded.
     ignore_identity: bool,
-    /// Chains after which memory is compared, by number; all if there is no such set.
+    /// By number; `None`: all.
     after: Option<BTreeSet<usize>>,
 }
 
-/// Most bytes of either device's memory that are compared, after all chains together.
+/// Bytes of either device.
 const MAX_COMPARED: u64 = 1 << 40;
 
-/// Refuses to compare so many bytes after each of so many chains that it takes hours.
+/// Refuses comparisons of hours.
 fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
     match bytes.saturating_mul(chains) > MAX_COMPARED {
         true => Err(Failure::Usage(format!(
@@ -248,7 +240,6 @@ fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
     }
 }
 
-/// Replays on two devices; also the values that were bound.
 fn lock_step(
     recording: &Recording,
     how: How,
@@ -328,7 +319,6 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Names a difference: what, in which job, and which instruction wrote it.
 fn report(
     recording: &Recording,
     found: &Found,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences whose cause is known: the instruction that is named must be the one.
+//! Differences of known cause.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -12,12 +12,10 @@ use gpureplay_on_model::{OnModel, Watch, Watched};
 use mali_facts::Product;
 use mali_facts::registers::GpuId;
 
-/// When a bit flips on the second device.
 #[derive(Clone, Copy)]
 enum When {
-    /// Before the chain, and back when it has ended: as if the chain had read another value.
+    /// Back at its end: as if it had read another value.
     During,
-    /// When the chain has ended.
     After,
 }
 
@@ -49,11 +47,9 @@ impl Watch for Flip {
     }
 }
 
-/// Replays a shipped recording on the model and on one with a flipped bit.
 fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let recording = gpureplay_library::Recording::open(directory.join(name)).unwrap();
-    // As the command does.
     let recording = recording.apart().unwrap();
     let view = recording.verified().recording();
     let id = view.gpu_id();
@@ -67,7 +63,6 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     report(&recording, &found, &bindings, None)
 }
 
-/// Address of the first element of a tensor.
 fn tensor(recording: &Recording<'_>, name: &str) -> u64 {
     let mut tensors = recording.tensors().iter();
     let entry = tensors.find(|entry| recording.name(entry.name.get()) == name);
@@ -95,7 +90,6 @@ fn a_flipped_output_is_traced_to_the_store_that_writes_it() {
     });
     let text = report.difference.clone().unwrap();
     assert!(text.contains("after 1 chains the byte at"), "{text}");
-    // Its shader has one store.
     let (shader, label, store) = instruction(&report);
     assert_eq!(shader, "0xa003280");
     assert_eq!((label, store), ("clause_10", "+STORE.i32 t1, r0, t1, @r2"));
@@ -143,7 +137,7 @@ fn another_value_that_is_read_is_traced_to_the_store_of_what_follows() {
         }
     });
     assert_eq!(instruction(&report).1, "clause_10");
-    // The flipped byte belongs to element 5.
+    // The flipped byte is element 5's.
     let address = u64::from_str_radix(&report.address.unwrap()[2..], 16).unwrap();
     assert_eq!((address - out) / 4, 5);
 }
@@ -156,7 +150,6 @@ fn the_shader_is_that_of_the_chain_that_differs() {
     let chains = mali_jobs::walk::check(recording.verified().chains().unwrap())
         .unwrap()
         .chains;
-    // The network's last chain writes its output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,
         va: tensor(recording, "probabilities") + 8,

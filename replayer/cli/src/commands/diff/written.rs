@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the instruction that writes a byte: the recording is replayed on the model up to a chain, and the model searches there.
+//! Finds the instruction that writes a byte.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,24 +23,23 @@ use serde::Serialize;
 pub(super) enum Written {
     /// A store or an atomic operation.
     Instruction {
-        /// Address of the job, or of the instruction that dispatched it.
+        /// Of the job or of the dispatching instruction.
         #[serde(skip)]
         job: u64,
-        /// Address of the shader.
         shader: String,
-        /// Address of the clause; on Valhall, of the first word of the block.
+        /// On Valhall, of the block's first word.
         clause: String,
-        /// The clause or the word as `gpureplay disasm` calls it.
+        /// As in `gpureplay disasm`.
         label: String,
-        /// The tuple of the clause, counted from 0; none on Valhall.
+        /// From 0; none on Valhall.
         #[serde(skip_serializing_if = "Option::is_none")]
         tuple: Option<usize>,
-        /// The instruction as `gpureplay disasm` prints it; of a block, each that may be it.
+        /// As in `gpureplay disasm`; of a block, each candidate.
         instruction: String,
     },
     /// The status of a job, or the value of a write-value job.
     JobManager {
-        /// Address of the job.
+        /// Address.
         #[serde(skip)]
         job: u64,
     },
@@ -49,7 +48,6 @@ pub(super) enum Written {
 }
 
 impl Written {
-    /// The job that wrote the byte.
     pub(super) fn job(&self) -> Option<u64> {
         match self {
             Self::Instruction { job, .. } | Self::JobManager { job } => Some(*job),
@@ -57,7 +55,7 @@ impl Written {
         }
     }
 
-    /// As a sentence about the byte; `of`: what the address of a job is that of.
+    /// `of`: what a job's address is of.
     pub(super) fn text(&self, of: &str) -> String {
         match self {
             Self::Instruction {
@@ -84,10 +82,9 @@ impl Written {
     }
 }
 
-/// Asks the model when the chain is about to start.
+/// Runs when the chain is about to start.
 struct Search {
     chain: u32,
-    /// Instructions of a launch.
     words: Vec<u8>,
     va: u64,
     has_clauses: bool,
@@ -143,7 +140,7 @@ fn describe(device: &mut OnModel, has_clauses: bool, writer: Writer) -> Option<W
         .iter()
         .enumerate()
         .flat_map(|(index, tuple)| [(index, tuple, Unit::Fma), (index, tuple, Unit::Add)]);
-    // A clause has one message at most.
+    // A clause has at most one message.
     let (index, tuple, unit) = units.find(|(_, tuple, unit)| {
         let info = tuple.instruction(*unit).op.info();
         info.message.is_some()
@@ -161,7 +158,7 @@ fn describe(device: &mut OnModel, has_clauses: bool, writer: Writer) -> Option<W
     ))
 }
 
-/// The instructions of a launch, counted from 1; none of a chain.
+/// From 1; none of a chain.
 fn launched(recording: &Recording, number: u32) -> Vec<u8> {
     let view = recording.verified().recording();
     let segments = view.segments().iter();
@@ -175,7 +172,7 @@ fn launched(recording: &Recording, number: u32) -> Vec<u8> {
     launches.next().unwrap_or_default().to_vec()
 }
 
-/// What writes the byte at `va` in chain number `chain`, counted from 1, if a run may do so much work. `None` when the model cannot tell.
+/// `chain` counts from 1. `None` if the model cannot tell within a run's work limit.
 pub(super) fn written(
     recording: &Recording,
     bindings: &Bindings,
@@ -206,7 +203,7 @@ pub(super) fn written(
     let mut session = Session::on(recording.clone(), device);
     session.ignore_identity(true);
     session.bind_all(bindings.clone());
-    // The chain does not start, so this fails.
+    // This fails: the chain does not start.
     let _ = session.run();
     drop(session);
     found.lock().unwrap_or_else(PoisonError::into_inner).take()

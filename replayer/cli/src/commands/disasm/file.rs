@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay disasm` of a file with code, which belongs to no recording.
+//! `gpureplay disasm` without a recording.
 
 use std::io::Write;
 
@@ -16,7 +16,6 @@ use crate::common::failure::{Failure, Outcome};
 use crate::common::terminal;
 
 impl Disasm {
-    /// Prints the shader of the file.
     pub(super) fn file(&self) -> Result {
         let of_recordings = self.job.is_some()
             || self.shader.is_some()
@@ -59,7 +58,6 @@ impl Disasm {
     }
 }
 
-/// Clauses.
 fn bifrost(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
     let word = |offset: u32| {
         let at = offset as usize;
@@ -82,7 +80,6 @@ fn bifrost(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
     Ok(describe(&found, None))
 }
 
-/// Words.
 fn valhall(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
     let shader = mali_valhall::Shader::decode(&file.bytes).map_err(|error| error.to_string())?;
     Ok(ShaderReport {

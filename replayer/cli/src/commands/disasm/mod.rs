@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay disasm`: the shaders of a recording as text.
+//! `gpureplay disasm`.
 
 mod file;
 
@@ -207,14 +207,14 @@ impl Disasm {
     }
 }
 
-/// A shader that jobs run. Where the code at an address changes between jobs, each version is one.
+/// Code at an address may change between jobs: each version is a shader.
 struct Found<'a> {
     address: u64,
     jobs: Vec<usize>,
     code: std::result::Result<Shown<'a>, &'a str>,
 }
 
-/// The shaders of a recording in the order of their first job.
+/// By first job.
 fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();
@@ -273,7 +273,6 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
         writeln!(out)?;
         match (&shader.text, &shader.hash) {
             (Some(text), Some(hash)) => {
-                // Valhall has no clauses.
                 let clauses = shader.clauses.map(|count| format!(" {count} clauses,"));
                 writeln!(
                     out,

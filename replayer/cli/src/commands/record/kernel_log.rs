@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What GPU drivers complain of in the kernel's log while an app runs.
+//! GPU driver complaints in the kernel log.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -7,11 +7,10 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use nix::fcntl::OFlag;
 
-/// The kernel's log from now on.
 pub(super) struct KernelLog(File);
 
 impl KernelLog {
-    /// `None` where the log cannot be read: then only the jobs' own status tells of faults.
+    /// `None` if unreadable: then only the jobs' own status tells of faults.
     pub(super) fn open() -> Option<Self> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -22,10 +21,9 @@ impl KernelLog {
         Some(Self(file))
     }
 
-    /// The first line since then in which a GPU driver complains.
     pub(super) fn first_fault(mut self) -> Option<String> {
         let mut record = [0; 8192];
-        // Each read gives one record; a record that was overwritten meanwhile is an error, and the next follows.
+        // An overwritten record is an error, and the next follows.
         for _ in 0..100_000 {
             match self.0.read(&mut record) {
                 Ok(0) => return None,
@@ -46,7 +44,6 @@ impl KernelLog {
     }
 }
 
-/// Whether a line of the kernel's log says that a GPU job went wrong.
 fn is_gpu_fault(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     let gpu = ["panfrost", "mali", "gpureplay", "kbase"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay record`: runs an app, collects its trace, and compiles it.
+//! `gpureplay record`.
 
 mod kernel_log;
 mod trace;
@@ -114,7 +114,7 @@ impl Record {
             (None, Some(_)) => None,
             (None, None) => Some(default_directory(app)),
         };
-        // Files that the app reads may be gone, or changed, when it has ended.
+        // The app may change or delete them.
         let mut files = self.choices.read_inputs()?;
         if let Some(raw) = &self.raw {
             let mut destinations = Destinations::new(self.choices.force.force);
@@ -137,7 +137,7 @@ impl Record {
                     let other = Trace::create(None, "second")?;
                     self.run(second, how, &other)?;
                     match self.product(&way, &trace, Some(&other), &files) {
-                        // A first run that compiles kernels uses other memory than one that finds them compiled.
+                        // Compiling kernels uses other memory than later runs.
                         Err(Failure::Runs(_)) => {
                             terminal::note(
                                 "the two runs differ, perhaps because the first one had kernels to compile: recording it again",
@@ -158,7 +158,6 @@ impl Record {
         Ok(Outcome::Done)
     }
 
-    /// Compiles a trace, and checks it against a second one.
     fn product(
         &self,
         way: &Way,
@@ -180,7 +179,7 @@ impl Record {
         Ok(product)
     }
 
-    /// The app, and the one of the second run, which is empty without --twice.
+    /// The second is empty without --twice.
     fn apps(&self) -> Result<[&[String]; 2]> {
         if !self.twice {
             return Ok([&self.app, &[]]);
@@ -203,7 +202,6 @@ impl Record {
         }
     }
 
-    /// The OpenCL layer that the app is to load, if there is one.
     fn layer(&self) -> Result<Option<PathBuf>> {
         if self.no_layer {
             return Ok(None);
@@ -214,7 +212,6 @@ impl Record {
         }
     }
 
-    /// Runs an app while its trace is written.
     fn run(
         &self,
         app: &[String],
@@ -245,7 +242,6 @@ impl Record {
         }
     }
 
-    /// The command that makes this recording again.
     fn command_line(&self) -> String {
         std::env::args()
             .map(|word| quoted(&word))
@@ -254,14 +250,13 @@ impl Record {
     }
 }
 
-/// Where a recording goes without --output: `NAME-recording` here.
 fn default_directory(app: &[String]) -> PathBuf {
     let program = app.first().map(Path::new);
     let name = program.and_then(Path::file_stem).unwrap_or_default();
     PathBuf::from(format!("{}-recording", name.to_string_lossy()))
 }
 
-/// Runs the app while the device's stream goes into a file. Also returns how many submissions that has.
+/// Returns the device's submissions.
 fn record(
     device: &Path,
     app: &[String],
@@ -283,7 +278,6 @@ fn record(
         thread.map_err(|error| Failure::Device(format!("a thread to record with: {error}")))?
     };
     let status = start(app, how, trace);
-    // Whatever happened to the app: the recording ends here.
     let stopped = OpenOptions::new()
         .write(true)
         .open(device)
@@ -308,20 +302,19 @@ fn record(
     Ok((status, Some(submissions)))
 }
 
-/// Runs the app to its end, recorded in this way and with this layer.
 fn start(app: &[String], (way, layer): (&Way, Option<&Path>), trace: &Path) -> Result<ExitStatus> {
     stage("running the app");
     let trace = std::path::absolute(trace).unwrap_or_else(|_| trace.into());
     let mut command = way.command(app, layer, &trace)?;
-    // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
+    // Inherited: libraries sort buffers by host addresses, and two runs must do the same.
     let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
     let status = command.status();
     let program = app.first().map_or("", String::as_str);
     status.map_err(|error| Failure::Usage(format!("{program}: {error}")))
 }
 
-/// Copies to the end of a stream in large pieces: on a file system of the network each write is a message, and the driver
-/// waits while its log is full. Returns how many submissions passed.
+/// In large pieces: on a network file system each write is a message, and the driver waits while its log is full.
+/// Returns the submissions.
 fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<u64> {
     const PIECE: usize = 4 << 20;
     let mut piece = vec![0; PIECE];
@@ -392,7 +385,6 @@ mod tests {
         assert!(error.contains("insmod gpureplay_recorder.ko"), "{error}");
     }
 
-    /// `record` refuses a trace in which nothing was submitted.
     #[test]
     fn finding_11_submissions_are_counted_while_the_trace_passes() {
         for submitted in [0, 3] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The file of a raw trace, while it is written and after.
+//! The file of a raw trace.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +10,7 @@ use gpureplay_library::shown;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// The file that the trace goes to; removed when it is dropped, unless the user asked for it.
+/// Removed on drop, unless asked for.
 pub(super) struct Trace {
     pub(super) path: PathBuf,
     pub(super) destination: Option<PathBuf>,
@@ -28,7 +28,7 @@ impl Trace {
                 std::env::temp_dir().join(name)
             }
         };
-        // The trace holds all that the GPU's memory held: for nobody else's eyes.
+        // Only for this user: it holds all of the GPU's memory.
         OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -52,7 +52,6 @@ impl Trace {
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove.
         let _ = fs::remove_file(&self.path);
     }
 }

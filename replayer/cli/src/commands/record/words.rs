@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words of one app or two, as a command line has them.
+//! One app or two on a command line.
 
-/// The ways to cut words into two apps at a `--`: where there are several of these, the second app begins as the first one does.
+/// Cuts at a `--`; of several, the second app must begin as the first.
 pub(super) fn pairs(words: &[String]) -> Vec<[&[String]; 2]> {
     let cuts = words.iter().enumerate();
     let cuts: Vec<usize> = cuts

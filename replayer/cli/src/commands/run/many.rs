@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many runs: one for each input, or each from what the run before left.
+//! Runs per input, or each from the last one's states.
 
 use gpureplay_library::device::Choice;
 use gpureplay_library::{HeldSignals, Recording, TensorKind};
@@ -13,14 +13,13 @@ use crate::common::repeat;
 use crate::common::rows;
 use crate::common::terminal;
 
-/// GPU memory of all sessions that run at the same time, in bytes at most.
+/// Bytes, of all parallel sessions.
 const MOST_MEMORY: u64 = 256 << 20;
 
 impl Run {
-    /// Runs many times, each from what the run before left.
     pub(super) fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        // Threads that are started from here on leave Ctrl-C to it.
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         self.constant_outputs(recording);
@@ -54,7 +53,6 @@ impl Run {
         Ok(Outcome::Done)
     }
 
-    /// Runs once for each of many inputs.
     pub(super) fn execute_many(&self, recording: &Recording) -> Result {
         if self.inject.is_some() || self.states.state_out.is_some() {
             return Err(Failure::Usage(
@@ -62,7 +60,6 @@ impl Run {
                     .into(),
             ));
         }
-        // Threads that are started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let sessions = self.sessions(recording);
@@ -118,8 +115,7 @@ impl Run {
         Ok(Outcome::Done)
     }
 
-    /// How many sessions to run many inputs in at the same time: on the model one for each host thread, as far as their GPU memory is small. States
-    /// pass from one inference to the next.
+    /// On the model one per host thread, within the memory limit. States need a single session.
     pub(super) fn sessions(&self, recording: &Recording) -> usize {
         let mut states = recording.tensors().iter();
         let states = states.any(|tensor| tensor.kind == TensorKind::State);

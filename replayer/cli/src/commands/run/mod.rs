@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run`: replay a recording with new inputs.
+//! `gpureplay run`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -155,11 +155,12 @@ impl Run {
         };
         let files = recording.files();
         let mut watch = JobWatch::new(&self.watch, lines, &recording, self.on.device())?;
-        // Signals wait from before the device is opened until it is closed.
+        // From before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         let constant = self.constant_outputs(&recording);
         let (mut session, inputs) = self.session(&recording, self.model, watch.as_ref())?;
-        // A kernel's driver takes the chains of one run in less time than it takes to join layers. Register accesses are fewer with one chain.
+        // Drivers take one run's chains in less time than joining layers. With register access, one chain saves
+        // accesses.
         let by_driver = matches!(
             self.on.device(),
             Choice::Panfrost | Choice::Panthor | Choice::Kbase
@@ -179,12 +180,12 @@ impl Run {
         for name in output_files.keys().chain(expected.keys()) {
             want(name, (layers, running), &mut session)?;
         }
-        // A result that is written is not left behind by a failure that could be seen before.
+        // Fail before any result is written.
         for name in reported(&session, running).chain(output_files.keys()) {
             let (_, info) = session.bindings().named(name)?;
             classes.fit(name, info.shape.iter().product())?;
         }
-        // The manifest expects what the recorded weights give to a network whose layers all run.
+        // It expects the recorded weights and all layers.
         let case = match &self.weights {
             None if selection.running().start == 0 => session.bindings().case(files, &inputs),
             _ => None,
@@ -268,7 +269,7 @@ impl Run {
         Ok(report.outcome())
     }
 
-    /// Replays, shows how far it is, and closes the device. Gives the number of attempts that failed.
+    /// Closes the device. Returns failed attempts.
     fn replay(
         &self,
         session: &mut Session,
@@ -276,7 +277,6 @@ impl Run {
         (jobs, setup_jobs): (u64, u64),
         mut watch: Option<&mut JobWatch>,
     ) -> Result<u32> {
-        // Only the model counts jobs as they end.
         let device = session.device().filter(|device| device.is_model());
         let _progress = device.map(|device| {
             Progress::start(
@@ -288,7 +288,6 @@ impl Run {
         });
         if let Some(watch) = watch.as_deref_mut() {
             let started = Instant::now();
-            // What fails here is tried again below.
             if session.prepare().is_ok() {
                 watch.loaded(session, started.elapsed());
             }
@@ -328,7 +327,7 @@ fn named(
     Ok(named)
 }
 
-/// Makes room for a tensor that one of the layers that run computes.
+/// A running layer must compute it.
 fn want(name: &str, (layers, running): (&[Layer], &[Layer]), session: &mut Session) -> Result<()> {
     let (index, info) = session.bindings().named(name)?;
     if !running
@@ -345,7 +344,6 @@ fn want(name: &str, (layers, running): (&[Layer], &[Layer]), session: &mut Sessi
     Ok(())
 }
 
-/// The outputs that layers compute.
 fn reported<'a>(session: &'a Session, running: &'a [Layer]) -> impl Iterator<Item = &'a String> {
     let computed = running.iter().flat_map(|layer| &layer.outputs);
     let tensors = session.bindings().tensors();
@@ -354,7 +352,6 @@ fn reported<'a>(session: &'a Session, running: &'a [Layer]) -> impl Iterator<Ite
     outputs.map(|info| &info.name)
 }
 
-/// Jobs of the layers that run, and jobs of set-up and finish.
 fn jobs(recording: &Recording, running: &[Layer]) -> (u64, u64) {
     let recording = recording.verified().recording();
     let segments = recording.segments().iter();

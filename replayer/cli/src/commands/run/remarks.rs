@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What may make an answer worthless, although nothing failed.
+//! What may make an answer worthless.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::common::constant;
 use crate::common::terminal;
 
 impl Run {
-    /// Says which outputs are the same for all inputs. Only where the model runs the recording anyway, and all of it.
+    /// Only if the model runs the whole recording anyway.
     pub(super) fn constant_outputs(&self, recording: &Recording) -> Vec<String> {
         if !matches!(self.on.device(), Choice::Model(_)) || self.layers.chosen() {
             return Vec::new();
@@ -27,7 +27,6 @@ impl Run {
         said.collect()
     }
 
-    /// What may make an answer worthless, although nothing failed.
     pub(super) fn remarks(
         &self,
         files: &Files,

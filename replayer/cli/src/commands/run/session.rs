@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The session of a run: its device, values and places of results.
+//! Device, values and places of results.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,6 @@ use crate::common::model_options::ModelOptions;
 use crate::common::terminal;
 
 impl Run {
-    /// A session with all values bound, and the files of its inputs.
     pub(super) fn session(
         &self,
         recording: &Recording,
@@ -33,7 +32,7 @@ impl Run {
                 ));
             }
             Choice::Optee => {
-                // The kernel ends no process in the middle of a call of the secure world.
+                // The kernel ends no process inside such a call.
                 let interrupt = Interrupt::watch();
                 let session = Session::in_secure_world(recording.clone())?;
                 if let Some(canceller) = session.canceller() {
@@ -60,7 +59,7 @@ impl Run {
         Ok((session, inputs))
     }
 
-    /// A session on a device that this process uses itself.
+    /// This process uses the device itself.
     pub(super) fn session_here(
         &self,
         recording: &Recording,
@@ -78,7 +77,6 @@ impl Run {
         Ok(Session::on(recording, device))
     }
 
-    /// Standard output is the report's or another result's.
     pub(super) fn has_standard_output(&self, destinations: &Destinations) -> Result<()> {
         if self.json && destinations.takes_standard_output() {
             return Err(Failure::Usage(
@@ -89,7 +87,7 @@ impl Run {
         Ok(())
     }
 
-    /// Claims the places of all results; none is a file that is read.
+    /// None may be a file that is read.
     pub(super) fn destinations<'a>(
         &self,
         (files, session): (&Files, &Session),
@@ -112,7 +110,7 @@ impl Run {
         Ok(destinations)
     }
 
-    /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.
+    /// The manifest's first case if only weights were given.
     pub(super) fn chosen_inputs(
         &self,
         files: &Files,

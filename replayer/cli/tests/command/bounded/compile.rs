@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Traces whose notes are made to be expensive.
+//! Traces with expensive notes.
 
 use super::*;
 
-/// A raw trace of a chain that computes nothing, submitted so many times after these notes.
+/// Submits `jobs` empty chains after these notes.
 fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
     trace_of(notes.map(Some).chain((0..jobs).map(|_| None)))
 }
 
-/// A raw trace of these notes, and of a chain that computes nothing where there is none.
+/// `None` submits an empty chain.
 fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
     use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
     let mut page = [0; 4096];
@@ -30,12 +30,12 @@ fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
     trace.end().unwrap()
 }
 
-/// Compiles a trace with little memory and in as many seconds of a processor as no sound algorithm needs.
+/// More processor seconds than any sound algorithm needs.
 fn compiled(trace: &[u8]) -> (i32, String) {
     compiled_from(trace, false)
 }
 
-/// The same; `twice`: with the trace as the second run's, too.
+/// `twice`: also as the second run's.
 fn compiled_from(trace: &[u8], twice: bool) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
@@ -90,7 +90,6 @@ fn launches_that_are_all_alike_are_no_loop_that_is_looked_for_without_end() {
     compiled(&trace(launches, 1)).gave(0);
 }
 
-/// Arguments of a launch, each a memory object.
 fn given(objects: impl Iterator<Item = usize>) -> String {
     objects.map(|object| format!(" ::o{object}")).collect()
 }
@@ -101,7 +100,6 @@ fn written(object: usize, offset: usize, hash: u64) -> String {
 
 #[test]
 fn turns_of_launches_with_many_arguments_are_looked_for_in_bounded_time() {
-    // Turns of any even length are alike but for an object at the very end.
     let steps = 8000;
     let step = |at: usize| match at % 2 {
         0 => written(0, 0, 7),
@@ -125,7 +123,6 @@ fn what_launches_with_many_arguments_read_is_looked_for_in_bounded_time() {
 
 #[test]
 fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
-    // Each of so many queues has a launch, and each chain may be any of them.
     let queues = 17;
     let notes = (0..5_000).flat_map(|_| {
         let launches = (0..queues).map(|at| Some(launch(at, at, 1)));
@@ -135,8 +132,8 @@ fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
     compiled(&trace_of(notes)).gave(0);
 }
 
-/// A trace of a page of data, of which every four bytes are written into each of so many buffers; a launch is given them. A last buffer is
-/// written and given to another launch. Then come so many jobs.
+/// Every four bytes of a page are written into each buffer; a launch is given them. A last buffer is written and
+/// given to another launch. Then come `jobs` jobs.
 fn trace_of_writes(buffers: usize, jobs: usize) -> Vec<u8> {
     use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
     let mut page = [0; 4096];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files beside a recording, pictures and packs: sizes are looked at before contents.
+//! Other files: sizes are checked before contents.
 
 use super::*;
 
@@ -59,7 +59,6 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
     let path = archive(&both, big + 16);
     ran(&path, "a").gave(0);
     ran(&path, "b").ended(4, "u8[5368709120]");
-    // A header as long as it may be, and one byte longer.
     let limit = 4 << 20;
     let header = |length: usize| {
         let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
@@ -67,7 +66,6 @@ fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
     };
     ran(&archive(&header(limit), 16), "a").gave(0);
     ran(&archive(&header(limit + 1), 16), "a").ended(4, "a header of 4194305 bytes");
-    // Tensors that overlap.
     let overlap = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[16],"data_offsets":[8,24]}}"#;
     ran(&archive(overlap, 24), "a").ended(4, "not a .safetensors file");
 }
@@ -88,7 +86,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         let length = (text.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
     };
-    // One input more than there may be, and than 4 GiB hold.
+    // More than allowed, and than 4 GiB hold.
     let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
     for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
@@ -110,13 +108,13 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     ] {
         judged(path).ended(4, reason);
     }
-    // 1 KiB for each of the two classes, and a byte more.
+    // 1 KiB per class, and a byte more.
     let text = |length: usize| sparse("long.txt", format!("1\n{:length$}", 2).as_bytes(), 0);
     judged(&text(2046)).gave(0);
     judged(&text(2047)).ended(4, "more than 2048 bytes");
 }
 
-/// A recording whose input may be a picture of 8 x 8 pixels.
+/// Of 8 x 8 pixels.
 fn of_pictures() -> File {
     let mut builder = builder();
     let shape = [1, 8, 8, 3];
@@ -131,7 +129,7 @@ fn of_pictures() -> File {
     file
 }
 
-/// Writes parts of a file with holes of so many bytes behind them.
+/// Holes follow the parts.
 fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::create(path).unwrap();
@@ -148,7 +146,7 @@ fn a_long_picture_is_not_read_to_say_that_it_is_too_long() {
     let file = of_pictures();
     let path = file.at("x.jpg");
     let input = format!("x={}", path.display());
-    // A scan without an end, and chunks that change nothing.
+    // Endless scan, useless chunks.
     let scan: &[u8] = b"\xff\xd8\xff\xda\x00\x04\x00\x00";
     let header: &[u8] =
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08\0\0\0\x08\x08\0\0\0\0\xe1\x64\xe1\x57";
@@ -207,7 +205,7 @@ fn no_more_is_read_than_was_signed() {
     file.ran(&required).gave(0);
     for name in ["recording.gpr", "manifest.toml", "a.bin", "recording.sig"] {
         let kept = std::fs::read(file.at(name)).unwrap();
-        // As long as any file may be; a recording says so itself.
+        // A recording says so itself.
         let length: u64 = 4 << 30;
         let mut long = kept.clone();
         if name == "recording.gpr" {
@@ -220,7 +218,6 @@ fn no_more_is_read_than_was_signed() {
     assert_eq!(file.ran(&required).0, 0);
 }
 
-/// A pack of a recording with these files beside it.
 fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
     let recording = ("recording.gpr".to_owned(), named("a", 1));
     gpureplay_sign::pack(&beside.chain([recording]).collect()).unwrap()
@@ -229,7 +226,6 @@ fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
 #[test]
 fn a_pack_is_looked_at_where_it_lies() {
     let folder = tempfile::tempdir().unwrap();
-    // Its name says nothing about a folder.
     let path = folder.path().join("..pack");
     let length = 96 << 20;
     std::fs::write(
@@ -256,7 +252,6 @@ fn a_pack_has_as_many_folders_as_it_may() {
     let path = folder.path().join("x.pack");
     let name = |at: usize| format!("{at}/b/c/d/e/f/g/x");
     let files = |count| (0..count).map(|at| (name(at), Vec::new()));
-    // Seven each.
     for (count, refused) in [(36, false), (37, true), (4000, true)] {
         std::fs::write(&path, packed(files(count))).unwrap();
         for command in ["verify", "unpack"] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains that share pages, joined.
+//! Joining chains that share pages.
 
 use super::*;
 
-/// A recording of so many chains of two null jobs, in pages from [`JOBS`] on; each chain shares a page with the one that is submitted before
-/// it. A tensor lies just before the first page.
+/// Two null jobs each, from [`JOBS`] on; each shares a page with the previous chain. A tensor lies just before the
+/// first page.
 fn chains_that_share_pages(chains: u64) -> Vec<u8> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -29,7 +29,7 @@ fn chains_that_share_pages(chains: u64) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Joins the chains of a recording with so much address space, in KiB, and few seconds of a processor.
+/// `memory` in KiB of address space; few processor seconds.
 fn linked(recording: &[u8], memory: &str) -> (i32, String) {
     let file = File::new(recording);
     let output = Command::new("sh")
@@ -66,7 +66,7 @@ fn chains_have_as_many_copies_as_they_may() {
         }
         builder.finish().unwrap()
     };
-    // A quarter of the address space that other commands get.
+    // A quarter of other commands'.
     let memory = "262144";
     let (code, text) = linked(&submitted(1 << 14), memory);
     assert!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a stranger's file may cost: files made to be expensive are refused, or shown within a bound on memory and output.
+//! Cost of hostile files: refused, or shown within bounds on memory and output.
 
 mod compile;
 mod files;
@@ -22,11 +22,11 @@ use crate::start::{Ended, Says};
 const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
+/// KiB of address space: 1 GiB, of which the program is a small part.
 const MEMORY: &str = "1048576";
-/// The same for one that opens the model, which takes 8 GiB of address space for its memory.
+/// The model takes 8 GiB.
 const MEMORY_WITH_MODEL: &str = "10485760";
-/// Output that a command may print, in bytes.
+/// Bytes.
 const PRINTED: usize = 2 << 20;
 
 struct File(tempfile::TempDir);
@@ -42,7 +42,6 @@ impl File {
         self.0.path().join(name)
     }
 
-    /// Exit code, standard output and standard error of a command on this recording that gets little memory.
     fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
         ran(self.0.path(), arguments)
     }
@@ -68,7 +67,6 @@ fn ran_in(memory: &str, recording: &Path, arguments: &[&str]) -> (i32, String, S
     )
 }
 
-/// A recording without tensors and without segments.
 fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -77,7 +75,6 @@ fn builder() -> Builder {
     builder
 }
 
-/// A recording whose only input has this name and is bound so many times.
 fn named(name: &str, binds: u32) -> Vec<u8> {
     let mut builder = builder();
     let kind = TensorKind::Input;
@@ -91,12 +88,11 @@ fn named(name: &str, binds: u32) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// Most memory that a command holds at a time, in KiB: what the kernel says as long as it runs.
+/// KiB, from the kernel.
 fn peak(arguments: &[&str]) -> u64 {
     peak_with(arguments, &[])
 }
 
-/// As [`peak`], with these variables set.
 fn peak_with(arguments: &[&str], variables: &[(&str, &str)]) -> u64 {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
         .args(arguments)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `info`, `dump` and errors show of a file.
+//! `info`, `dump` and errors.
 
 use super::*;
 
@@ -13,7 +13,6 @@ fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
     assemble(Platform::of(GPU), &sections)
 }
 
-/// Refused by `info` and `dump`; shown by them in bounded memory and bounded length when that is asked for.
 fn is_refused_and_shown_within_bounds(file: &File, reason: &str) {
     for command in ["info", "dump"] {
         let (code, out, error) = file.ran(&[command]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work and memory of a run, of its checkpoints and of the choice of layers.
+//! Runs, checkpoints and the choice of layers.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn a_job_that_follows_itself_is_not_tried_again() {
     builder.submit(1, JOBS, 1000);
     let file = File::new(&builder.finish().unwrap());
     let path = file.0.path();
-    // As often as it may be tried again, it does the work of one run.
+    // Retries share the work of one run.
     for limit in [&[][..], &["--limit-work", "100000"]] {
         let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
         ran_in(MEMORY_WITH_MODEL, path, &arguments)
@@ -67,7 +67,6 @@ fn layers_are_chosen_in_time_that_grows_with_the_file() {
     }
     assert!(began.elapsed().as_secs() < 60);
 }
-/// Exit code and standard error of a command on a recording with this limit of work.
 fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
         .args([
@@ -107,7 +106,7 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
         let weight = file.at("x.bin");
         std::fs::write(&weight, [7; 4000]).unwrap();
         let weight = format!("x={}", weight.display());
-        // A chain ends after 65,535 jobs, half of what a run may do; other attempts go on until the limit.
+        // Half of what a run may do; other attempts go on until the limit.
         let mut arguments = vec!["run", "--threads", "1", "--retry", "3"];
         if external {
             arguments.extend(["--input", &weight]);
@@ -122,7 +121,6 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
 fn work_on_the_model_ends_at_the_limit() {
     let saxpy = shipped("saxpy-g52");
     let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
-    // The limit that is just enough.
     let (mut less, mut more) = (1, 1 << 24);
     assert!(!enough(less) && enough(more));
     while more - less > 1 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose values the content of an object depends on, and which copies cannot be replayed because of it.
+//! Which copies cannot be replayed, by what objects depend on.
 
 use super::*;
 
-/// Whose values an object's content depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::notes) struct Depends {
     pub(in crate::notes) inputs: bool,
@@ -19,8 +18,7 @@ impl Depends {
     }
 }
 
-/// By step: for a read by the host what its object depends on, for a copy what its source does. A launch is taken to pass on all that it is given.
-/// `of` says what a write brings.
+/// By step. A launch passes on all that it is given. `of` says what a write brings.
 pub(in crate::notes) fn dependencies(
     events: &Events,
     of: impl Fn(usize, &Host) -> Depends,
@@ -59,7 +57,7 @@ pub(in crate::notes) fn dependencies(
 }
 
 impl Followed {
-    /// Why the trace cannot be replayed, if a launch reads a copy of what depends on a tensor: what was computed before any of them is a constant.
+    /// A launch reads a copy that depends on a tensor. Results computed before any tensor are constants.
     pub(in crate::notes) fn refusal(
         &self,
         events: &Events,
@@ -68,7 +66,7 @@ impl Followed {
         let depends = |broken: &&Broken| dependencies.get(&broken.copy).copied();
         let of_inputs = |broken: &&Broken| depends(broken).is_some_and(|on| on.inputs);
         let of_weights = |broken: &&Broken| depends(broken).is_some_and(|on| on.weights);
-        // For an input's there is no remedy but in the app.
+        // For an input's copy only the app has a remedy.
         let inputs = self.broken.iter().find(of_inputs);
         let Some(broken) = inputs.or_else(|| self.broken.iter().find(of_weights)) else {
             return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Goes through the steps of a run: where the bytes of each object come from, which copies launches read, and what the host reads back.
+//! Sources of bytes, copies that launches read, host reads.
 
 use super::*;
 
@@ -52,7 +52,6 @@ impl Follower<'_> {
                 self.may_write(step, given);
                 continue;
             };
-            // Most objects are no copies.
             let parts = match known.computed && self.work.spend(known.parts.len() as u64) {
                 true => known.within(given.bytes.start, given.bytes.end),
                 false => Vec::new(),
@@ -74,7 +73,7 @@ impl Follower<'_> {
         }
     }
 
-    /// One launch is told of each copy.
+    /// Names one launch per copy.
     fn refuse(&mut self, copy: usize, reader: usize, given: &Given) {
         if !self.refused.insert(copy) {
             return;
@@ -94,7 +93,7 @@ impl Follower<'_> {
         });
     }
 
-    /// Whether the GPU does a copy: a submission of the runtime changes the place that it goes to.
+    /// A runtime submission changes its destination.
     fn is_job(&mut self, moved: &Moved) -> bool {
         let (capture, events) = self.first;
         let first = events.unnamed.partition_point(|at| *at < moved.own.start);
@@ -119,7 +118,6 @@ impl Follower<'_> {
             .any(|job| self.gpu_wrote(capture, (start, end), job))
     }
 
-    /// Whether a job changed bytes at these addresses.
     fn gpu_wrote(&self, capture: &Capture, (start, end): (u64, u64), job: usize) -> bool {
         let moment = Moment::after(job);
         let pages = capture.memory.changed(moment);
@@ -133,7 +131,7 @@ impl Follower<'_> {
         })
     }
 
-    /// Whether the GPU changed bytes of an object between two steps; `None` if nobody knows where they are.
+    /// `None` if their place is unknown.
     fn changed(
         &self,
         (capture, events): Run<'_>,
@@ -152,7 +150,7 @@ impl Follower<'_> {
         Some(jobs.any(|job| self.work.spend(1) && self.gpu_wrote(capture, range, job)))
     }
 
-    /// The step that computed some of a range, if one did; a kernel may be given memory to write and only read it.
+    /// A kernel may be given memory to write and only read it.
     fn computed(&self, object: u32, (start, end): (u64, u64), at: usize) -> Option<usize> {
         let known = self.objects.get(&object)?;
         if !self
@@ -184,7 +182,7 @@ impl Follower<'_> {
                 found = found.max(Some(writer));
             }
         }
-        // What nobody but a kernel wrote.
+        // Only a kernel wrote the rest.
         if covered < end {
             found = found.max(known.launched((covered, end), None));
         }
@@ -253,7 +251,6 @@ impl Follower<'_> {
         self.set(to.object, (to.start, to.end), source);
     }
 
-    /// What a part of the place that a copy went to was, where it came from.
     fn shifted(&self, copy: usize, source: Span, part: Span) -> Option<Span> {
         let Some(Event::Moved(moved)) = self.first.1.list.get(copy) else {
             return None;
@@ -267,7 +264,6 @@ impl Follower<'_> {
         })
     }
 
-    /// Which write these bytes come from.
     fn origin(&self, source: Source, from: Span) -> Option<Origin> {
         let size = from.size()?;
         match (source, self.first.1.list.get(source.step())?) {
@@ -289,7 +285,7 @@ impl Follower<'_> {
         }
     }
 
-    /// The host reads: of what came by copies from launches, the source is what it reads.
+    /// Reads of copies are reads of their source.
     fn read(&mut self, step: usize, object: u32, (start, end): (u64, u64)) {
         let Some(known) = self.objects.get(&object).filter(|known| known.computed) else {
             return;
@@ -333,7 +329,7 @@ impl Follower<'_> {
         });
     }
 
-    /// Makes reads of the copies through which the host reads what launches computed.
+    /// Turns copies that the host reads into reads.
     pub(super) fn read_back(&mut self) {
         let (capture, events) = self.first;
         let mut wanted: BTreeMap<usize, (Span, Hash)> = BTreeMap::new();

@@ -3,7 +3,6 @@
 
 use super::*;
 
-/// Gives tensors the names, types and shapes that the user chose.
 pub(in crate::notes) fn apply(
     proposal: &mut Proposal,
     choices: &Choices,
@@ -47,7 +46,6 @@ pub(in crate::notes) fn apply(
     Ok(())
 }
 
-/// The same bytes with another type and shape.
 fn reformed(tensor: &Tensor, form: &Form) -> Option<Tensor> {
     let shape: Vec<u64> = form.shape.iter().copied().map(u64::from).collect();
     Tensor::new(form.dtype, &shape, tensor.bytes().to_vec()).ok()

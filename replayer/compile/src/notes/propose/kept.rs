@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! States: what a step leaves for the next one, and tensors that the user calls states.
+//! States: left by a step for the next, or named by the user.
 
 use super::*;
 
 impl Builder<'_> {
-    /// Makes a state of what a step leaves for the next one: of the tensor that the app wrote there, or of memory that it never wrote.
     pub(super) fn keep_all(&mut self, all: &[Kept]) {
-        // The first tensor that the app gives at each range of addresses.
         let mut given: HashMap<(u64, u64), usize> = HashMap::new();
         for (at, tensor) in self.proposal.tensors.iter().enumerate() {
             if let Some(range) = tensor
@@ -33,14 +31,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes a state of memory that the app never wrote.
     fn keep(&mut self, kept: &Kept) {
         let name = self.taken.unique(kept.name.clone());
         let (Ok(length), true) = (usize::try_from(kept.size), self.moved.add(kept.size)) else {
             return;
         };
         let mut bytes = vec![0; length];
-        // Memory that nobody wrote yet is zero.
+        // Memory is zero until written.
         self.capture
             .memory
             .read(Moment::before(0), kept.va, &mut bytes);
@@ -63,7 +60,7 @@ impl Builder<'_> {
     }
 }
 
-/// Makes states of these tensors, and leaves out what the app reads from the memory of any state: a session reads that itself.
+/// Drops reads of any state's memory: a session reads that itself.
 pub(super) fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeError> {
     for name in names {
         let mut tensors = proposal.tensors.iter_mut();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a proposal says to people of what it could not do, or what may surprise them.
+//! Remarks on what a proposal could not do, or what may surprise.
 
 use super::*;
 
@@ -17,7 +17,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Says so if an input is only a part of what the app wrote, and the whole is one too.
+    /// The whole is an input too.
     pub(super) fn remark_on_part(&mut self, origin: Origin, name: &str) {
         let from = |step| Origin {
             step,
@@ -35,7 +35,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Says so if an output cannot depend on an input: a replay gives the same answer for every input.
+    /// No input reaches it: a replay gives the same answer for all.
     pub(super) fn remark_on_constants(
         &mut self,
         depend: &BTreeMap<usize, Depends>,
@@ -55,7 +55,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Says so if the app has read from the GPU what it writes here: a replay does not carry that over.
+    /// A replay does not carry over what the app read from the GPU.
     pub(super) fn remark_on_carried(&mut self, step: usize, host: &Host, name: &str) {
         let same = host
             .hash
@@ -76,7 +76,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Says so if the app reads a result of which the runtime has overwritten a part.
     pub(super) fn remark_on_filled(&mut self, step: usize, host: &Host) {
         if let Some((call, name)) = self.filled(step, host) {
             self.proposal.lost_output = true;
@@ -86,7 +85,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The function that overwrote a part of what a launch wrote and the app reads, and the result's name.
+    /// The function, and the result's name.
     fn filled(&self, step: usize, host: &Host) -> Option<(String, String)> {
         let mut filled = None;
         for event in self.before(step, host.at.object) {
