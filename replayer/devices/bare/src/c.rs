@@ -11,7 +11,7 @@ use gpureplay_format::Recording;
 use crate::callbacks::Callbacks;
 use crate::device::Device;
 
-/// What `gpureplay_session` holds. It stays where it is from open to close: the session points at its neighbours.
+/// Holds `gpureplay_session`; must not move until close: the session points at its neighbours.
 pub struct State {
     recording: MaybeUninit<Recording<'static>>,
     session: MaybeUninit<Session<'static, 'static, Device>>,
@@ -28,7 +28,7 @@ const _: () = assert!(size_of::<State>() <= SESSION_BYTES && align_of::<State>()
 pub struct Tensor {
     /// Index from [`gpureplay_find`].
     pub index: i32,
-    /// Dense, in C order, little-endian; read for inputs, written for outputs, both for states.
+    /// Dense, C order, little-endian; inputs read, outputs written, states both.
     pub bytes: *mut u8,
     /// Length in bytes.
     pub length: usize,
@@ -44,16 +44,16 @@ pub struct Error {
     pub code: u32,
     /// Not allowed: the entry in its section. Otherwise the action, or all ones.
     pub index: u32,
-    /// Register, status or size, where there is one.
+    /// Register, status or size.
     pub found: u32,
-    /// Address or value, where there is one.
+    /// Address or value.
     pub value: u64,
 }
 
-/// The bytes at a pointer of C, which may be null when there are none. Nothing in memory is longer than `isize::MAX`.
+/// Null when there are no bytes.
 ///
 /// # Safety
-/// The pointer is null, or `length` bytes that nobody changes stay there for `'a`.
+/// The pointer is null, or `length` bytes stay unchanged there for `'a`.
 unsafe fn bytes_at<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
     if pointer.is_null() || isize::try_from(length).is_err() {
         return &[];
@@ -87,7 +87,7 @@ impl Tensors for Bound<'_> {
 }
 
 /// # Safety
-/// As the header says: `state` points at a `gpureplay_session`, `recording` at `length` bytes that outlive it.
+/// `state` points at a `gpureplay_session`, `recording` at `length` bytes that outlive it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_open(
     state: *mut State,
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn gpureplay_find(state: *const State, name: *const c_char
 }
 
 /// # Safety
-/// `state` was opened and has not moved since; `tensors` points at `count` tensors whose bytes are as long as they say.
+/// `state` was opened and has not moved since; `tensors` points at `count` tensors of correct lengths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_run(
     state: *mut State,

@@ -13,33 +13,33 @@ use crate::machine::{Machine, Memory};
 pub struct Callbacks {
     /// Passed to every callback.
     pub context: *mut c_void,
-    /// Reads the GPU's register at a byte offset.
+    /// Reads the GPU register at a byte offset.
     pub read32: extern "C" fn(*mut c_void, u32) -> u32,
-    /// Writes the GPU's register at a byte offset.
+    /// Writes the GPU register at a byte offset.
     pub write32: extern "C" fn(*mut c_void, u32, u32),
-    /// A clock in microseconds that never goes back.
+    /// Monotonic clock in microseconds.
     pub now_us: extern "C" fn(*mut c_void) -> u64,
-    /// Returns after an interrupt of the GPU or after this many microseconds, and earlier if it likes. None: polling.
+    /// Returns after a GPU interrupt or this many microseconds, or earlier. None: polling.
     pub wait_interrupt: Option<extern "C" fn(*mut c_void, u32)>,
-    /// The processor wrote these bytes: makes them visible to the GPU. None: caches are coherent.
+    /// Makes the processor's bytes visible to the GPU. None: coherent caches.
     pub clean: Option<extern "C" fn(*mut c_void, *const c_void, usize)>,
-    /// The GPU wrote these bytes: makes them visible to the processor. None: caches are coherent.
+    /// Makes the GPU's bytes visible to the processor. None: coherent caches.
     pub invalidate: Option<extern "C" fn(*mut c_void, *const c_void, usize)>,
-    /// Memory for the GPU's pages and page tables, aligned to 4096; used by nobody else while a session is open.
+    /// Memory for GPU pages and page tables, aligned to 4096; exclusive while a session is open.
     pub arena: *mut u8,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub arena_bytes: usize,
-    /// Its address as the GPU sees it.
+    /// Address as the GPU sees it.
     pub arena_bus: u64,
-    /// 1: page tables in the AArch64 format; 0: in Mali's LPAE format.
+    /// 1: AArch64 page tables; 0: Mali's LPAE format.
     pub aarch64_tables: u8,
-    /// Whether the run in progress should end: not 0. None: it never should.
+    /// Not 0: the run should end. None: never.
     pub cancelled: Option<extern "C" fn(*mut c_void) -> i32>,
 }
 
 impl Callbacks {
-    /// An arena whose addresses are the same for the processor and the GPU; polling, coherent caches, no registers: a start for
-    /// struct update syntax.
+    /// Arena with one address for processor and GPU; polling, coherent caches, no registers: a base for struct
+    /// update.
     pub const fn arena(address: usize, bytes: usize) -> Self {
         extern "C" fn read32(_: *mut c_void, _: u32) -> u32 {
             0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's machine as the replayer wants it: bare registers, memory from the end of the image on, interrupts.
+//! QEMU's machine for the replayer: registers, memory behind the image, interrupts.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,10 +9,10 @@ use crate::{cpu, gic, machine};
 
 /// Set by the interrupt handler, which leaves the GPU's line disabled.
 static RAISED: AtomicBool = AtomicBool::new(false);
-/// The bound of a wait is over.
+/// The wait's time is over.
 static LATE: AtomicBool = AtomicBool::new(false);
 
-/// Called by the interrupt vector: notes what happened and silences it.
+/// The interrupt vector calls it: notes and silences the interrupt.
 pub fn interrupt() {
     while let Some(id) = gic::acknowledge() {
         if id == machine::TIMER_INTERRUPT {
@@ -36,7 +36,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// A GPU at `registers` whose lines share one interrupt, with memory from `start` to `end` for its pages.
+    /// A GPU at `registers` whose lines share one interrupt; pages come from `start` to `end`.
     pub const fn new(registers: usize, interrupt: u32, start: usize, end: usize) -> Self {
         Self {
             registers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory and registers that a device shares with this process.
+//! Memory and registers shared with a device.
 
 use std::fs::File;
 use std::io;
@@ -9,20 +9,17 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use crate::barrier;
 use crate::pin::Pin;
 
-/// A shared mapping of a device file. Other parties (the GPU, interrupt handlers) change it at any time, so no Rust
-/// reference to its bytes ever exists; all access goes through raw pointers with checked ranges.
+/// A shared mapping of a device file. The GPU and interrupt handlers change it at any time, so no Rust reference to
+/// its bytes exists; access is by checked raw pointers.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     map: MmapRaw,
-    /// Keeps its pages in their places; outlives the mapping.
+    /// Must outlive the mapping.
     _pin: Option<Pin>,
 }
 
 impl Mapped {
-    /// Maps `length` bytes of `file` from `offset`, shared, for reading and writing.
-    ///
-    /// # Errors
-    /// What `mmap` says.
+    /// Shared, for reading and writing.
     pub(crate) fn new(file: &File, offset: u64, length: usize) -> io::Result<Self> {
         let map = MmapOptions::new()
             .offset(offset)
@@ -31,10 +28,7 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
-    /// Maps `length` bytes of `file` from `offset`, shared, for reading only: nothing may be written to it.
-    ///
-    /// # Errors
-    /// What `mmap` says.
+    /// Nothing may be written to it.
     pub(crate) fn read_only(file: &File, offset: u64, length: usize) -> io::Result<Self> {
         let map = MmapOptions::new()
             .offset(offset)
@@ -44,21 +38,18 @@ impl Mapped {
     }
 
     /// Anonymous zeroed memory.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     pub(crate) fn anonymous(length: usize) -> io::Result<Self> {
         let map = MmapOptions::new().len(length).map_anon()?.into();
         Ok(Self { map, _pin: None })
     }
 
-    /// Anonymous zeroed memory whose pages are this process's own and keep their physical addresses.
+    /// Anonymous zeroed memory whose pages keep their physical addresses.
     ///
     /// # Errors
     /// What `mmap` or `mlock` says, or why pages cannot be pinned.
     pub(crate) fn pinned(length: usize) -> io::Result<Self> {
         let memory = Self::locked(length)?;
-        // A child would get copies that it has no use for.
+        // A child has no use for copies.
         memory.map.advise(Advice::DontFork)?;
         let pin = Pin::new(memory.address(), length)?;
         Ok(Self {
@@ -67,10 +58,7 @@ impl Mapped {
         })
     }
 
-    /// Anonymous zeroed memory that is never swapped out. The kernel may move its pages.
-    ///
-    /// # Errors
-    /// What `mmap` or `mlock` says.
+    /// Anonymous zeroed memory, never swapped out; the kernel may move its pages.
     pub(crate) fn locked(length: usize) -> io::Result<Self> {
         let memory = Self::anonymous(length)?;
         memory.map.lock()?;
@@ -79,7 +67,6 @@ impl Mapped {
         Ok(memory)
     }
 
-    /// Length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.map.len()
     }
@@ -88,15 +75,13 @@ impl Mapped {
         self.map.as_ptr() as usize
     }
 
-    /// Whether `length` bytes from `offset` lie inside.
     fn contains(&self, offset: usize, length: usize) -> bool {
         offset
             .checked_add(length)
             .is_some_and(|end| end <= self.len())
     }
 
-    /// Reads a 32-bit device register; all ones outside the mapping. Memory that is read afterwards is no older than the
-    /// register's value.
+    /// All ones outside the mapping. Later memory reads are no older than the value.
     pub(crate) fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return u32::MAX;
@@ -107,7 +92,7 @@ impl Mapped {
         value
     }
 
-    /// Writes a 32-bit device register; nothing outside the mapping. The device finds memory that was written before.
+    /// Ignored outside the mapping. The device sees earlier memory writes.
     pub(crate) fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return;
@@ -123,7 +108,7 @@ impl Mapped {
         }
     }
 
-    /// Copies into the mapping; `false`, and nothing copied, when the range is outside.
+    /// `false`, and nothing copied, when the range is outside.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -139,7 +124,7 @@ impl Mapped {
         true
     }
 
-    /// Copies out of the mapping; `false`, and nothing copied, when the range is outside.
+    /// `false`, and nothing copied, when the range is outside.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -155,7 +140,6 @@ impl Mapped {
         true
     }
 
-    /// Sets every byte to zero.
     pub(crate) fn clear(&self) {
         // SAFETY: the whole mapping, to which no reference exists.
         unsafe { std::ptr::write_bytes(self.map.as_mut_ptr(), 0, self.len()) };
@@ -177,7 +161,7 @@ mod tests {
         map.write32(0, 1);
         map.write32(8188, 2);
         assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
-        // Across the end, behind it, at offsets that overflow, and between words: nothing is accessed.
+        // Across the end, behind it, overflowing, and between words: nothing is accessed.
         for offset in [
             8189,
             8190,
@@ -214,7 +198,6 @@ mod tests {
             assert!(!map.read(offset, &mut bytes[..length]), "{offset} {length}");
         }
         assert_eq!(bytes, [9; 4]);
-        // Nothing at the very end is inside, and so is all of it at once.
         assert!(map.write(8192, &[]) && map.read(8192, &mut []));
         let mut all = vec![9; 8192];
         assert!(map.read(0, &mut all));
@@ -229,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_others_change_meanwhile_is_some_value() {
-        // Another thread plays the GPU: what is read is one of the values that were written, word by word.
+        // Another thread plays the GPU: each word read is one of those written.
         let map = std::sync::Arc::new(mapped());
         let gpu = map.clone();
         let writer = std::thread::spawn(move || {
@@ -252,13 +235,13 @@ mod tests {
     fn pages_are_pinned_or_it_is_said_why() {
         match Mapped::pinned(8192) {
             Ok(map) => {
-                // They stay this process's own and readable, and the mapping goes before the pin.
+                // The pages stay readable; the mapping goes before the pin.
                 assert!(map.write(4096, b"here"));
                 let mut bytes = [0; 4];
                 assert!(map.read(4096, &mut bytes));
                 assert_eq!(&bytes, b"here");
             }
-            // A sandbox, a limit of locked memory, or a kernel without io_uring.
+            // A sandbox, a limit of locked memory, or no io_uring.
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver as a device for the replay engine.
+//! The nano driver as a device.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -26,58 +26,57 @@ use crate::way_in::way_in;
 
 /// Where the driver puts its device.
 pub const PATH: &str = "/dev/gpureplay-nano";
-/// INT_MASK registers in the order of the driver's line numbers.
+/// INT_MASK registers in the driver's line order.
 const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 
-/// [`DeviceError::Refused`] has this number when the driver took the GPU away: after sleep, or at the end of a turn.
+/// [`DeviceError::Refused`] code: the driver took the GPU away, after sleep or at the end of a turn.
 pub const TAKEN_AWAY: i32 = nix::Error::ESTALE as i32;
-/// What poll() says when the GPU is not this process's any more.
+/// What poll() says when the GPU is lost.
 const LOST: PollFlags = PollFlags::POLLERR
     .union(PollFlags::POLLHUP)
     .union(PollFlags::POLLNVAL);
 
-/// How long a process that shares the GPU keeps it at least: a reset and power-up of the GPU cost less than a tenth of it.
+/// Least time that a sharing process keeps the GPU: reset and power-up cost less than a tenth.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Whether this process takes turns with others. The kernel owns page tables and checks every register write anyway.
+/// Whether this process takes turns. The kernel owns page tables and checks register writes in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Fails while another process has the GPU, and never lends it.
+    /// Fails while another process has the GPU; never lends it.
     Guarded,
-    /// Waits while another process has the GPU, and lends it between jobs to processes that wait.
+    /// Waits for the GPU, and lends it between jobs.
     Shared,
 }
 
-/// A GPU behind the nano driver. Dropping it resets the GPU and frees its pages.
+/// A GPU behind the nano driver. Drop resets it and frees its pages.
 #[derive(Debug)]
 pub struct Nano {
     file: File,
     coherent: bool,
     mappings: Mappings,
-    /// What the user of the device wrote into each INT_MASK.
+    /// INT_MASK values of the device's user.
     masks: [u32; 3],
-    /// Lines that the driver masked when it took their interrupt.
+    /// Lines masked by the driver at their interrupt.
     silenced: Lines,
-    /// Since when this process has had the GPU, if it lends it to others.
+    /// Start of the turn, if the GPU is lent.
     turn: Option<Instant>,
-    /// Times that it was lent.
     lent: u32,
     chains: Chains,
     start: Instant,
 }
 
-/// What the driver says of itself and of all who have its device open.
+/// The driver's state, over all openers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// Whether the GPU snoops CPU caches.
     pub coherent: bool,
-    /// Pages of GPU memory that all openers hold.
+    /// GPU memory pages of all openers.
     pub pages: u64,
     /// Whether an opener waits for its turn.
     pub waiting: bool,
 }
 
-/// Asks the driver, without taking the GPU.
+/// Asks without taking the GPU.
 ///
 /// # Errors
 /// The device is missing or forbidden, or its driver is too old.
@@ -145,12 +144,11 @@ fn raised_lines(event: &[u8]) -> u8 {
         .sum()
 }
 
-/// Whether a process gives the GPU away that has had it for this long, if it lends it at all.
+/// Whether a process that held the GPU for this long gives it away.
 fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
     held.is_some_and(|held| held >= TURN) && is_asked()
 }
 
-/// Whether the driver says that the GPU is not this process's any more.
 fn is_lost(poll: &[PollFd<'_>]) -> bool {
     poll.iter()
         .any(|entry| entry.revents().is_some_and(|said| said.intersects(LOST)))
@@ -172,7 +170,7 @@ fn io_error(what: &str) -> impl FnOnce(io::Error) -> OpenError + '_ {
 }
 
 impl Nano {
-    /// Opens the driver's device; the driver resets the GPU.
+    /// The driver resets the GPU.
     ///
     /// # Errors
     /// The device is missing, busy or forbidden, or its driver is too old.
@@ -203,17 +201,17 @@ impl Nano {
         })
     }
 
-    /// How often the GPU was lent to another process.
+    /// How often the GPU was lent.
     pub fn lent(&self) -> u32 {
         self.lent
     }
 
-    /// Job chains that have ended so far.
+    /// Ended job chains.
     pub fn chains(&self) -> u64 {
         self.chains.ended
     }
 
-    /// Time from the start of each chain to the acknowledgement of its end, all together.
+    /// Total time from chain start to acknowledged end.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -268,7 +266,7 @@ impl Nano {
             .map_err(|error| DeviceError::Refused(error.raw_os_error().unwrap_or(0)))
     }
 
-    /// What the driver says now, of `wanted` and of trouble.
+    /// The driver's events: `wanted` and trouble.
     fn said(&self, wanted: PollFlags) -> PollFlags {
         let mut poll = [PollFd::new(self.file.as_fd(), wanted)];
         match nix::poll::poll(&mut poll, PollTimeout::ZERO) {
@@ -284,7 +282,7 @@ impl Nano {
         self.said(PollFlags::empty()).intersects(LOST)
     }
 
-    /// Takes the interrupts that the driver holds, without waiting.
+    /// Takes pending interrupts without waiting.
     fn take_events(&mut self) -> Lines {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];
@@ -313,7 +311,7 @@ impl Gpu for Nano {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
-        // The handler of an earlier interrupt masked its line; a level that is still raised interrupts again.
+        // The handler masked the line at an earlier interrupt; a raised level interrupts again.
         for (line, at) in MASKS.into_iter().enumerate() {
             if self.silenced.intersects(Lines(1 << line)) {
                 let value = self.masks.get(line).copied().unwrap_or(0);
@@ -368,7 +366,7 @@ impl Gpu for Nano {
         if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
-        // What the GPU wrote must be in memory before the reset empties its caches.
+        // GPU writes must be in memory before the reset empties its caches.
         clean_caches(self).map_err(|_| DeviceError::ResetFailed)?;
         // SAFETY: no argument.
         match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {
@@ -410,7 +408,7 @@ impl Gpu for Nano {
     }
 
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
-        // An owner without work for too long, while another process waited, has lost the GPU.
+        // An owner idle for too long, while another waited, has lost the GPU.
         if self.is_lost() {
             return Err(DeviceError::Refused(TAKEN_AWAY));
         }
@@ -442,7 +440,6 @@ mod tests {
         let turn = Duration::from_millis(20);
         assert!(gives_away(Some(turn), || true));
         assert!(!gives_away(Some(turn), || false));
-        // Nobody is asked for earlier.
         let early = turn - Duration::from_nanos(1);
         assert!(!gives_away(Some(early), || unreachable!()));
         assert!(!gives_away(None, || unreachable!()));

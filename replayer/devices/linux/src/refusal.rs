@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a driver of the kernel that runs job chains does not run one: the numbers, and what they mean.
+//! Numbers for why a kernel driver does not run a job chain.
 
-/// [`gpureplay_core::DeviceError::Refused`] has this number when memory is not where the driver's rule says; its address was taken, or the rule has changed.
+/// [`gpureplay_core::DeviceError::Refused`] code: memory is not where the driver's rule says; its address was
+/// taken, or the rule changed.
 pub const MISPLACED: i32 = -1;
-/// The same when the recording does not fit: see [`crate::Stock::fits`], which says why.
+/// The recording does not fit: see [`crate::Stock::fits`].
 pub const UNFIT: i32 = -2;
-/// The same when a chain does not end, or leaves the recording's memory. Hardware would run it until it is reset.
+/// A chain does not end, or leaves the recording's memory. Hardware would run it until reset.
 pub const ENDLESS: i32 = -3;
-/// The same when the driver ended a chain that took too long.
+/// The driver ended a chain that took too long.
 pub const TOO_LONG: i32 = -4;
-/// The same when a job did not end, and its header does not say why.
+/// A job did not end, and its header does not say why.
 pub const FAULTED: i32 = -5;
 
-/// What a number of [`gpureplay_core::DeviceError::Refused`] means, if a driver of the kernel gives it.
+/// Meaning of a [`gpureplay_core::DeviceError::Refused`] code of a kernel driver.
 pub fn refusal(code: i32) -> Option<&'static str> {
     match code {
         MISPLACED => Some(

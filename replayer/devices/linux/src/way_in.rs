@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How somebody whom the mode of a driver's device keeps out gets in.
+//! How a user without rights to a device gets in.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,10 +7,9 @@ use std::path::Path;
 
 use nix::unistd::{Gid, Group};
 
-/// A group with this bit in the mode may open the device for reading and writing.
+/// Mode bits that let the group read and write.
 const GROUP_MAY: u32 = 0o060;
 
-/// What lets the caller open a render node.
 pub(crate) fn to_render_node(path: &Path) -> String {
     by_group(path).unwrap_or_else(|| {
         format!(
@@ -20,14 +19,13 @@ pub(crate) fn to_render_node(path: &Path) -> String {
     })
 }
 
-/// What lets the caller open the nano driver's device at `path`.
 pub(crate) fn way_in(path: &Path) -> String {
     by_group(path).unwrap_or_else(|| {
         "let the group render in with nano-driver/60-gpureplay-nano.rules and join it, or run as root".into()
     })
 }
 
-/// To join the group of the device, if the mode admits that.
+/// Joining the device's group, if its mode admits that.
 fn by_group(path: &Path) -> Option<String> {
     let state = fs::metadata(path).ok();
     let admitted = state.filter(|state| state.mode() & GROUP_MAY == GROUP_MAY && state.gid() != 0);
@@ -75,7 +73,7 @@ mod tests {
         }
         assert!(closed.contains("60-gpureplay-nano.rules"), "{closed}");
         assert_eq!(read_only, closed);
-        // Nobody is told to join the group of root.
+        // Never suggest the group of root.
         assert_eq!(of_root == closed, is_of_root, "{of_root}");
     }
 }

@@ -17,7 +17,7 @@ struct Region {
     pages: Vec<u64>,
 }
 
-/// All pages that a session has mapped, and those of its page tables.
+/// Pages of a session and of its page tables.
 pub(crate) struct Memory {
     ram: Arc<Ram>,
     /// By ascending address.
@@ -69,7 +69,7 @@ impl Memory {
             .for_each(|page| self.ram.release(page));
     }
 
-    /// Virtual address, physical address and access of every page.
+    /// Virtual address, physical address and access per page.
     pub(crate) fn mappings(&self) -> Vec<(u64, u64, Access)> {
         let pages = |region: &'_ Region| {
             let (va, access) = (region.va, region.access);
@@ -82,7 +82,7 @@ impl Memory {
         self.regions.iter().flat_map(pages).collect()
     }
 
-    /// The page at a virtual address, and the offset in it.
+    /// With the offset in the page.
     fn page(&self, va: u64) -> Option<(Page<'_>, usize)> {
         let after = self.regions.partition_point(|region| region.va <= va);
         let region = self.regions.get(after.checked_sub(1)?)?;
@@ -91,8 +91,7 @@ impl Memory {
         Some((self.ram.page(*page)?, (offset % PAGE) as usize))
     }
 
-    /// Calls `step` with each page of a range, the offset in the page, and how many bytes are done. `step` returns how many bytes
-    /// it moved.
+    /// Calls `step` with page, offset and bytes done; it returns the bytes moved.
     fn walk(
         &self,
         va: u64,
@@ -131,7 +130,7 @@ impl Memory {
     }
 }
 
-/// Memory as the page-table builder sees it.
+/// Memory for the page-table builder.
 pub(crate) struct Tables<'a> {
     pub(crate) memory: &'a mut Memory,
 }

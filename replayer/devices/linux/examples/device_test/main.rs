@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays a recording many times on a device of this machine and compares every output with the expected bytes.
+//! Replays a recording many times on a device and compares every output.
 //!
 //! The full-system tests (`cargo xtask guest devices`) run this in the guest:
 //!
@@ -14,14 +14,17 @@
 //!     device_test faulty STRIDE ERRNO COMMAND...
 //!     device_test faulty:always STRIDE ERRNO COMMAND...
 //!
-//! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
-//! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
-//! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
-//! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
-//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on
-//! panfrost, or on kbase where that drives the GPU; or a stream on panthor. `again` runs anew after each error, and ends
-//! when five runs in a row were right. `faulty` runs a command in which one call to a device fails, each in turn; `faulty:always` runs it once,
-//! and lets call after call fail in it.
+//! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Outputs are compared, other names are inputs.
+//! Prints `running` when the recording is open; 0 runs are endless; ends with 1 at the first difference.
+//!
+//! - `memory`: holds that many MiB on the nano driver at once.
+//! - `pages`: prints the pages in use.
+//! - `moves`: makes the kernel move pages in all ways; compares locked memory with `devmem`'s GPU pages.
+//! - `zeroes`: reads unwritten pages of the nano driver.
+//! - `hostile`: makes a verified chain wrong, on panfrost, or on kbase where that drives the GPU; or a stream on
+//!   panthor.
+//! - `again`: retries after each error, until five runs in a row are right.
+//! - `faulty`: fails one device call per run, each in turn; `faulty:always` fails call after call in one run.
 
 mod again;
 mod faulty;
@@ -174,7 +177,6 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// A kernel's own driver.
 fn stock(name: &str) -> Result<Stock, OpenError> {
     match name {
         "kbase" => kbase::open(Path::new(kbase::PATH)),
@@ -182,7 +184,7 @@ fn stock(name: &str) -> Result<Stock, OpenError> {
     }
 }
 
-/// Chains that the last run submitted.
+/// Returns the chains of the last run.
 fn replay<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -215,7 +217,7 @@ fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
     found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))
 }
 
-/// Replays on a device that makes the first work wrong, then as it should be.
+/// Makes the first work wrong, then replays unchanged.
 fn wrong_then_right<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -236,7 +238,7 @@ fn wrong_then_right<F: Family>(
     Ok(format!("{:?}, then right", error.kind))
 }
 
-/// New pages are zero in memory, where the GPU reads them, not only in the processor's caches.
+/// New pages are zero in memory, where the GPU reads them, not only in caches.
 fn zeroes() -> Result<String, Box<dyn Error>> {
     const VA: u64 = 0x1000_0000;
     const PAGES: u32 = 64;
@@ -252,7 +254,6 @@ fn zeroes() -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// Maps much memory for the GPU, writes to its pages and reads back.
 fn memory(mib: u32) -> Result<String, Box<dyn Error>> {
     const VA: u64 = 0x1000_0000;
     let path = Path::new(nano::PATH);

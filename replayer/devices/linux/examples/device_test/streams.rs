@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams on panthor: replays, and streams that no verifier has seen. Each of those must end as an error, and the next replay in the
-//! same process must be right.
+//! Replays and unverified streams on panthor: each bad stream must fail; the next replay must be right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -13,29 +12,25 @@ use mali_jobs::streams::{Streams, verify};
 
 use crate::{Values, again, replay, wrong_then_right};
 
-/// An address that nothing is mapped at.
+/// An unmapped address.
 const NOWHERE: u64 = 0x7000_0000;
-/// Opcodes.
 const MOVE: u64 = 1;
 const RUN_COMPUTE: u64 = 4;
-/// The low 48 bits of a MOVE.
+/// Low 48 bits of a MOVE.
 const VALUE: u64 = (1 << 48) - 1;
-/// The pair in bits 55:48 of a MOVE that names the program of a dispatch: one of four.
+/// Bits 55:48 of a MOVE that names a dispatch's program: one of four.
 const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 
-/// What is made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
-    /// An instruction that there is not.
     Unknown,
     Draw,
     /// A branch to itself.
     Endless,
     Jump,
     Store,
-    /// A wait that nobody ends.
+    /// A wait that never ends.
     Wait,
-    /// Programs that are not there.
     Program,
 }
 
@@ -50,9 +45,8 @@ pub(crate) const TWISTS: &[(&str, Twist)] = &[
 ];
 
 impl Twist {
-    /// The words of a stream, made wrong.
     fn of(self, words: &[u8]) -> Vec<u8> {
-        // r2 and r3 hold an address, r4 how many bytes are there.
+        // r2 and r3 hold the address, r4 the bytes.
         let there = |address: u64| MOVE << 56 | 2 << 48 | address;
         let mut wrong = match self {
             Self::Unknown => vec![0xff << 56],
@@ -64,7 +58,7 @@ impl Twist {
                 0x21 << 56 | 2 << 40 | 4 << 32,
             ],
             Self::Store => vec![there(NOWHERE), 0x15 << 56 | 4 << 48 | 2 << 40 | 1 << 16],
-            // A program's address is its sync object, whose value is as it is.
+            // A program's address serves as the sync object, with the value it has.
             Self::Wait | Self::Program => Vec::new(),
         };
         for word in words.as_chunks::<8>().0 {
@@ -86,7 +80,7 @@ impl Twist {
     }
 }
 
-/// Panthor, whose next stream is made wrong.
+/// Panthor whose next stream is made wrong.
 struct Twisted {
     gpu: Stock,
     twist: Option<Twist>,
@@ -118,7 +112,7 @@ fn verified<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a, Streams>, B
     verify(recording, &Limits::default()).map_err(|error| format!("{error:?}").into())
 }
 
-/// Replays on panthor; says how many streams that were.
+/// Returns the number of streams.
 pub(crate) fn run(
     recording: &Recording<'_>,
     values: &mut Values,
@@ -128,7 +122,6 @@ pub(crate) fn run(
     replay(&mut open()?, verified(recording)?, values, expected, runs)
 }
 
-/// Replays on panthor, anew after each error.
 pub(crate) fn again(
     recording: &Recording<'_>,
     values: &mut Values,
@@ -137,7 +130,6 @@ pub(crate) fn again(
     again::test(open()?, verified(recording)?, values, expected)
 }
 
-/// Replays with one wrong stream, then without.
 pub(crate) fn hostile(
     recording: &Recording<'_>,
     values: &mut Values,

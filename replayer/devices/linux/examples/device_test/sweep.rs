@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which calls of one process fail, so that in the end each call of a run has failed, and each of the run that follows an error.
+//! Chooses failing calls until each call of a run, and of the run after an error, has failed.
 //!
-//! A run after a right one makes few calls, a run after an error opens the device anew. So calls fail in pairs: one of a run, then one of the
-//! run after it; the third must be right.
+//! A run after a right one makes few calls; a run after an error reopens the device. So calls fail in pairs: one of
+//! a run, then one of the next; the third must be right.
 
-/// What a process does that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It makes a call to the device.
     Call,
-    /// It says that a run was right.
     Right,
     Error,
 }
 
-/// What is to fail next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing before this number of right runs.
@@ -25,11 +21,9 @@ enum Phase {
     Again,
     /// Nothing before a right run.
     Rest,
-    /// Nothing any more.
     Ended,
 }
 
-/// The state of a process that is disturbed.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     stride: u32,
@@ -38,13 +32,12 @@ pub(crate) struct Sweep {
     calls: u32,
     /// Calls of an undisturbed run after a right one.
     run: u32,
-    /// The next call that fails: of a run, and of one after an error.
+    /// Next failing call of a run, and of one after an error.
     next: [u32; 2],
-    /// Whether a call failed of which nothing was told yet.
+    /// A call failed, not reported yet.
     failed: bool,
-    /// How many calls failed.
     count: usize,
-    /// The failed calls, by their order, of which an error told.
+    /// Failed calls, by order, that an error reported.
     told: Vec<usize>,
 }
 
@@ -66,7 +59,7 @@ impl Sweep {
     /// Whether this call fails.
     ///
     /// # Errors
-    /// The process told an error though no call had failed.
+    /// The process reported an error though no call had failed.
     pub(crate) fn fails(&mut self, event: Event) -> Result<bool, String> {
         match event {
             Event::Call => {
@@ -91,7 +84,7 @@ impl Sweep {
                         self.run = self.calls.max(1);
                         Phase::Run
                     }
-                    // It makes no such call, nor one behind it.
+                    // The run does not make this call, nor later ones.
                     Phase::Again if !self.failed => Phase::Ended,
                     Phase::Run | Phase::Again | Phase::Rest => Phase::Run,
                     Phase::Ended => Phase::Ended,
@@ -112,12 +105,10 @@ impl Sweep {
         Ok(false)
     }
 
-    /// Whether every call had its turn.
     pub(crate) fn ended(&self) -> bool {
         self.phase == Phase::Ended
     }
 
-    /// The failed calls, by their order, of which an error told.
     pub(crate) fn told(&self) -> &[usize] {
         &self.told
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses that this process does not use.
+//! Free addresses of this process.
 
 use std::fs;
 
@@ -7,20 +7,17 @@ use nix::errno::Errno;
 
 /// The driver places nothing below.
 pub(crate) const LOWEST: u64 = 2 << 20;
-/// Room that is left below the stack: the kernel's guard gap. Linux 5.10 may put a region there all the same.
+/// Guard gap below the stack. Linux 5.10 may put a region there all the same.
 const STACK: u64 = 1 << 20;
 
-/// Free addresses of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gaps {
     between: Vec<(u64, u64)>,
-    /// End of the last mapping, usually the stack's, whose place is random.
+    /// End of the last mapping, usually the stack's, at a random place.
     end: u64,
 }
 
 impl Gaps {
-    /// Those of this process now.
-    ///
     /// # Errors
     /// /proc is not there.
     pub(crate) fn now() -> Result<Self, Errno> {
@@ -29,7 +26,7 @@ impl Gaps {
         Ok(Self::between(&maps))
     }
 
-    /// Gaps between the lines of /proc/self/maps, from the lowest address on that the driver gives.
+    /// Gaps in /proc/self/maps, from the driver's lowest address on.
     fn between(maps: &str) -> Self {
         let mut between = Vec::new();
         let mut end = LOWEST;
@@ -53,7 +50,6 @@ impl Gaps {
         Self { between, end }
     }
 
-    /// Gaps that a test makes up.
     #[cfg(test)]
     pub(crate) fn of(between: &[(u64, u64)]) -> Self {
         Self {
@@ -62,17 +58,16 @@ impl Gaps {
         }
     }
 
-    /// End of the last mapping.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    /// From the lowest to the highest; without what lies above the last mapping.
+    /// Ascending; without what lies above the last mapping.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.between.iter().copied()
     }
 
-    /// Whether all of a range is free. What lies above the last mapping counts as taken.
+    /// Whether a range is free; above the last mapping counts as taken.
     pub(crate) fn has(&self, start: u64, end: u64) -> bool {
         let mut gaps = self.between.iter();
         gaps.any(|&(from, to)| from <= start && start < end && end <= to)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses of this process that are taken while regions are placed.
+//! Reserves this process's addresses while regions are placed.
 //!
-//! kbase gives a region of a 64-bit process the same address on CPU and GPU, takes the highest gap of the process's
-//! address space that is large enough (first below the place where libraries begin, then above), and refuses a wish. So
-//! everything but the one gap that is wanted is reserved while regions are made.
+//! kbase gives a 64-bit process the same address on CPU and GPU and refuses wishes. It takes the highest large
+//! enough gap: first below the libraries, then above. So everything but the wanted gap is reserved meanwhile.
 
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -15,24 +14,19 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use super::gaps::Gaps;
 use super::placement::{CODE_ALIGNMENT, Step};
 
-/// Ends of a process's address space on arm64, by what kernels are configured for.
+/// Ends of the address space on arm64, by kernel configuration.
 const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
 
-/// Attempts, where other threads take addresses meanwhile.
+/// Attempts, as other threads take addresses meanwhile.
 const TRIES: u32 = 10;
 
-/// A page of a file that nobody may access.
+/// A page of a file without access.
 #[derive(Debug)]
 pub(crate) struct Area(u64);
 
 impl Area {
-    /// Bytes of a page.
     const LENGTH: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
-    /// Maps the page at an offset of a file.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     pub(crate) fn of_file(file: &File, offset: i64) -> Result<Self, Errno> {
         let (access, shared) = (ProtFlags::PROT_NONE, MapFlags::MAP_SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of this program.
@@ -43,12 +37,12 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // Nothing could be done about a failure.
+        // Nothing helps against a failure.
         let _ = release(self.0, self.0 + Self::LENGTH.get() as u64);
     }
 }
 
-/// The rest of the address space, taken while regions are placed. Threads of this process that ask for memory meanwhile get none.
+/// The rest of the address space, taken while regions are placed: other threads get no memory.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     taken: Vec<(u64, u64)>,
@@ -56,8 +50,6 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Takes all free addresses of this process; room for this many regions.
-    ///
     /// # Errors
     /// What `mmap` says, or other threads take addresses all the time.
     pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
@@ -70,8 +62,6 @@ impl Reservation {
         Err(Errno::EEXIST)
     }
 
-    /// Takes every gap; room for this many regions.
-    ///
     /// # Errors
     /// What `mmap` says; what was taken is given back.
     fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
@@ -93,10 +83,7 @@ impl Reservation {
         Ok(reservation)
     }
 
-    /// Frees the room for a region, lets `make` make it, and takes back what is left of the room. `None`: the room is not free.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// Frees room for a region, calls `make`, and takes the rest back. `None`: the room is not free.
     pub(crate) fn place<T>(
         &mut self,
         step: &Step,
@@ -108,13 +95,13 @@ impl Reservation {
             true => step.va.saturating_sub(CODE_ALIGNMENT),
             false => step.va,
         };
-        // What was not reserved may be this program's own, and a placed region is another one already.
+        // Unreserved room may be the program's own; a placed region is another one.
         if !is_free(&self.taken, &self.placed, start, end) {
             return Ok(None);
         }
         release(start, end)?;
         let made = make();
-        // Whatever was made lies in the room, or where nothing was reserved.
+        // What was made lies in the room, or where nothing was reserved.
         self.placed.push((step.va, end));
         if start < step.va && reserve(start, step.va).is_err() {
             // Another thread was faster: it is that thread's now.
@@ -131,7 +118,7 @@ impl Drop for Reservation {
             let inside = |&&(from, _): &&(u64, u64)| (start..end).contains(&from);
             let mut at = start;
             for &(from, to) in self.placed.iter().filter(inside) {
-                // Nothing could be done about a failure, and the rest works without.
+                // Nothing helps against a failure, and the rest works without.
                 let _ = release(at, from);
                 at = to;
             }
@@ -140,7 +127,6 @@ impl Drop for Reservation {
     }
 }
 
-/// Whether a range is reserved and no region lies in it.
 fn is_free(taken: &[(u64, u64)], placed: &[(u64, u64)], start: u64, end: u64) -> bool {
     let inside = |&(from, to): &(u64, u64)| from <= start && start < end && end <= to;
     let apart = |&(from, to): &(u64, u64)| end <= from || to <= start;
@@ -155,7 +141,7 @@ fn reserve(start: u64, end: u64) -> Result<(), Errno> {
     let at = unsafe { mmap_anonymous(wish, length, ProtFlags::PROT_NONE, flags) }?;
     let found = at.as_ptr() as u64;
     if found != start {
-        // Linux before 4.17 does not know the flag, and takes another range where this one is not free.
+        // Linux before 4.17 ignores the flag, and takes another range if this one is not free.
         release(found, found.saturating_add(end - start))?;
         return Err(Errno::EEXIST);
     }
@@ -183,7 +169,7 @@ mod tests {
         assert!(
             free(0x20_0000, 0x24_0000) && free(0x25_0000, 0x40_0000) && free(0x50_0000, 0x70_0000)
         );
-        // The program's own, in part or between two gaps; a region's; backwards.
+        // The program's own, partly or between gaps; a region's; backwards.
         assert!(!free(0x40_0000, 0x41_0000) && !free(0x3f_f000, 0x40_1000));
         assert!(!free(0x30_0000, 0x60_0000) && !free(0x1f_f000, 0x20_1000));
         assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
@@ -193,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_reservation_leaves_one_place_and_goes_without_a_trace() {
-        // No other thread of the test may need memory meanwhile, so only a window of the process is reserved.
+        // Other threads may need memory, so only a window of the process is reserved.
         let window = 1u64 << 40;
         let all = Gaps::now().unwrap();
         if !all.has(window, window + (64 << 20)) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::application::answer;
 
-/// Why a call of the trusted application failed, each with what helps.
+/// Why a call of the application failed, with the cure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,24 +14,21 @@ pub enum Error {
         "{path}: no such device; the kernel's OP-TEE driver finds no secure world (docs/optee.md)"
     )]
     NoDriver {
-        /// The first device that was looked for.
+        /// First device looked for.
         path: PathBuf,
     },
     /// The caller may not open it.
     #[error("{path}: permission denied; run as root, or as a member of the device's group")]
-    Permission {
-        /// The device.
-        path: PathBuf,
-    },
-    /// There is a TEE, but it is not OP-TEE.
+    Permission { path: PathBuf },
+    /// The TEE is not OP-TEE.
     #[error("{path}: implementation {implementation} of a TEE, not OP-TEE")]
     NotOptee {
-        /// The last device that was looked at.
+        /// Last device looked at.
         path: PathBuf,
-        /// Its number in the kernel's header.
+        /// Number in the kernel's header.
         implementation: u32,
     },
-    /// OP-TEE does not find the application, or it finds no GPU.
+    /// OP-TEE does not find the application, or it no GPU.
     #[error(
         "OP-TEE has no trusted application that replays, or the GPU's pseudo-TA is not in it; install the .ta file of `cargo xtask guest optee build` in /lib/optee_armtz, and let tee-supplicant run"
     )]
@@ -40,31 +37,20 @@ pub enum Error {
     #[error(
         "OP-TEE has not opened the trusted application within {seconds} s; does tee-supplicant run? It gives OP-TEE the application's file"
     )]
-    NoAnswer {
-        /// How long it was waited for.
-        seconds: u64,
-    },
+    NoAnswer { seconds: u64 },
     /// The secure world did not find the GPU.
     #[error("the secure world finds no GPU where its gpureplay_board.h says")]
     NoGpu,
-    /// A pack or a block of tensors is larger than the secure world takes.
+    /// A pack or tensor block is too large.
     #[error("{what}: {bytes} bytes, the secure world takes {most} at most")]
     TooLarge {
-        /// What is too large.
         what: &'static str,
-        /// How large it is.
         bytes: usize,
-        /// How large it may be.
         most: usize,
     },
-    /// A run has more tensors than the secure world takes.
+    /// A run has too many tensors.
     #[error("{count} tensors in one run, the secure world takes {most} at most")]
-    TooManyTensors {
-        /// How many there are.
-        count: usize,
-        /// How many there may be.
-        most: usize,
-    },
+    TooManyTensors { count: usize, most: usize },
     /// The pack has no signature.
     #[error(
         "the secure world refuses the recording: it has no signature (`gpureplay sign` makes one)"
@@ -88,58 +74,48 @@ pub enum Error {
     /// The recording is damaged or breaks a rule.
     #[error("the secure world refuses the recording (status {status}, code {code})")]
     NotAllowed {
-        /// 1: damaged, 2: not allowed; as `gpureplay_error` in `gpureplay_bare.h` has it.
+        /// 1: damaged, 2: not allowed; as `gpureplay_error` in `gpureplay_bare.h`.
         status: u32,
-        /// The section, or the rule.
+        /// Section, or rule.
         code: u32,
     },
-    /// The GPU failed, or is not the one that was recorded.
+    /// The GPU failed, or is not the one recorded.
     #[error("the replay failed in the secure world (code {code})")]
     Gpu {
-        /// Kind of the error, as `gpureplay_bare.h` numbers it.
+        /// Error kind of `gpureplay_bare.h`.
         code: u32,
     },
-    /// A tensor has no value, or one of another size.
+    /// A tensor has no value, or a wrong size.
     #[error("the secure world refuses the tensors (code {code})")]
     Tensors {
-        /// Kind of the error, as `gpureplay_bare.h` numbers it.
+        /// Error kind of `gpureplay_bare.h`.
         code: u32,
     },
-    /// The run was cancelled. The GPU was reset and its memory cleared.
+    /// The run was cancelled; the GPU was reset, its memory cleared.
     #[error("the run was cancelled; the secure world has reset the GPU and cleared its memory")]
     Cancelled,
-    /// Another client had the GPU all the time.
+    /// Another client kept the GPU.
     #[error(
         "another client of the secure world has had the GPU for {seconds} s; end it, or try again"
     )]
-    Busy {
-        /// How long it was waited for.
-        seconds: u64,
-    },
+    Busy { seconds: u64 },
     /// The secure world has not enough memory.
     #[error("the secure world has not enough memory for this")]
     OutOfMemory,
     /// Another answer.
     #[error("{what}: the secure world answers {result:#010x} (origin {origin})")]
     Other {
-        /// What was tried.
         what: &'static str,
-        /// The answer, as GlobalPlatform numbers it.
+        /// GlobalPlatform's number.
         result: u32,
-        /// Who gave it: 1 this side's interface, 2 the way there, 3 OP-TEE, 4 the application.
+        /// 1 this side's interface, 2 the way there, 3 OP-TEE, 4 the application.
         origin: u32,
     },
     /// The driver failed.
     #[error("{what}: {error}")]
-    Io {
-        /// What was tried.
-        what: String,
-        /// What the kernel says.
-        error: std::io::Error,
-    },
+    Io { what: String, error: std::io::Error },
 }
 
-/// A failure of the kernel's interface.
 pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     move |error| Error::Io {
         what: what.to_owned(),
@@ -147,7 +123,7 @@ pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     }
 }
 
-/// What an answer to LOAD or RUN means; `status` is what came with it.
+/// Meaning of an answer to LOAD or RUN and its `status`.
 pub(crate) fn answered(
     what: &'static str,
     (result, origin): (u32, u32),
@@ -195,7 +171,7 @@ mod tests {
         assert!(matches!(named(answer::CANCELLED, 5), Error::Cancelled));
         let tensors = named(answer::BAD_PARAMETERS, 4);
         assert!(matches!(tensors, Error::Tensors { code: 7 }));
-        // The application's own refusal of parameters is not one of tensors.
+        // A refusal of parameters is not one of tensors.
         let text = named(answer::BAD_PARAMETERS, 0).to_string();
         assert_eq!(
             text,

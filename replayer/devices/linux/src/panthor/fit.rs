@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where memory goes, and which recordings the driver can replay: command streams, below the addresses that it keeps for itself.
+//! Which recordings panthor can replay: command streams, below its own addresses.
 
 use gpureplay_format::layout::FAMILY_STREAMS;
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
@@ -7,12 +7,11 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use super::abi;
 use crate::misfit::Misfit;
 
-/// Bytes for the instructions of a launch: the most that it has.
+/// Bytes for a launch's instructions: the most that it has.
 pub(crate) const STREAM: u64 = 1 << 16;
-/// Where the addresses begin that the driver keeps, on GPUs whose addresses have 48 bits.
+/// First of the driver's addresses, on GPUs with 48-bit addresses.
 const END: u64 = 1 << 47;
 
-/// Memory that a recording wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) va: u64,
@@ -43,7 +42,7 @@ impl Range {
     }
 }
 
-/// The highest address below `end` with room for the instructions of a launch and a page on each side, none of it in a range.
+/// Highest address below `end` with room for a launch's instructions and a page on each side, outside all ranges.
 pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     let (page, mut top) = (u64::from(PAGE_SIZE), end);
     let mut ranges = ranges.to_vec();
@@ -57,10 +56,7 @@ pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     top.checked_sub(STREAM + page).filter(|at| *at >= page)
 }
 
-/// Whether the driver can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
-///
-/// # Errors
-/// What stands against it.
+/// The recording keeps the verifier's rules. The GPU is not looked at.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_STREAMS {
         return Err(Misfit::Chains);
@@ -99,7 +95,7 @@ mod tests {
                 assert!(at > range.end() || at + STREAM < range.va, "{at:#x}");
             }
         }
-        // Nothing is left but a few pages.
+        // Only a few pages are left.
         let whole = range(0x4000, 0x1_0000);
         assert_eq!(gap(&[whole], whole.end() + 0x1000), None);
     }

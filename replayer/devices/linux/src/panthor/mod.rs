@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own panthor driver as a device for the replay engine: no module, no root, and other programs go on using the GPU.
+//! panthor as a device: no module, no root, and other programs keep using the GPU.
 //!
-//! The driver has registers and firmware. It maps memory where it is told, calls streams from a queue of its own, and says how they ended. So
-//! this device fills an address space as the recording says, and puts the instructions of each launch into memory that the GPU only reads.
+//! The driver owns registers and firmware, maps memory where it is told, and calls streams from a queue. This
+//! device fills an address space as the recording says, and puts each launch's instructions into memory that the
+//! GPU only reads.
 
 mod abi;
 mod fit;
@@ -25,17 +26,17 @@ use crate::stock::{self, Ended, Stock, Wanted, refused};
 use fit::{Range, STREAM, gap};
 use node::{Node, Told};
 
-/// How long a stream may wait for those of other programs, each of which the driver ends after 5 s (`JOB_TIMEOUT_MS` of `panthor_sched.c`).
+/// Longest wait for other programs' streams, each of which ends after 5 s (`JOB_TIMEOUT_MS` of `panthor_sched.c`).
 const QUEUE: Duration = Duration::from_secs(20);
 
-/// [`DeviceError::Refused`] has this number when the driver has no room for the recording.
+/// [`DeviceError::Refused`] code: no room for the recording.
 pub const NO_ROOM: i32 = -11;
-/// The same when a stream ended with a fault.
+/// The same: a stream faulted.
 pub const FAULTED: i32 = -12;
-/// The same when the driver ended a stream after 5 s.
+/// The same: a stream was ended after 5 s.
 pub const TOO_LONG: i32 = -13;
 
-/// What a number of [`DeviceError::Refused`] means, if this device gives it.
+/// Meaning of a [`DeviceError::Refused`] code of this device.
 pub fn refusal(code: i32) -> Option<&'static str> {
     match code {
         NO_ROOM => {
@@ -51,31 +52,27 @@ pub fn refusal(code: i32) -> Option<&'static str> {
     }
 }
 
-/// What the driver tells of the GPU, and where it is.
 #[derive(Debug)]
 struct Panthor {
     path: PathBuf,
     told: Arc<Told>,
 }
 
-/// Memory in place.
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
-    /// Where the instructions of a launch go.
+    /// Where a launch's instructions go.
     stream: (u64, Mapped),
-    /// The number of the address space, and of the group that works in it.
+    /// Numbers of the address space and its group.
     vm: u32,
     group: u32,
     told: Arc<Told>,
-    /// A file of its own for each recording that is loaded.
+    /// One file per loaded recording.
     node: Node,
 }
 
-/// Opens a render node of panthor.
-///
 /// # Errors
-/// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
+/// The node is missing or forbidden, another driver has it, or the page size differs from recordings'.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let node = Node::open(path)?;
     let told = Told::new(&node).map_err(|errno| OpenError::Io {
@@ -89,7 +86,6 @@ pub fn open(path: &Path) -> Result<Stock, OpenError> {
 }
 
 impl Loaded {
-    /// Puts memory in place, in an address space of its own.
     fn new(path: &Path, told: &Arc<Told>, ranges: &[Range]) -> Result<Self, DeviceError> {
         let node = Node::open(path).map_err(|error| match error {
             OpenError::Io { error, .. } => {
@@ -121,7 +117,6 @@ impl Loaded {
         })
     }
 
-    /// Calls the instructions of a launch and waits for their end.
     fn call(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let (at, memory) = &self.stream;
         let bytes = u32::try_from(work.words.len()).map_err(|_| ErrorKind::Internal)?;
