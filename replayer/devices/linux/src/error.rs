@@ -11,7 +11,10 @@ pub enum OpenError {
     #[error(
         "{path}: no such device; load nano-driver/gpureplay_nano.ko and bind the GPU to it (nano-driver/README.md)"
     )]
-    NoDriver { path: PathBuf },
+    NoDriver {
+        /// Device node.
+        path: PathBuf,
+    },
     /// No GPU is driven by this driver.
     #[error(
         "no render node in /dev/dri belongs to the driver {0}: load it (sudo modprobe {0}), or give the GPU back to it; --device model needs no GPU"
@@ -25,6 +28,7 @@ pub enum OpenError {
     /// A render node belongs to another driver.
     #[error("{path}: its driver is {found}, expected {wanted}")]
     OtherDriver {
+        /// Render node.
         path: PathBuf,
         /// Name and acceptable versions.
         wanted: String,
@@ -41,13 +45,17 @@ pub enum OpenError {
     },
     /// The device is open elsewhere.
     #[error("{path}: another process has the GPU; end it, or share: --device nano:shared in both")]
-    Busy { path: PathBuf },
+    Busy {
+        /// Device node.
+        path: PathBuf,
+    },
     /// The GPU hangs in reset.
     #[error("the GPU does not reset; power the board off and on")]
     Stuck,
     /// The caller may not open it.
     #[error("{path}: permission denied; {cure}")]
     Permission {
+        /// Device node.
         path: PathBuf,
         /// What lets the caller in.
         cure: String,
@@ -65,6 +73,7 @@ pub enum OpenError {
         "the device tree says that the GPU's registers are at {found:#x}, the board {board} has them at {expected:#x}; leave the board out"
     )]
     OtherBoard {
+        /// Board.
         board: String,
         /// Register address of the board.
         expected: u64,
@@ -75,12 +84,20 @@ pub enum OpenError {
     #[error(
         "the driver {driver} holds the GPU {device}; unbind it first: echo {device} > /sys/bus/platform/drivers/{driver}/unbind"
     )]
-    Bound { driver: String, device: String },
+    Bound {
+        /// Driver.
+        driver: String,
+        /// Device.
+        device: String,
+    },
     /// The kernel restricts /dev/mem.
     #[error("the kernel forbids {what} ({reason}); {cure}")]
     Forbidden {
+        /// What was tried.
         what: &'static str,
+        /// Answer.
         reason: String,
+        /// What helps.
         cure: &'static str,
     },
     /// The GPU does not snoop CPU caches, and this device cannot maintain them.
@@ -92,8 +109,16 @@ pub enum OpenError {
     #[error(
         "GPU_ID reads {found:#010x}: the GPU has no power or no clock; use --device nano, which switches both on"
     )]
-    NoAnswer { found: u32 },
+    NoAnswer {
+        /// Value read.
+        found: u32,
+    },
     /// Anything else.
     #[error("{what}: {error}")]
-    Io { what: String, error: io::Error },
+    Io {
+        /// What was tried.
+        what: String,
+        /// Cause.
+        error: io::Error,
+    },
 }

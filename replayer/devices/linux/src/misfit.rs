@@ -30,6 +30,7 @@ pub enum Misfit {
         "memory at {va:#x}: the driver has GPU addresses from {first:#x} to {end:#x} only; record the app on this driver"
     )]
     OutOfRange {
+        /// Memory.
         va: u64,
         /// The driver's first address.
         first: u64,
@@ -41,6 +42,7 @@ pub enum Misfit {
         "code at {va:#x}: the driver puts no code above {end:#x}; record the app on this driver"
     )]
     HighCode {
+        /// Code.
         va: u64,
         /// Where code ends.
         end: u64,

@@ -19,7 +19,10 @@ pub enum Error {
     },
     /// The caller may not open it.
     #[error("{path}: permission denied; run as root, or as a member of the device's group")]
-    Permission { path: PathBuf },
+    Permission {
+        /// Device.
+        path: PathBuf,
+    },
     /// The TEE is not OP-TEE.
     #[error("{path}: implementation {implementation} of a TEE, not OP-TEE")]
     NotOptee {
@@ -37,20 +40,31 @@ pub enum Error {
     #[error(
         "OP-TEE has not opened the trusted application within {seconds} s; does tee-supplicant run? It gives OP-TEE the application's file"
     )]
-    NoAnswer { seconds: u64 },
+    NoAnswer {
+        /// Waited for.
+        seconds: u64,
+    },
     /// The secure world did not find the GPU.
     #[error("the secure world finds no GPU where its gpureplay_board.h says")]
     NoGpu,
     /// A pack or tensor block is too large.
     #[error("{what}: {bytes} bytes, the secure world takes {most} at most")]
     TooLarge {
+        /// Subject.
         what: &'static str,
+        /// Size.
         bytes: usize,
+        /// Limit.
         most: usize,
     },
     /// A run has too many tensors.
     #[error("{count} tensors in one run, the secure world takes {most} at most")]
-    TooManyTensors { count: usize, most: usize },
+    TooManyTensors {
+        /// Tensors.
+        count: usize,
+        /// Limit.
+        most: usize,
+    },
     /// The pack has no signature.
     #[error(
         "the secure world refuses the recording: it has no signature (`gpureplay sign` makes one)"
@@ -98,13 +112,17 @@ pub enum Error {
     #[error(
         "another client of the secure world has had the GPU for {seconds} s; end it, or try again"
     )]
-    Busy { seconds: u64 },
+    Busy {
+        /// Waited for.
+        seconds: u64,
+    },
     /// The secure world has not enough memory.
     #[error("the secure world has not enough memory for this")]
     OutOfMemory,
     /// Another answer.
     #[error("{what}: the secure world answers {result:#010x} (origin {origin})")]
     Other {
+        /// What was tried.
         what: &'static str,
         /// GlobalPlatform's number.
         result: u32,
@@ -113,7 +131,12 @@ pub enum Error {
     },
     /// The driver failed.
     #[error("{what}: {error}")]
-    Io { what: String, error: std::io::Error },
+    Io {
+        /// What was tried.
+        what: String,
+        /// Cause.
+        error: std::io::Error,
+    },
 }
 
 pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
