@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest bench-startup`: from process start to the first inference's output, the full stack beside a replay.
+//! `guest bench-startup`: process start to first output, full stack beside replay.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ use crate::{
     run::session::{self, Options, Outcome},
 };
 
-/// Inferences whose registers and interrupts are counted apart from start and end.
+/// Their registers and interrupts are counted apart from start and end.
 const MORE_RUNS: u32 = 4;
 
 /// Measures start-up in a guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver and on panfrost.
@@ -52,18 +52,16 @@ pub(crate) struct BenchStartup {
     no_build: bool,
 }
 
-/// One program's numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     seconds: f64,
     peak_kib: u64,
     files: u64,
     file_bytes: u64,
-    /// Of `seconds`, in jobs.
+    /// Part of `seconds`.
     in_jobs: f64,
 }
 
-/// What the model counted in a run of the guest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     accesses: u64,
@@ -85,7 +83,6 @@ struct Row {
 }
 
 impl BenchStartup {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let names = self.names.iter().map(|name| App::named(&folder, name));
@@ -202,7 +199,7 @@ impl BenchStartup {
     }
 }
 
-/// The folder of a recording: large ones are not in the repository, `guest networks` makes them.
+/// Large ones are not in the repository: `guest networks` makes them.
 fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf> {
     let shipped = folder.repository.join("recordings").join(recording);
     let made = network_dir(folder, name, "g52").join(recording);
@@ -236,7 +233,7 @@ fn boot(
     Err(Error::Usage(format!("`{script}`: {:?}", outcome.end)))
 }
 
-/// The lines that `measure` printed.
+/// Lines of `measure`.
 fn parse(said: &str, expected: u32) -> Result<Vec<Measured>> {
     let line = |line: &str| {
         let words: Vec<u64> = line
@@ -272,10 +269,10 @@ const PREPARE: &str = "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt
      export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
      cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n";
 
-/// The longest that a job runs before the guest stands still.
+/// Seconds of a job before the guest stands still.
 const GRACE: f64 = 0.020;
 
-/// Each chain of the model's log: how many resets came before it, and its time without that in which the guest stood still.
+/// Resets before each chain, and its time without that in which the guest stood still.
 fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     let path = logs.join("model.log");
     let text = fs::read_to_string(&path).map_err(Error::io("read", path))?;
@@ -301,8 +298,7 @@ fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     Ok(chains)
 }
 
-/// Takes the time of each program's jobs from the model's log. Every replay runs as many chains as every other, and so does
-/// every start of the stack.
+/// Every replay, and every start of the stack, runs the same number of chains.
 fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()> {
     // Resets separate the programs; a start of panfrost or of the nano driver resets without running a chain.
     let mut sums: Vec<(u32, f64)> = Vec::new();
@@ -315,7 +311,7 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
     for (program, (_, seconds)) in measured.iter_mut().zip(&sums).take(replays) {
         program.in_jobs = *seconds;
     }
-    // Panfrost does not reset between programs (or does when it was idle): share what is left evenly.
+    // Panfrost does not reset between programs, or only when idle: share the rest evenly.
     let rest: f64 = sums.iter().skip(replays).map(|(_, seconds)| seconds).sum();
     let stacks = measured.len().saturating_sub(replays).max(1) as f64;
     for program in measured.iter_mut().skip(replays) {
@@ -324,7 +320,6 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
     Ok(())
 }
 
-/// What the model says at its end.
 fn counts(outcome: &Outcome) -> Result<Counted> {
     let path = outcome.logs.join("model.log");
     let text = fs::read_to_string(&path).map_err(Error::io("read", path.clone()))?;

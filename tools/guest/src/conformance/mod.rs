@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Suites of others that the guest runs: piglit's OpenCL tests, Arm Compute Library's operators.
+//! Suites of others: piglit's OpenCL tests, Arm Compute Library's operators.
 
 pub(crate) mod operators;
 pub(crate) mod piglit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two traces of one run, by two recorders, compared job by job and page by page.
+//! Two recorders' traces of one run, compared by job and page.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,36 +13,34 @@ use std::{
 use gpureplay_trace::{Check, Event, PAGE_SIZE, Phase, Reader};
 use mali_facts::registers::{Class, gpu, lookup};
 
-/// What a trace says of a run, without what belongs to one kind of recorder.
+/// Without what belongs to one kind of recorder.
 #[derive(Debug, Default)]
 struct Traced {
-    /// Constants of the GPU, as far as they were read.
     identity: BTreeMap<u32, u32>,
-    /// Settings that are not zero, before the first job.
+    /// Not zero, before the first job.
     settings: BTreeMap<u32, u32>,
-    /// Slot and head of each job.
+    /// Slot and head.
     jobs: Vec<(u8, u64)>,
-    /// Pages that were logged before and after each job, by address; the number stands for the contents.
+    /// Pages logged before and after each job, by address; the number stands for the contents.
     pages: Vec<[BTreeMap<u64, u64>; 2]>,
-    /// Buffers, each with the number of jobs before it: mapped or not, address, bytes.
+    /// With the number of jobs before: mapped or not, address, bytes.
     buffers: Vec<(usize, bool, u64, u64)>,
-    /// What the OpenCL layer says, each with the number of jobs before it.
+    /// From the OpenCL layer, with the number of jobs before.
     notes: Vec<(usize, String)>,
 }
 
-/// The two traces of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub(crate) jobs: usize,
-    /// Pages that both logged, at any moment.
+    /// Logged by both, at any moment.
     pub(crate) changes: usize,
-    /// Pages that only one of them has ever logged, all zero.
+    /// Logged by one only, all zero.
     pub(crate) empty: usize,
-    /// Pages that the library in the app logged later, when a job listed them.
+    /// Logged later by the library in the app, when a job listed them.
     pub(crate) late: usize,
-    /// Notes that stand on the other side of a job's start, where one thread noted while another one submitted.
+    /// On the other side of a job's start, where one thread noted while another submitted.
     pub(crate) moved: usize,
-    /// What differs and has no reason.
+    /// Differences without a reason.
     pub(crate) unexplained: Vec<String>,
 }
 
@@ -65,7 +63,6 @@ impl fmt::Display for Compared {
     }
 }
 
-/// Compares two traces; the text says what keeps one from being read.
 pub(crate) fn compare(kernel: &Path, user: &Path) -> Result<Compared, String> {
     Ok(compared(&read(kernel)?, &read(user)?))
 }
@@ -237,7 +234,6 @@ mod tests {
     use super::*;
     use gpureplay_trace::{Driver, Writer};
 
-    /// A trace of one job that changes one page.
     fn trace(before: u8, after: u8, head: u64) -> Traced {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut w = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();

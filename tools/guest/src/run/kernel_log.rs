@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the guest's kernel log: a GPU fault that a program was not told of must not pass for success.
+//! The guest's kernel log: a hidden GPU fault must not pass for success.
 
-/// Texts that the GPU drivers print only when something went wrong (panfrost's and panthor's errors and warnings).
+/// Printed by the GPU drivers only when something went wrong (panfrost's and panthor's errors and warnings).
 const GPU_FAULTS: [&str; 29] = [
     "js fault",
     "gpu sched timeout",
@@ -34,7 +34,7 @@ const GPU_FAULTS: [&str; 29] = [
     "cleanly suspend MCU",
 ];
 
-/// Texts of the kernel itself that mean trouble wherever they come from.
+/// Trouble wherever it comes from.
 const KERNEL_FAULTS: [&str; 15] = [
     "Kernel panic",
     "Internal error:",
@@ -54,7 +54,7 @@ const KERNEL_FAULTS: [&str; 15] = [
     "pagealloc: ",
 ];
 
-/// Texts of [`GPU_FAULTS`] that say what one job did, and how the driver ended it.
+/// Those of [`GPU_FAULTS`] that concern one job, and how it ended.
 const JOB_FAULTS: [&str; 10] = [
     "js fault",
     "gpu sched timeout",
@@ -69,12 +69,10 @@ const JOB_FAULTS: [&str; 10] = [
     "job timeout",
 ];
 
-/// Whether the line reports what one job did wrong.
 pub(crate) fn is_of_job(line: &str) -> bool {
     JOB_FAULTS.iter().any(|text| line.contains(text))
 }
 
-/// Whether the line reports a fault of the GPU, of its driver, or of the kernel.
 pub(crate) fn is_fault(line: &str) -> bool {
     let ours = [
         "panfrost",

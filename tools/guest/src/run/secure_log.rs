@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the secure world's log while it runs: a complaint there ends a run that must be free of them.
+//! The secure world's log: a complaint ends a run that must be quiet.
 
 use std::{
     fs::File,
@@ -7,11 +7,11 @@ use std::{
     path::PathBuf,
 };
 
-/// Lines that are shown of a complaint: an abort has its registers and its call stack behind it.
+/// Lines shown per complaint: an abort has registers and call stack behind it.
 const LINES: usize = 40;
 
-/// The secure world logs errors only (OP-TEE's level 1), so each of its lines is one: of the core, of a trusted application, of
-/// the loader. TF-A and OP-TEE say in other words that they panic.
+/// The secure world logs errors only (OP-TEE's level 1), so each line is one: of the core, an application or the
+/// loader. TF-A and OP-TEE word panics differently.
 pub(crate) fn is_complaint(line: &str) -> bool {
     ["E/", "F/"].iter().any(|start| line.starts_with(start))
         || ["anic", "abort", "PANIC", "ASSERT"]
@@ -19,13 +19,13 @@ pub(crate) fn is_complaint(line: &str) -> bool {
             .any(|word| line.contains(word))
 }
 
-/// TF-A's last word when QEMU is not gone at once after the machine was switched off.
+/// TF-A's last word when QEMU is not gone at once after power-off.
 pub(crate) const LATE_POWER_OFF: &str = "PANIC at PC";
 
 pub(crate) struct SecureLog {
     path: PathBuf,
     read: u64,
-    /// The start of a line whose end is not there yet.
+    /// The start of an incomplete line.
     rest: String,
     /// Complaints, and what follows them.
     found: Vec<String>,
@@ -41,7 +41,7 @@ impl SecureLog {
         }
     }
 
-    /// Takes what is new. Gives the complaints so far, with what follows them.
+    /// Takes what is new; returns all complaints so far.
     pub(crate) fn look(&mut self) -> &[String] {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {

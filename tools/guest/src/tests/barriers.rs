@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Barriers around register accesses of the nano driver. An emulator on x86 keeps the order of memory accesses by itself, so that a
-//! missing barrier shows in no result; what can be observed is the machine code. Each access is compiled between two instructions
-//! that mark it, and what lies between them is read.
+//! Barriers around the nano driver's register accesses. An emulator on x86 keeps memory order, so a missing barrier
+//! shows in no result. Instead, each access is compiled between two marking instructions, and the machine code
+//! between is read.
 
 use std::process::Stdio;
 
@@ -12,14 +12,14 @@ use crate::{
     run::session::Checked,
 };
 
-/// Where the marks go: behind all other headers.
+/// Marks go behind all other headers.
 const BEHIND: &str = "#include \"gpureplay_nano.h\"\n";
-/// Hints that no processor knows and all ignore: before and behind a write, before and behind a read.
+/// Hints that all processors ignore: before and behind a write, before and behind a read.
 const MARKS: [&str; 4] = ["hint\t#0x7c", "hint\t#0x7d", "hint\t#0x7e", "hint\t#0x7f"];
-/// Register writes and reads of the driver, at least: otherwise the marks were not compiled.
+/// Writes and reads: with fewer, the marks were not compiled.
 const AT_LEAST: (usize, usize) = (10, 5);
 
-/// Macros that mark every access; `suffix` chooses another function for it.
+/// `suffix` chooses another access function.
 fn marks(suffix: &str) -> String {
     // Arguments are computed before the mark, and stay there: it may change memory.
     let write = |name: &str, real: &str| {
@@ -47,7 +47,7 @@ fn marks(suffix: &str) -> String {
     .concat()
 }
 
-/// The driver has a barrier before each write and behind each read of a register; one with relaxed accesses is noticed.
+/// A barrier before each write and behind each read; a driver with relaxed accesses is noticed.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
@@ -64,7 +64,6 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     )
 }
 
-/// The driver's machine code, with marks.
 fn listing(folder: &Folder, suffix: &str) -> Result<String> {
     // In the work tree, which the build root sees.
     let module = folder.local.join(format!("marked{suffix}.ko"));
@@ -81,7 +80,6 @@ fn listing(folder: &Folder, suffix: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Marked accesses in a listing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Accesses {
     writes: usize,
@@ -90,7 +88,7 @@ struct Accesses {
     without: usize,
 }
 
-/// Reads a listing. Only words of registers are loaded and stored between marks.
+/// Only words of registers are loaded and stored between marks.
 fn count(listing: &str) -> Accesses {
     let [write, written, read, been_read] = MARKS;
     let mut found = Accesses::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest itself: codes and output arrive, a panic and a hang are seen, the GPU is there.
+//! The guest itself: exit codes, output, panic, hang, GPU.
 
 use std::time::Duration;
 

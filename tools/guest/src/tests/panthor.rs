@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's driver of GPUs with command streams, on the model of a Mali-G610: it probes, stays awake, sleeps, and several apps compute.
+//! panthor on the model of a Mali-G610: probes, stays awake, sleeps, computes.
 
 use std::{fs, time::Duration};
 
@@ -16,20 +16,19 @@ use crate::{
     },
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("panthor.sh");
-/// What the guest runs where calls fail.
+/// Where calls fail.
 const FAULTY: &str = concat!(
     include_str!("../devices/user.sh"),
     include_str!("faulty.sh")
 );
-/// How the driver says that firmware did not answer in time.
+/// The driver: firmware did not answer in time.
 const LATE: &str = "update request timedout";
-/// How the model says that the driver looked whether the firmware still answers.
+/// The model: the driver checked whether the firmware still answers.
 const PING: &str = "global requests 0x100";
 
-/// Probes, stays awake for some time, in which the driver looks whether firmware answers; sleeps and wakes; runs apps at once; is recorded with
-/// memory that no app maps.
+/// Probes, stays awake until the driver checks firmware; sleeps, wakes; runs apps at once; records memory that no
+/// app maps.
 pub(super) fn awake(
     folder: &Folder,
     kernel: &str,
@@ -69,7 +68,7 @@ pub(super) fn awake(
     )
 }
 
-/// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
+/// By an ordinary user, with kills and unverified streams.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
         kernel: kernel.into(),
@@ -88,7 +87,8 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
     short.test(folder, false)
 }
 
-/// Every `stride`-th call of a replay to panthor fails, all in one process that goes on, and each in a command: a clear error, and the next run is right.
+/// Every `stride`-th call to panthor fails, in one process and in separate commands: a clear error, then a right
+/// run.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::replayer(folder)?;
     let share = temporary()?;
@@ -104,8 +104,8 @@ pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     let outcome = session::script(folder, &options, FAULTY)?;
     let said = outcome.said();
     print!("{said}");
-    // A process that is told of no end gives up work that the GPU still has. The driver lets firmware take 100 ms, which the model may miss where
-    // the host has much to do: the GPU is reset.
+    // A process that is told of no end gives up work that the GPU still has. The driver gives firmware 100 ms,
+    // which the model may miss on a busy host: the GPU is reset.
     let known = |line: &str| kernel_log::is_of_job(line) || line.contains(LATE);
     Ok(match outcome.clean_but_for(known) {
         Ok(()) if !said.ends_with("EVERY NEXT RUN WAS RIGHT\n") => {

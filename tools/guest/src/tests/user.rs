@@ -20,16 +20,16 @@ use crate::{
     },
 };
 
-/// Threads take turns where they block, too; which only root may ask for.
+/// Threads take turns where they block; only root may ask for this.
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
-/// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
-/// unrecorded program's answer to a second input, bit for bit.
+/// As an ordinary user; its recording, also from OpenCL calls alone, gives the unrecorded answer to a second input,
+/// bit for bit.
 pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     stock_on(folder, name, gpu, false)
 }
 
-/// The same where the driver maps memory for the app past the processor's caches, as these and the GPU do not see each other.
+/// The driver maps memory past the processor's caches.
 pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
     payload::board_modules(folder)?;
     stock_on(folder, name, "g52", true)
@@ -76,9 +76,8 @@ fn check(recording: &Recording<'_>, output: &Path) -> Result<Checked> {
     }))
 }
 
-/// What apps and systems may do to a recording.
 const CASES: &str = include_str!("user.sh");
-/// Each case, and what the complaint contains; nothing where there is none.
+/// Each case and its complaint; empty where there is none.
 const VERDICTS: [(&str, &str); 13] = [
     ("signals", ""),
     ("import", ""),
@@ -102,7 +101,7 @@ const VERDICTS: [(&str, &str); 13] = [
 ];
 const FULL: [&str; 2] = ["full: refused", "full: the app ended"];
 
-/// Cases at the boundary itself, as an ordinary user: the app answers as without the recorder, and what cannot be recorded is refused by name.
+/// As an ordinary user: the app answers as without the recorder; what cannot be recorded is refused by name.
 pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     let work = temporary()?;
@@ -150,7 +149,6 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Both recorders at once, on the patched driver.
 const BOTH: &str = r#"set -e
 APP > /dev/null
 gpureplay record --recorder kernel --raw kernel.trace -- \
@@ -158,7 +156,7 @@ gpureplay record --recorder kernel --raw kernel.trace -- \
 cp /tmp/user.trace .
 "#;
 
-/// What the two recorders say of one run of an example program is the same.
+/// Both recorders must agree.
 pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
@@ -166,7 +164,6 @@ pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     compared(folder, gpu, work.path(), &app.command(""), app.memory)
 }
 
-/// What the two recorders say of a case at the boundary is the same.
 pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
     let work = temporary()?;
     let command = format!("driver_cases {name}");

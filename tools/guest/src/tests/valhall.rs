@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Mali-G57: Mesa computes on the kernel's own driver, and recordings replay there and on the nano driver as on the model, bit for bit.
+//! Mali-G57: live Mesa, and replays on both drivers as on the model, bit for bit.
 
 use std::{fs, process::Command, time::Duration};
 
@@ -15,14 +15,12 @@ use crate::{
     },
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("valhall.sh");
 /// Recorded on the model's render node.
 const SAXPY: &str = "replayer/jobs/tests/data/saxpy-g57.gpr";
-/// Runs of digits on each device.
+/// Per device.
 const RUNS: u32 = 3;
 
-/// Runs a program live, and two recordings on two devices.
 pub(super) fn devices(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let share = temporary()?;
