@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hashes of what a replay does to its device: a change that only moves code of the engine leaves them equal.
+//! Hashes of a replay's device calls: moving engine code leaves them equal.
 
 use gpureplay_core::{
     DeviceError, ErrorKind, Family, Gpu, Limits, Options, Session, Submission, Verified, Workspace,
@@ -14,26 +14,25 @@ use serde::Serialize;
 use crate::rig::{Values, model};
 use crate::shipped::Shipped;
 
-/// Replays of each recording: the second one does not set up.
+/// The second replay does not set up.
 const RUNS: usize = 2;
 
-/// Hashes of one recording's replays.
+/// Hashes of a recording's replays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fingerprint {
-    /// Number of register accesses and launches.
+    /// Register accesses and launches.
     pub accesses: u64,
-    /// Kind, offset and written value of each access and the words of each launch, in order.
+    /// Kind, offset and value of each write, words of each launch, in order.
     pub registers: u64,
-    /// Address and bytes of each write into GPU memory, in order.
+    /// Address and bytes of each memory write, in order.
     pub memory: u64,
     /// Outputs and states after the last replay.
     pub outputs: u64,
 }
 
-/// A device that hashes what is done to it.
 struct Hashed {
     gpu: OnModel,
-    /// It takes streams, and has no registers that reset it.
+    /// Without registers that reset it.
     streams: bool,
     accesses: u64,
     registers: Checksum,
@@ -97,7 +96,7 @@ impl gpureplay_core::Wrapper for Hashed {
     }
 }
 
-/// Replays a recording on the model with the inputs of [`Values::new`].
+/// On the model, with the inputs of [`Values::new`].
 ///
 /// # Errors
 /// The recording is not sound, or a replay fails.

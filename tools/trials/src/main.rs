@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trials as commands; each ends in one line of totals and fails when something falls short.
+//! The trials as commands; each ends in one line and may fail.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ enum Trial {
     Fingerprints,
     /// Writes seeds for the fuzz targets into a directory.
     Seeds {
-        /// The directory; each target gets one in it.
+        /// Each target gets a directory in it.
         directory: PathBuf,
     },
 }
@@ -107,7 +107,7 @@ fn save(path: &Path, report: &serde_json::Value) -> std::io::Result<()> {
     std::fs::rename(temporary, path)
 }
 
-/// Fewest kinds of mutants that there must be.
+/// Kinds of mutants.
 const LEAST_KINDS: usize = 40;
 
 fn run_mutants(only: Option<&str>) -> Result {
@@ -243,7 +243,6 @@ fn run_cost(bytes: usize) -> Result {
     Ok((passed, report))
 }
 
-/// Processor time of this process in seconds.
 fn processor_seconds() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
@@ -285,7 +284,7 @@ fn run_soundness(time: Duration, seed: u64, save_to: Option<&Path>) -> Result {
         }
         first += BATCH;
         corpus::write(&corpus)?;
-        // What was done so far counts even if this is ended from outside.
+        // Counts even if this is ended from outside.
         if let Some(path) = save_to {
             save(path, &report(&counts, first))?;
         }

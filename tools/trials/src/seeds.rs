@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small inputs that fuzz targets start from.
+//! Small seeds for fuzz targets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,10 +11,10 @@ use gpureplay_trace::{Context, Driver, Line, PAGE_SIZE, Phase, RegionFlags, Writ
 
 use crate::{review, shipped};
 
-/// Largest seed in bytes.
+/// In bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Writes the seeds of all targets, each into a directory of its name.
+/// A directory per target.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -85,7 +85,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
     for seed in 0..16u8 {
         put("replay", &format!("{seed}"), &[seed; 64])?;
     }
-    // The good shader, job, tables and registers of the targets, unchanged and with the first byte's other choices.
+    // Good shader, job, tables and registers, with each choice of the first byte.
     for how in 0..12u8 {
         for target in ["execute", "job_chain", "page_table", "registers"] {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
@@ -104,7 +104,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("values", "png", &[&[1], GREY_PNG].concat())?;
     put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
     put("trace", "small", &raw_trace()?)?;
-    // Images of kernels that nvcc made, and manifests of a launch and of a run.
+    // nvcc's images of kernels, and manifests of a launch and of a run.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/launch/tests/image/golden");
     for entry in std::fs::read_dir(golden)? {
         let path = entry?.path();
@@ -114,7 +114,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
             put("cuda_image", &name, &std::fs::read(&path)?)?;
         }
     }
-    // Kernels that Mesa compiled for Valhall, a command stream, and a text of an instruction.
+    // Mesa's kernels for Valhall, a command stream, and an instruction's text.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
     for name in ["scale_add", "loop_with_exits"] {
         let code = std::fs::read(golden.join(name).with_extension("bin"))?;
@@ -132,13 +132,12 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("import", "empty", &[0; 64])
 }
 
-/// The manifest of a launch of CUDA with all that it may hold.
+/// With all that it may hold.
 const CUDA_LAUNCH: &str = include_str!("../../../cuda/launch/tests/recording/golden/launch.toml");
 
-/// The manifest of a whole run of CUDA.
 const CUDA_RUN: &str = include_str!("../../../cuda/launch/tests/recording/golden/run.toml");
 
-/// A picture of two by two grey pixels.
+/// Two by two grey pixels.
 const GREY_PNG: &[u8] = &[
     0x89, 0x50, 0x4e, 0x47, 0xd, 0xa, 0x1a, 0xa, 0x0, 0x0, 0x0, 0xd, 0x49, 0x48, 0x44, 0x52, 0x0,
     0x0, 0x0, 0x2, 0x0, 0x0, 0x0, 0x2, 0x8, 0x0, 0x0, 0x0, 0x0, 0x57, 0xdd, 0x52, 0xf8, 0x0, 0x0,
@@ -147,7 +146,7 @@ const GREY_PNG: &[u8] = &[
     0x42, 0x60, 0x82,
 ];
 
-/// A raw trace with most kinds of records.
+/// Has most kinds of records.
 fn raw_trace() -> io::Result<Vec<u8>> {
     let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12")?;
     trace.reg_read(0, 0x7212_0000)?;
@@ -162,7 +161,7 @@ fn raw_trace() -> io::Result<Vec<u8>> {
     trace.end()
 }
 
-/// Code that a recording uploads without compression or with.
+/// Without compression or with.
 fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     use gpureplay_format::Action;
     use gpureplay_format::lz4::History;
@@ -193,7 +192,7 @@ fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     code
 }
 
-/// Command lines; the target splits them at line ends.
+/// The target splits them at line ends.
 const COMMAND_LINES: &[&str] = &[
     "run recordings/digits-g52 --input a=x.npy --output out.npy --device model:g52",
     "verify --deep --rules --json x",

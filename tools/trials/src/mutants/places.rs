@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a recording has what mutants of its jobs point to, and its last chain submitted once more.
+//! Places that job mutants point to; the last chain, resubmitted.
 
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Access, Opcode, RegionKind, Section};
@@ -8,7 +8,6 @@ use zerocopy::IntoBytes;
 use super::tables::{HIGH, region};
 use crate::parts::{Parts, action};
 
-/// Actions that put bytes into memory.
 fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     let mut entries = Vec::new();
     for (va, bytes) in patches.iter().filter(|(_, bytes)| !bytes.is_empty()) {
@@ -20,7 +19,7 @@ fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     entries
 }
 
-/// The recording with one more submit of its last chain, some of whose bytes were changed before.
+/// One more submit of the last chain, some bytes changed before.
 pub(super) fn resubmitted(
     parts: &Parts,
     patches: &[(u64, &[u8])],
@@ -38,7 +37,6 @@ pub(super) fn resubmitted(
     parts.file()
 }
 
-/// Where a recording has what its mutants point to.
 pub(super) struct Places<'a> {
     pub(super) parts: &'a Parts,
     /// Header of the last chain's first job.
@@ -48,16 +46,15 @@ pub(super) struct Places<'a> {
     pub(super) code: u64,
     pub(super) scratch: u64,
     pub(super) data: u64,
-    /// Where the region of descriptors ends, and bytes at its end that no job needs.
+    /// End of the descriptors, and bytes there that no job needs.
     pub(super) end: u64,
     pub(super) spare: u64,
-    /// Where the first tensor lies, an input.
+    /// First tensor, an input.
     pub(super) input: u64,
     /// In no region.
     pub(super) nowhere: u64,
 }
 
-/// An address that no recording has.
 const NOWHERE: u64 = 0x7000_0000_0000;
 
 impl<'a> Places<'a> {
@@ -69,7 +66,7 @@ impl<'a> Places<'a> {
             found.map_or((0, 0), |it| (it.va.get(), it.end()))
         };
         let (descriptors, end) = region(RegionKind::Descriptors);
-        // A recording without a kind of memory has it nowhere: a pointer of 0 may be no pointer.
+        // Missing kinds of memory lie nowhere: a pointer of 0 may be no pointer.
         let [code, scratch, data] =
             [RegionKind::Code, RegionKind::Scratch, RegionKind::Data].map(|kind| {
                 match region(kind).0 {
@@ -93,18 +90,18 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The recording with its last chain once more, after these bytes were uploaded.
+    /// The last chain once more, after these uploads.
     pub(super) fn patched(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         resubmitted(self.parts, patches, None)
     }
 
-    /// The same with eight bytes of the job.
+    /// Patches eight bytes of the job.
     pub(super) fn with(&self, at: u64, value: u64) -> Vec<u8> {
         self.patched(&[(self.chain + at, &value.to_le_bytes())])
     }
 
-    /// The recording with one more region of data at [`HIGH`] and its last chain again and again: a small file that would take hours to
-    /// look through.
+    /// One more data region at [`HIGH`], and the last chain again and again: a small file that would take hours to
+    /// check.
     pub(super) fn endless(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         let mut parts = self.parts.clone();
         let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that are wrong.
+//! Wrong programs.
 
 use gpureplay_format::layout::{ActionEntry, AxisEntry, PieceEntry, Segment, TensorEntry};
 use gpureplay_format::{Access, ElementType, Opcode, RegionKind, Section, TensorKind};
@@ -15,7 +15,7 @@ use Opcode::{BindInput, BindOutput, Fill, Launch, Rearm, Seek, Submit, Upload, W
 /// JS_CONFIG as drivers have it: caches cleaned and emptied before and after.
 const CONFIG: u16 = 0x3300;
 
-/// A tensor of a GiB that lies in memory seventy times: copying it once moves 70 GiB.
+/// A GiB tensor at seventy places: one copy moves 70 GiB.
 fn many_places(parts: &mut Parts) {
     const COUNT: u32 = 70;
     let added = region(HIGH, 1 << 18, Access::READ_WRITE, RegionKind::Data);
@@ -89,7 +89,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         action(Rearm, 0, 0, 0, chain),
         action(Submit, 1, CONFIG, 60_000_000, chain),
     ];
-    // At the end of set-up, which is the first segment.
+    // Set-up is the first segment.
     let in_setup = |entry: ActionEntry| {
         changed(&|parts| {
             let segments = parts.segments();
@@ -164,7 +164,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         "tensor that does not exist", "bound-tensor" => ending(&[action(BindInput, 0, 0, 9999, 0)]);
         "input bound in set-up", "bound-tensor" => in_setup(action(BindInput, 0, 0, first_input, 0));
         "input read back", "bound-tensor" => ending(&[action(BindOutput, 0, 0, first_input, 0)]);
-        // What a run reads last of a recording with states is a state, which has rules of its own.
+        // A run of a recording with states reads a state last, which has rules of its own.
         "output overwritten", if keeps_states { "state-bound" } else { "bound-tensor" } => last(BindOutput, &|entry| entry.op = BindInput.code());
         "actions of two segments", "segment-table" => segment(&|s| s[1].first_action = 0.into());
         "action of no segment", "segment-table" => changed(&|p| p.section(Section::Actions).extend([0; 16]));
@@ -189,7 +189,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
                 .truncate(actions * size_of::<ActionEntry>());
         });
         "gigabytes upon gigabytes", "total-bytes" => changed(&|parts| {
-            // A region of its own, behind all others, whose memory no job uses.
+            // Its own region behind all others, whose memory no job uses.
             if let Some(&last) = parts.regions().last() {
                 let mut room = last;
                 room.kind = RegionKind::Data.code();
@@ -204,7 +204,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     ]
 }
 
-/// An upload of an LZ4 block that says that it decodes to `length` bytes.
+/// An LZ4 block that claims to decode to `length` bytes.
 fn packed(parts: &Parts, length: u32, block: &[u8]) -> Vec<u8> {
     let mut parts = parts.clone();
     let va = va_of(&parts, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings with a signature that must not be accepted, and one that meets another GPU.
+//! Bad signatures, and one that meets another GPU.
 
 use std::collections::BTreeMap;
 

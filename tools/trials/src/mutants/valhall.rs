@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Valhall that are wrong: environment, list of resources, tables, program, storage.
+//! Wrong Valhall compute jobs: environment, resources, tables, program, storage.
 
 use mali_facts::job::PAYLOAD;
 use mali_facts::valhall::{
@@ -11,7 +11,7 @@ use super::Mutant;
 use super::places::Places;
 use super::tables::HIGH;
 
-/// From the job's start to the shader environment.
+/// From the job's start.
 const ENVIRONMENT: u64 = PAYLOAD + ComputePayload::SIZE as u64;
 
 /// From the job's start to a field of the environment.
@@ -78,7 +78,7 @@ pub(super) fn mutants(places: &Places<'_>) -> Vec<Mutant> {
         places.patched(&[shader, (spare, &program.to_bytes())])
     };
     let compute = |code: u64| program(descriptor_type::SHADER, stage::COMPUTE, code);
-    // 16 MiB for each of a core's threads, or as much for each of its groups.
+    // 16 MiB for each of a core's threads, or for each of its groups.
     let storage = |base: &str, size: &[(&str, u64)]| {
         let storage = LocalStorage { words: [0; 8] }.with(base, data);
         let storage = size

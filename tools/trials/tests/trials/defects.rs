@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The defects that a reader finds in the source of the original GPUReplay: one test each that ours does not have it.
+//! Defects of the original GPUReplay's source: ours has none of them.
 //!
-//! Those that show in its files are tested where files are read: `a bogus last region` (`mali/import/src/files/contents.rs`,
-//! `bogus_regions`), `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
-//! as the replayer is concerned.
+//! Two show in its files and are tested there too: `a bogus last region` (`mali/import/src/files/contents.rs`,
+//! `bogus_regions`), `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`).
 
 use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{
@@ -24,7 +23,6 @@ fn rig() -> Rig {
     Rig::new(model(GPU)).unwrap()
 }
 
-/// A recording with one page of descriptors and `pages` of data; `fill` adds the rest.
 fn recording(pages: u32, fill: impl FnOnce(&mut Builder)) -> Vec<u8> {
     let mut builder = jobs::builder(1, pages);
     fill(&mut builder);
@@ -54,7 +52,6 @@ fn transfers_over_pages_reach_every_page() {
     assert_eq!(echo.get("b"), sent);
 }
 
-/// Two jobs in one chain; the second is of type `second`.
 fn two_jobs(second: u32) -> Vec<u8> {
     recording(1, |builder| {
         builder.segment("setup", SegmentKind::Setup);
@@ -84,7 +81,7 @@ fn a_failed_job_is_not_done() {
 /// 3. Waits had no bound.
 #[test]
 fn every_wait_ends() {
-    /// A GPU that nothing reaches and that says nothing.
+    /// It neither stores nor answers.
     struct Dead {
         rig: Rig,
         now_us: u64,
@@ -192,7 +189,6 @@ fn no_flush_is_left_out_because_of_an_id() {
         configs.iter().all(|config| config & FLUSH_REDUCTION == 0),
         "{configs:x?}"
     );
-    // And a recording cannot ask for it.
     let mut parts = Parts::of(&digits.bytes).unwrap();
     let submit = parts.last(Opcode::Submit).unwrap();
     submit.b = (submit.b.get() | FLUSH_REDUCTION as u16).into();
@@ -240,8 +236,8 @@ fn the_region_table_is_checked_before_memory_is_taken() {
 
 /// 7. Leaf entries kept the recorder's physical addresses. 8. Block entries were not relocated.
 ///
-/// A recording has no page-table entry to keep: the GPU runs on tables that the replayer builds from its own pages, among pages of somebody
-/// else that must not be touched.
+/// Our recordings have no page-table entries: the replayer builds tables from its own pages, among foreign pages
+/// that must not be touched.
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::chains().unwrap() {
@@ -290,7 +286,7 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
     assert_eq!((rig.strays(), rig.spoilt(), rig.pages()), (0, 0, 0));
 }
 
-/// 9. Only the head of a chain was made ready again, so that later jobs kept the status of the run before.
+/// 9. Only the head of a chain was made ready again, so later jobs kept the former run's status.
 #[test]
 fn every_job_of_a_chain_is_made_ready_again() {
     let file = two_jobs(2);
@@ -303,7 +299,6 @@ fn every_job_of_a_chain_is_made_ready_again() {
         session.gpu().read_memory(JOBS + 64, &mut status).unwrap();
         assert_eq!(status, [1, 0, 0, 0]);
     }
-    // The shipped recordings make every job ready that their chains reach.
     for shipped in shipped::chains().unwrap() {
         let view = gpureplay_kit::view(&shipped.bytes);
         let checked = verified(&view);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Short versions of the trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
+//! Short trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ fn every_mutant_is_refused_by_its_rule() {
     println!("{} kinds, {:?}", tally.kinds, tally.rules);
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
     assert!(tally.kinds >= 100);
-    // Rules that no recording of these can break, and those that only other crates' tests can.
+    // Rules that none of these can break, and those that only other crates' tests can.
     let states = gpureplay_library::host_rules::HostRule::ALL
         .iter()
         .map(|rule| rule.name())

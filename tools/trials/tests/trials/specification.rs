@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every promise of docs/reference/specification.md has tests in limits.toml beside it, every finding of a review has a commit in
-//! docs/internals/findings.toml, and every test that these name exists.
+//! Each promise of docs/reference/specification.md has tests in limits.toml, each finding a commit in
+//! docs/internals/findings.toml; named tests exist.
 
 use std::{collections::BTreeSet, path::Path};
 
 use serde::Deserialize;
 
-/// The list of tests in the guest, which are not functions of their own.
+/// Guest tests are not functions of their own.
 const GUEST: &str = "tools/guest/src/tests/mod.rs";
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A test is named by its file and its function, or by its line in the list of tests in the guest.
+/// By file and function, or by its line in the guest's list.
 fn exists(test: &str) {
     let (file, name) = test.split_once(": ").expect("FILE: TEST");
     let source = read(file);
