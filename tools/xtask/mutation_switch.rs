@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which change is on, in the copy of the crates that `cargo xtask mutation` makes; no part of the workspace.
+//! Which change is on, in `cargo xtask mutation`'s copy of the crates; no part of the workspace.
 //!
 //! The C library calls `begin` before `main`, with the environment.
 #![allow(missing_docs, clippy::all)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench model`: the model beside pocl, on the same kernels in the same run.
+//! `cargo xtask bench model`: the model beside pocl, on the same kernels.
 
 use std::{
     collections::BTreeMap,
@@ -52,24 +52,22 @@ struct Model {
     against: Option<PathBuf>,
 }
 
-/// The Debian packages that pocl and its headers come in.
+/// For pocl and its headers.
 const PACKAGES: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-opencl-dev"];
 
-/// The largest error of a result, relative to the reference or to 1.
+/// Relative to the reference or to 1.
 const TOLERANCE: f64 = 1e-5;
 
-/// One program's best run of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Time {
     seconds: f64,
-    /// Processor time of all threads.
+    /// Of all threads.
     busy: f64,
     error: f64,
     lane_operations: f64,
 }
 
 impl Bench {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         match self.what {
             What::Model(model) => model.execute(),
@@ -78,7 +76,6 @@ impl Bench {
 }
 
 impl Model {
-    /// Processor times of the model in two trees.
     fn pairs(&self, old: &Path) -> Result<ExitCode> {
         let new = build_model(&root())?;
         let mut best: [Vec<(String, Time)>; 2] = Default::default();
@@ -188,7 +185,6 @@ impl Model {
     }
 }
 
-/// Compiles the OpenCL host program; installs what it needs where that is missing.
 fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
     let installed = Path::new("/etc/OpenCL/vendors/pocl.icd").exists()
         && Path::new("/usr/include/CL/cl.h").exists();
@@ -232,7 +228,7 @@ fn build_model(top: &Path) -> Result<PathBuf> {
     Ok(target.join("release/examples/bench"))
 }
 
-/// Reads lines of name, seconds, processor seconds, error and perhaps lane operations.
+/// Lines of name, seconds, processor seconds, error and perhaps lane operations.
 fn parse(text: &str) -> Result<Vec<(String, Time)>> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -256,7 +252,7 @@ fn parse(text: &str) -> Result<Vec<(String, Time)>> {
         .collect()
 }
 
-/// Keeps the shorter time and the larger error of each kernel; processor time has a minimum of its own.
+/// Shorter time and larger error per kernel; processor time has its own minimum.
 fn merge(best: &mut Vec<(String, Time)>, new: Vec<(String, Time)>) {
     let known: BTreeMap<String, usize> = best
         .iter()

@@ -41,19 +41,17 @@ pub(crate) struct Check {
     list: bool,
 }
 
-/// What a change concerns, by names of crates.
+/// By names of crates.
 #[derive(Debug, Default, PartialEq)]
 struct Concerned {
-    /// Crates of the top workspace that changed.
     changed: BTreeSet<String>,
-    /// Crates of the top workspace that use one of them, and did not change.
+    /// Unchanged users of changed crates, in the top workspace.
     dependents: BTreeSet<String>,
-    /// Folders of other workspaces in which something changed.
+    /// Folders of other workspaces with changes.
     workspaces: BTreeSet<String>,
 }
 
 impl Check {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let start = Instant::now();
         let crates = crates()?;
@@ -96,7 +94,6 @@ impl Check {
     }
 }
 
-/// Files that differ from the commit, and files that are new and not ignored.
 fn changed_files(since: &str) -> Result<BTreeSet<String>> {
     let mut files: BTreeSet<String> = git(&["diff", "--name-only", "--no-renames", since, "--"])?
         .into_iter()
@@ -105,7 +102,6 @@ fn changed_files(since: &str) -> Result<BTreeSet<String>> {
     Ok(files)
 }
 
-/// Rust sources that name a file.
 fn naming(file: &str) -> Result<Vec<String>> {
     let pattern = format!("{file}\"");
     let sources = git(&[
@@ -149,7 +145,7 @@ fn concerned(
             }
         }
     }
-    // A manifest or a lock file of the top workspace concerns no crate by itself: cargo rebuilds what it has to.
+    // A manifest or lock file of the top workspace concerns no crate: cargo rebuilds what it has to.
     concerned.dependents = crates
         .iter()
         .filter(|known| known.workspace.is_empty() && !concerned.changed.contains(&known.name))
@@ -162,7 +158,7 @@ fn concerned(
     Ok(concerned)
 }
 
-/// The crate in whose folder a file lies; the innermost if folders are nested.
+/// The innermost if folders are nested.
 fn owner<'a>(crates: &'a [Crate], file: &str) -> Option<&'a Crate> {
     crates
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask foreign`: cases of PyOpenCL and programs of others are recorded on the model's render node, and replayed with another input.
+//! `cargo xtask foreign`: PyOpenCL cases and others' programs, recorded on the model and replayed.
 
 use std::{
     env, fs,
@@ -18,11 +18,11 @@ use crate::{
     repository::root,
 };
 
-/// The cases, and what NumPy makes of them.
+/// The cases, and NumPy's results.
 const SCRIPT: &str = "tools/foreign/cases.py";
-/// A GPU with command streams, and the program whose tuner has a queue with times.
+/// A GPU with command streams, and a program whose tuner has a queue with times.
 const TIMED: (&str, &str) = ("g610", "leela-zero");
-/// The instruction that stores a time, which no recording of streams has.
+/// Stores a time; no recording of streams has it.
 const TIME: &str = "STORE_STATE";
 
 /// Records cases of PyOpenCL and programs of others on the model and replays them, without guest; NumPy says what is right
@@ -38,7 +38,6 @@ const TIME: &str = "STORE_STATE";
                         Examples:\n  cargo xtask foreign\n  cargo xtask foreign --gpu g57 half typedef three-turns"
 )]
 pub(crate) struct Foreign {
-    /// Cases; all if none is named
     cases: Vec<String>,
     /// The interpreter
     #[arg(long, default_value = "/usr/bin/python3", value_name = "FILE")]
@@ -52,7 +51,6 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let mut counts = Counts::default();
         if let Some(reason) = crate::node::missing().or_else(|| self.missing()) {
@@ -104,7 +102,6 @@ impl Foreign {
         found.is_err().then(|| text.to_owned())
     }
 
-    /// The words of a run of a case, for `record`.
     fn app(&self, here: &Path, case: &str, set: &str) -> Result<Vec<String>> {
         let mut script = self.script();
         script.current_dir(here).args(["app", case]);
@@ -140,7 +137,7 @@ impl Foreign {
             .env("XDG_CACHE_HOME", crate::mesa::caches());
         let app = self.app(here, case, "a")?;
         let stdin = fs::File::open(here.join("a.stdin"));
-        // One run where the input is a file that is named, which says what is input, or comes by standard input, which runs would share.
+        // One run where the input is a named file, or standard input, which runs would share.
         let once = options("a") != options("b") || stdin.is_ok();
         if let Ok(stdin) = stdin {
             record.stdin(stdin);

@@ -25,14 +25,13 @@ use crate::{
 pub(crate) struct Links {}
 
 impl Links {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         println!("{}", check()?);
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Checks every page; how many links there are, in words, or what leads nowhere.
+/// Returns the count of links, or the broken ones.
 pub(crate) fn check() -> Result<String> {
     let top = root();
     let files: BTreeSet<PathBuf> =
@@ -66,7 +65,7 @@ pub(crate) fn check() -> Result<String> {
     ))
 }
 
-/// A page's headings, as anchors, and its links with their lines.
+/// Headings as anchors, and links with their lines.
 struct Page {
     anchors: BTreeSet<String>,
     links: Vec<(usize, String)>,
@@ -106,7 +105,7 @@ impl Page {
     }
 }
 
-/// The anchor that web sites give a heading: small letters, digits, hyphens for spaces.
+/// As web sites do: small letters, digits, hyphens for spaces.
 fn anchor(heading: &str) -> String {
     heading
         .chars()
@@ -119,7 +118,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// The second heading of a name gets `-1` behind its anchor.
+/// A repeated heading gets `-1` behind its anchor.
 fn unused(taken: &BTreeSet<String>, name: String) -> String {
     if !taken.contains(&name) {
         return name;
@@ -130,7 +129,6 @@ fn unused(taken: &BTreeSet<String>, name: String) -> String {
         .unwrap_or(name)
 }
 
-/// A line for each link that leads nowhere.
 fn broken(pages: &BTreeMap<PathBuf, Page>, files: &BTreeSet<PathBuf>) -> Vec<String> {
     let mut complaints = Vec::new();
     for (page, content) in pages {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64, built once into the cache.
+//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64, built once.
 
 use std::{
     env, fs,
@@ -17,13 +17,12 @@ use crate::{
     repository::root,
 };
 
-/// What takes the cases of Mesa's assembler out of its source, and what it makes.
+/// Takes Mesa's assembler cases out of its source.
 const CASES: (&str, &str) = ("tools/mesa/cases.sh", "valhall-cases.txt");
-/// The recipe; the folder is named by its hash.
+/// Its hash names the folder.
 const RECIPE: &str = "tools/mesa/build.sh";
-/// What tells an OpenCL loader of the runtime: the last file to be written.
+/// The last file written: tells an OpenCL loader of the runtime.
 pub(crate) const RUNTIME: &str = "icd/rusticl.icd";
-/// Lines of the log that an error shows.
 const TAIL: usize = 25;
 
 /// Build Mesa's OpenCL with panfrost for x86-64, once, for `gpureplay node`
@@ -47,7 +46,6 @@ pub(crate) struct Mesa {
 }
 
 impl Mesa {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         if !cfg!(target_arch = "x86_64") {
             println!("Debian's mesa-opencl-icd has panfrost here: apt-get install mesa-opencl-icd");
@@ -81,7 +79,7 @@ impl Mesa {
 
     fn build(&self, cache: &Path, recipe: &Path, folder: &Path) -> Result<()> {
         fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
-        // A build that is interrupted leaves no folder that looks whole.
+        // An interrupted build leaves no folder that looks whole.
         let work = tempfile::Builder::new().prefix(".mesa-").tempdir_in(cache);
         let work = work.map_err(Error::io("create a folder in", cache))?;
         let sources = work.path().join("sources");
@@ -132,7 +130,6 @@ impl Mesa {
     }
 }
 
-/// Fetches the cases of Mesa's assembler into the cache, once.
 fn fetch_cases(cache: &Path) -> Result<ExitCode> {
     let file = cache.join(CASES.1);
     if !file.exists() {
@@ -147,7 +144,6 @@ fn fetch_cases(cache: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes into a folder where Debian's packages come from.
 fn write_sources(folder: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut mirror = Command::new(cargo);
@@ -163,17 +159,15 @@ fn write_sources(folder: &Path) -> Result<()> {
     output(mirror.arg(folder)).map(drop)
 }
 
-/// What points to the folder that was built last.
+/// Points to the folder that was built last.
 pub(crate) fn link() -> PathBuf {
     cache().join("mesa")
 }
 
-/// The project's folder of things that are built once.
 fn cache() -> PathBuf {
     caches().join("gpureplay")
 }
 
-/// The user's folder of caches.
 pub(crate) fn caches() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
     let cache = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty());
@@ -198,7 +192,6 @@ fn hindrance() -> Option<&'static str> {
         .then_some("run `apt-get install mmdebstrap debian-archive-keyring` as root")
 }
 
-/// Lets a link point to a folder, in place of another one.
 fn point(link: &Path, folder: &Path) -> Result<()> {
     if fs::read_link(link).is_ok_and(|to| to == folder) {
         return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask words`: pages, help, messages and commit subjects follow the style sheet that docs/words.toml states.
+//! `cargo xtask words`: pages, help, messages and commit subjects follow docs/words.toml.
 
 mod strings;
 
@@ -14,9 +14,9 @@ use crate::{
     repository::{git, root},
 };
 
-/// Most characters of a commit's subject.
+/// In characters.
 const SUBJECT: usize = 72;
-/// Most rows of a table in the README, without its heading.
+/// Without the heading.
 const README_ROWS: usize = 8;
 
 /// Checks the words of pages, help, messages and commit subjects.
@@ -28,7 +28,6 @@ const README_ROWS: usize = 8;
 )]
 pub(crate) struct Words {}
 
-/// docs/words.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Style {
@@ -40,7 +39,6 @@ struct Style {
 }
 
 impl Words {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let path = root().join("docs/words.toml");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -99,7 +97,7 @@ impl Words {
 }
 
 impl Style {
-    /// Commits since `subjects_after`, without merges: the short hash and the subject. None in a clone that lacks it.
+    /// Since `subjects_after`, without merges: short hash and subject. None in a clone that lacks it.
     fn subjects(&self) -> Result<Vec<String>> {
         let range = format!("{}..HEAD", self.subjects_after);
         let known = format!("{}^{{commit}}", self.subjects_after);
@@ -113,7 +111,7 @@ impl Style {
         git(&["log", "--no-merges", "--format=%h %s", &range])
     }
 
-    /// What is wrong with a page of at most `most` words, whose tables have at most `rows` rows.
+    /// For a page of at most `most` words, with tables of at most `rows` rows.
     fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
         let page = Prose::read(text);
         let mut found = Vec::new();
@@ -131,7 +129,6 @@ impl Style {
         found
     }
 
-    /// What is wrong with a paragraph.
     fn block(&self, block: &str) -> Vec<String> {
         let long = sentences(block).filter(|sentence| words(sentence) > self.sentence);
         let mut found: Vec<String> = long
@@ -153,7 +150,7 @@ impl Style {
     }
 }
 
-/// Whether a source is of a program for users: not of a test, a task or a trial.
+/// Of a program for users: not of a test, a task or a trial.
 fn speaks(path: &str) -> bool {
     let mut parts = path.split('/');
     !path.starts_with("tools/")
@@ -161,7 +158,7 @@ fn speaks(path: &str) -> bool {
         && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
 }
 
-/// Whether a phrase stands in a text as whole words.
+/// As whole words.
 fn whole(text: &str, phrase: &str) -> bool {
     let letter = |place: Option<char>| place.is_some_and(char::is_alphanumeric);
     text.match_indices(phrase).any(|(at, _)| {
@@ -169,7 +166,7 @@ fn whole(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// The paragraphs, list items, headings and cells of a page; code blocks are left out.
+/// Paragraphs, list items, headings and cells; without code blocks.
 struct Prose {
     blocks: Vec<String>,
     longest_table: usize,
@@ -220,7 +217,7 @@ fn words(text: &str) -> usize {
         .count()
 }
 
-/// The sentences of a block: they end with a full stop, colon, question or exclamation mark before a space.
+/// They end with a full stop, colon, question or exclamation mark before a space.
 fn sentences(block: &str) -> impl Iterator<Item = &str> {
     block
         .split_inclusive([' '])
@@ -232,7 +229,6 @@ fn sentences(block: &str) -> impl Iterator<Item = &str> {
         .flatten()
 }
 
-/// What is wrong with a commit's subject.
 fn subject_fault(subject: &str) -> Option<&'static str> {
     if subject.chars().count() > SUBJECT {
         return Some("more than 72 characters");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every crate of the source tree, of all its workspaces, as `cargo metadata` and the crates' own roots tell it.
+//! Every crate of all workspaces, from `cargo metadata` and the crates' roots.
 
 use std::{
     collections::BTreeSet,
@@ -17,14 +17,12 @@ use crate::{
     repository::{git, root},
 };
 
-/// What a crate's root says about unsafe code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unsafe {
     /// `#![forbid(unsafe_code)]`
     Forbidden,
     /// `#![deny(unsafe_code)]`: modules may make an exception.
     Exceptions,
-    /// Neither.
     Allowed,
 }
 
@@ -33,23 +31,20 @@ pub(crate) struct Crate {
     pub(crate) name: String,
     /// One line from its manifest.
     pub(crate) description: String,
-    /// Its folder, relative to the source tree.
+    /// Relative to the source tree.
     pub(crate) folder: String,
-    /// The folder of its workspace, relative to the source tree; empty for the top one.
+    /// Relative to the source tree; empty for the top one.
     pub(crate) workspace: String,
-    /// What it depends on.
     pub(crate) dependencies: Vec<Dependency>,
     /// The loosest rule of its library and its programs.
     pub(crate) unsafe_code: Unsafe,
-    /// The library and all programs are `#![no_std]`.
+    /// Library and all programs.
     pub(crate) no_std: bool,
 }
 
-/// One arrow.
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// It is a crate of this source tree.
     pub(crate) ours: bool,
     /// Only tests, benchmarks and examples need it.
     pub(crate) tests_only: bool,
@@ -82,7 +77,7 @@ struct Target {
     src_path: PathBuf,
 }
 
-/// Reads every workspace of the source tree. Crates are in the order of their folders.
+/// In the order of their folders.
 pub(crate) fn crates() -> Result<Vec<Crate>> {
     let top = root();
     let mut crates = Vec::new();
@@ -111,7 +106,7 @@ pub(crate) fn crates() -> Result<Vec<Crate>> {
     Ok(crates)
 }
 
-/// Manifests that are tracked, or new and not ignored.
+/// Tracked, or new and not ignored.
 fn manifests() -> Result<BTreeSet<String>> {
     let names = git(&[
         "ls-files",
@@ -170,7 +165,7 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
 }
 
 impl Target {
-    /// Neither a test nor an example, a benchmark or a build script.
+    /// Not a test, example, benchmark or build script.
     fn is_product(&self) -> bool {
         let others = ["test", "example", "bench", "custom-build"];
         !self.kind.iter().any(|kind| others.contains(&kind.as_str()))
@@ -193,7 +188,7 @@ fn rule(text: &str) -> Unsafe {
     }
 }
 
-/// Whether the crate's root has the attribute, on a line of its own.
+/// On a line of its own.
 fn has_attribute(text: &str, attribute: &str) -> bool {
     let whole = format!("#![{attribute}]");
     text.lines().any(|line| line.trim() == whole)

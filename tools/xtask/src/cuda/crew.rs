@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Does `work` on every item, so many at a time; the answers are in the order of the items.
+/// Answers are in the order of the items.
 pub(super) fn some_at_a_time<T: Sync, R: Send>(
     count: usize,
     items: &[T],

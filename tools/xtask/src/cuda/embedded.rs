@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings as other processes have them: programs in C and in Python, which load the library.
+//! Recordings embedded in C and Python programs, by the library.
 
 use std::{path::Path, process::Command};
 
 use super::{Bench, replays::start, watched::watched};
 use crate::error::Result;
 
-/// Names of libraries that a replay needs none of.
+/// No replay needs these.
 pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
-/// Compiles the program in C, if the library lies beside the command.
 pub(super) fn compile(bench: &Bench) -> Result<()> {
     let library = bench.command.with_file_name("libgpureplay.so");
     if !library.exists() {
@@ -27,7 +26,7 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Whether both programs get the answers that a folder holds, and need nothing of the stack: in words, and how much is wrong.
+/// Both programs need right answers and nothing of the stack; returns words, and the number of faults.
 pub(super) fn equal(
     bench: &Bench,
     [recording, answers]: [&Path; 2],

@@ -15,14 +15,14 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Libraries that an app loads while it is recorded: the crate of each, and its file.
+/// Libraries that a recorded app loads: crate and file.
 pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-opencl", "libgpureplay_opencl.so"),
     ("gpureplay-recorder", "libgpureplay_recorder.so"),
     ("gpureplay-node", "libgpureplay_node.so"),
 ];
 
-/// Recordings of the self test of `doctor --report`, and for a first try.
+/// For `doctor --report`'s self test, and a first try.
 const SHIPPED: [&str; 6] = [
     "saxpy-g52",
     "digits-g52",
@@ -32,7 +32,7 @@ const SHIPPED: [&str; 6] = [
     "bits-g57",
 ];
 
-/// Where the command finds them.
+/// The command finds them there.
 const PRIVATE: &str = "usr/lib/gpureplay";
 
 pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
@@ -47,7 +47,6 @@ pub(super) fn read(source: &Source, path: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(Error::io("read", &path))
 }
 
-/// The licences as Debian wants them beside a package.
 pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for licence in licences {
@@ -57,8 +56,7 @@ pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The package of the command: the command itself writes its man pages and completions, so it must run on this machine
-/// or the package goes without them.
+/// The command writes its man pages and completions, so without running here the package lacks them.
 pub(super) fn command(
     source: &Source,
     architecture: &str,
@@ -116,7 +114,7 @@ pub(super) fn command(
     }
     let licences = copyright(source, &["LICENSE-MIT", "LICENSE-APACHE"])?;
     tree.put("usr/share/doc/gpureplay/copyright", licences, 0o644)?;
-    // The command itself is static; the libraries that an app loads while it is recorded are not.
+    // The command is static; the libraries in recorded apps are not.
     let text = format!(
         "Depends: libc6 (>= {}.{}), libgcc-s1\nRecommends: ocl-icd-libopencl1, mesa-opencl-icd\n\
          Description: records a GPU app once, replays it without the GPU stack\n \
@@ -135,7 +133,6 @@ pub(super) fn command(
     )
 }
 
-/// Puts a directory and all that is below it into a tree.
 fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
     let failed = Error::io("read", from);
     for entry in fs::read_dir(from).map_err(failed)? {
@@ -152,7 +149,7 @@ fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// The packages of the library for C: what programs need when they run, and what compilers need.
+/// What programs need when they run, and what compilers need.
 pub(super) fn library(
     source: &Source,
     machine: Machine,

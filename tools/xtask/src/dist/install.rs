@@ -37,7 +37,6 @@ pub(crate) struct Install {
 }
 
 impl Install {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         if !Path::new(&self.prefix).is_absolute() {
             return Err(Error::Usage(format!(

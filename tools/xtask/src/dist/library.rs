@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library for C: what it needs of the machine, and which files an installation of it has.
+//! The library for C: its needs and its installed files.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use gpureplay_task::output;
 
 use crate::error::{Error, Result};
 
-/// What every Linux distribution of the manylinux family has, and our library may therefore ask for (PEP 600).
+/// Present in every manylinux distribution (PEP 600), so the library may need them.
 const EVERYWHERE: [&str; 5] = [
     "libc.so.6",
     "libm.so.6",
@@ -23,17 +23,15 @@ const EVERYWHERE: [&str; 5] = [
     "ld-linux-aarch64.so.1",
 ];
 
-/// What a shared library asks of the machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Oldest version of the GNU C library that has all functions: major, minor.
+    /// Oldest sufficient GNU C library: major, minor.
     pub(super) glibc: (u32, u32),
-    /// Names of other libraries.
     libraries: BTreeSet<String>,
 }
 
 impl Needs {
-    /// Asks a library that was built. It must need nothing that is not everywhere.
+    /// The library must need nothing that is not everywhere.
     pub(super) fn ask(shared: &Path) -> Result<Self> {
         let mut readelf = Command::new("readelf");
         readelf.args(["--wide", "--dynamic", "--version-info"]);
@@ -57,7 +55,7 @@ impl Needs {
         Ok(needs)
     }
 
-    /// Reads them from what `readelf --wide --dynamic --version-info` prints.
+    /// From `readelf --wide --dynamic --version-info`.
     fn of(text: &str) -> Self {
         let between = |line: &str, from: &str, to: char| -> Option<String> {
             let rest = line.split_once(from)?.1;
@@ -84,33 +82,27 @@ impl Needs {
     }
 }
 
-/// A library that was built.
 pub(super) struct Library {
     pub(super) shared: PathBuf,
     archive: PathBuf,
     pub(super) needs: Needs,
 }
 
-/// Where an installation puts things.
 pub(super) struct Layout {
     /// `/usr`, for example.
     pub(super) prefix: String,
-    /// Folder of libraries below the prefix.
+    /// Below the prefix.
     pub(super) libraries: String,
 }
 
-/// Who needs a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Programs that run.
     Runtime,
-    /// Compilers.
     Development,
 }
 
-/// A file of an installation.
 pub(super) struct Placed {
-    /// Absolute, with the prefix.
+    /// With the prefix.
     path: String,
     pub(super) part: Part,
     what: What,
@@ -118,12 +110,11 @@ pub(super) struct Placed {
 
 enum What {
     File(Vec<u8>),
-    /// A symbolic link to a name in the same folder.
+    /// To a name in the same folder.
     Link(String),
 }
 
 impl Library {
-    /// Takes the library that cargo put into a folder.
     pub(super) fn built(release: &Path) -> Result<Self> {
         let shared = release.join("libgpureplay.so");
         Ok(Self {
@@ -133,7 +124,6 @@ impl Library {
         })
     }
 
-    /// All files of an installation.
     pub(super) fn placed(&self, source: &Source, layout: &Layout) -> Result<Vec<Placed>> {
         let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
         let header = source.top.join("replayer/c/include/gpureplay.h");
@@ -173,8 +163,8 @@ impl Library {
 }
 
 impl Layout {
-    /// What pkg-config reads. The private libraries are those that `rustc --print native-static-libs` names and a C compiler does not
-    /// add by itself.
+    /// For pkg-config. The private libraries are those of `rustc --print native-static-libs` that a C compiler does
+    /// not add.
     fn description(&self) -> String {
         let Self { prefix, libraries } = self;
         format!(
@@ -186,7 +176,7 @@ impl Layout {
 }
 
 impl Placed {
-    /// Writes it below a folder that stands for the root of a system; where it is.
+    /// `root` stands for the root of a system.
     pub(super) fn write_below(&self, root: &Path) -> Result<PathBuf> {
         let path = root.join(self.path.trim_start_matches('/'));
         // A program that has the old file open keeps it.
@@ -207,7 +197,6 @@ impl Placed {
     }
 }
 
-/// Writes a file of a mode, and the folders above it.
 pub(super) fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<()> {
     make_parent(path)?;
     fs::write(path, contents).map_err(Error::io("write", path))?;

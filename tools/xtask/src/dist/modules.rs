@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages of kernel modules: source that DKMS builds for each kernel of the machine that they are installed on.
+//! Debian packages of kernel modules, as source that DKMS builds per kernel.
 
 use std::{
     fs,
@@ -14,13 +14,13 @@ use super::{
 use crate::error::{Error, Result};
 
 struct Package {
-    /// What DKMS calls it; the package has `-dkms` behind it.
+    /// For DKMS; the package adds `-dkms`.
     name: &'static str,
-    /// Modules, and the folders in the source that they are built in.
+    /// With their folders in the source.
     modules: &'static [(&'static str, &'static str)],
-    /// Folders of this tree with its source, and where they lie in it.
+    /// From this tree, and their places in it.
     sources: &'static [(&'static str, &'static str)],
-    /// Files of this tree that are installed elsewhere, and their modes.
+    /// With modes.
     installed: &'static [(&'static str, &'static str, u32)],
     fields: &'static str,
 }
@@ -124,7 +124,7 @@ impl Package {
         )
     }
 
-    /// All modules in one build, so that one may call another.
+    /// One build, so that one may call another.
     fn makefile(&self) -> String {
         let folders: Vec<String> = self
             .modules
@@ -137,7 +137,6 @@ impl Package {
         )
     }
 
-    /// What DKMS reads.
     fn settings(&self) -> String {
         let mut text = format!(
             "PACKAGE_NAME=\"{}\"\nPACKAGE_VERSION=\"{VERSION}\"\n",
@@ -155,7 +154,7 @@ impl Package {
         )
     }
 
-    /// Debian's own script builds the modules for the kernels whose headers are there, and fails if one does not build.
+    /// Debian's script builds for all kernels with headers, and fails if one does not build.
     fn after_installation(&self) -> String {
         let group = match self.installed.is_empty() {
             true => "",
@@ -178,7 +177,6 @@ impl Package {
     }
 }
 
-/// Whether a build needs the file.
 fn is_source(name: &str) -> bool {
     ["Kbuild", "build", "releases"].contains(&name)
         || [".c", ".h", ".sh", ".cocci"]

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// A tree of files that becomes a package.
 pub(super) struct Tree {
     folder: tempfile::TempDir,
 }
@@ -28,24 +27,21 @@ impl Tree {
         Ok(Self { folder })
     }
 
-    /// Puts a file into it.
     pub(super) fn put(&self, path: &str, contents: impl AsRef<[u8]>, mode: u32) -> Result<()> {
         write_file(&self.path().join(path), contents.as_ref(), mode)
     }
 
-    /// Puts an installed file or link into it.
     pub(super) fn place(&self, placed: &Placed) -> Result<()> {
         placed.write_below(self.path()).map(drop)
     }
 
-    /// Where it lies.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Packs it. Times are the commit's, so that two builds give the same bytes.
+    /// Times are the commit's, so that two builds give the same bytes.
     pub(super) fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
-        // Folders that were made on the way have the mode that the user's mask gives.
+        // Folders made on the way have the mode that the user's mask gives.
         run(
             "changing modes",
             Command::new("find")

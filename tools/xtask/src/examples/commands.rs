@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of shell that the pages show, run as a reader would run them; docs/commands.toml says which need more than this machine has.
+//! Shell lines of the pages, run as readers would; docs/commands.toml names exceptions.
 
 use std::{ffi::OsStr, fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -13,10 +13,10 @@ use crate::{
     repository::git,
 };
 
-/// How the README says `gpureplay`.
+/// The README's `gpureplay`.
 const FROM_SOURCE: &str = "cargo run --release -- ";
 
-/// What begins a block of shell: programs, the first folder of one that is named by its path, and a word of the shell.
+/// Starts of a shell block: programs, the first folder of a path, and a shell word.
 const SHELL: [&str; 28] = [
     ".",
     "apt",
@@ -48,7 +48,6 @@ const SHELL: [&str; 28] = [
     "venv",
 ];
 
-/// docs/commands.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
@@ -60,9 +59,9 @@ struct Rules {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LeftOut {
-    /// The page; all pages if it is not there.
+    /// All pages if not there.
     page: Option<String>,
-    /// What the command has in it; all commands if it is not there.
+    /// Part of the command; all commands if not there.
     has: Option<String>,
     /// What it would need.
     why: String,
@@ -73,7 +72,7 @@ struct LeftOut {
 #[serde(deny_unknown_fields)]
 struct Before {
     page: String,
-    /// What the command has in it.
+    /// Part of the command.
     has: String,
     shell: String,
 }
@@ -85,7 +84,7 @@ impl LeftOut {
     }
 }
 
-/// Runs the commands of all pages but docs/start.md, each page in a folder of its own, which has recordings and tools.
+/// All pages but docs/start.md, each in its own folder with recordings and tools.
 pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) -> Result<()> {
     let file = top.join("docs/commands.toml");
     let text = fs::read_to_string(&file).map_err(Error::io("read", &file))?;
@@ -158,8 +157,8 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// The commands in a page's blocks of code, joined where they continue in the next line, without remarks: all lines of a block that begins
-/// as shell does, of other blocks, which show what programs print or read, those that call this program.
+/// Commands of a page's code blocks, continued lines joined, without remarks: all lines of shell blocks; of others,
+/// which show output or input, those that call this program.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {
@@ -183,7 +182,7 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// A line without its remark; none if nothing else is there.
+/// Without its remark; none if nothing else is there.
 fn command(line: &str) -> Option<String> {
     let line = line.trim();
     let line = match line.strip_prefix(FROM_SOURCE) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sample of piglit's OpenCL tests on the model's node: Debian's package, of which only these tests are unpacked.
+//! A sample of piglit's OpenCL tests on the model; unpacked from Debian's package.
 
 use std::{
     env, fs,
@@ -16,7 +16,7 @@ use crate::{
     repository::root,
 };
 
-/// Unpacks the tests into its first argument; the package is in its current directory.
+/// Into its first argument; the package is in the current directory.
 const UNPACK: &str = r#"set -e -o pipefail
 apt-get -qq -o APT::Sandbox::User=root download piglit
 dpkg-deb --fsys-tarfile piglit_*.deb | tar -x -C "$1" --strip-components=5 --wildcards '*/piglit/bin/cl-*' '*/piglit/lib/libpiglitutil*' \
@@ -29,7 +29,6 @@ const WHOLE: &str = "tests/cl.xml.gz";
 /// A test that Mesa passes by drawing.
 const DRAWN: &str = "api@clenqueuefillimage";
 
-/// A line of the runner about a test.
 #[derive(Deserialize)]
 struct Ended {
     name: String,
@@ -37,7 +36,7 @@ struct Ended {
     detail: String,
 }
 
-/// Runs the sample that is the guest's, too.
+/// The guest's sample.
 pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
     let tests = match tests() {
         Ok(tests) => tests,
@@ -80,7 +79,6 @@ pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
     }
 }
 
-/// Where the tests lie; they are unpacked once.
 fn tests() -> Result<PathBuf> {
     let installed = Path::new("/usr/lib")
         .join(format!("{}-linux-gnu", env::consts::ARCH))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of a crate that need each other in a circle. A module and the modules inside it may: they are one idea in several files.
+//! Files of a crate that need each other in a circle. A module and its inner modules may: one idea in several
+//! files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,10 +19,8 @@ use crate::{
     workspace::Crate,
 };
 
-/// Names from the crate's root to a module.
 type ModulePath = Vec<String>;
 
-/// The circles of all crates, in words.
 pub(super) fn found(crates: &[Crate]) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for one in crates {
@@ -42,7 +41,7 @@ pub(super) fn found(crates: &[Crate]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Reads the modules of a folder; what is called `tests` is left out.
+/// Without those called `tests`.
 fn read(
     folder: &Path,
     place: &mut ModulePath,
@@ -73,7 +72,6 @@ fn read(
     Ok(())
 }
 
-/// Which modules each module names.
 fn arrows(files: &BTreeMap<ModulePath, syn::File>) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
     let mut all = BTreeMap::new();
     for (module, file) in files {
@@ -95,7 +93,7 @@ fn arrows(files: &BTreeMap<ModulePath, syn::File>) -> BTreeMap<ModulePath, BTree
     all
 }
 
-/// Collects the paths that a file names, from the crate's root.
+/// From the crate's root.
 struct Names {
     place: ModulePath,
     found: Vec<ModulePath>,
@@ -175,7 +173,7 @@ fn is_for_tests(attribute: &Attribute) -> bool {
             .is_ok_and(|what| what == "test")
 }
 
-/// Sets of modules each of which is reached from each other one.
+/// Sets of modules that all reach each other.
 fn circles(arrows: &BTreeMap<ModulePath, BTreeSet<ModulePath>>) -> Vec<Vec<String>> {
     let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = arrows
         .keys()

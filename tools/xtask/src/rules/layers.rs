@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The floors of the house: which crate may use which. docs/internals/design.md gives reasons.
+//! The floors: which crate may use which. docs/internals/design.md gives reasons.
 
 use crate::workspace::Crate;
 
-/// The floors, from the ground up, each with its folders; the longest folder that fits counts. A crate uses crates of lower floors
-/// and of its own.
+/// From the ground up; the longest folder that fits counts. A crate uses lower floors and its own.
 const FLOORS: [&[&str]; 8] = [
     &[
         "base/host",
@@ -51,7 +50,7 @@ const APART: [(&str, &[&str]); 3] = [
     ("model", &["cuda", "replayer"]),
 ];
 
-/// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali, or link it as their one family
+/// Crates outside of `mali` that name a Mali register, descriptor or instruction, or link it as their one family
 /// (firmware and size). The list only shrinks.
 const NAME_MALI: [&str; 15] = [
     "gpureplay",
@@ -71,7 +70,6 @@ const NAME_MALI: [&str; 15] = [
     "mali-vfio-user",
 ];
 
-/// The arrows that break a rule, in words.
 pub(super) fn forbidden(crates: &[Crate]) -> Vec<String> {
     let mut found = Vec::new();
     for from in crates {
@@ -121,7 +119,7 @@ fn allowed(from: &str, to: &str) -> bool {
     !apart && floor(to) <= floor(from)
 }
 
-/// The floor of a folder, from 0.
+/// From 0.
 fn floor(folder: &str) -> Option<usize> {
     let fits = |place: &&str| {
         let rest = folder.strip_prefix(*place);
@@ -135,7 +133,6 @@ fn floor(folder: &str) -> Option<usize> {
         .map(|(_, floor)| floor)
 }
 
-/// The first part of a path.
 pub(crate) fn top(folder: &str) -> &str {
     folder.split('/').next().unwrap_or(folder)
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What apps do with OpenCL that makes recording hard: each is recorded with the right tensors, or refused with a reason.
+//! OpenCL use that makes recording hard: recorded with the right tensors, or refused with a reason.
 //!
-//! Where the apps run is another's affair: the guest, on the real driver, or this machine, on the model's node.
+//! The apps run in the guest, on the real driver, or here, on the model's node.
 
 use std::{fs, path::Path, process::Command};
 
 use crate::{Error, Result, output};
 
-/// Numbers in each file.
 const COUNT: usize = 256;
 
-/// What `gpureplay record` must make of a case.
 enum Expect {
-    /// A recording with these inputs and these outputs, whose replay gives what the CPU computes.
+    /// Replay must give what the CPU computes.
     Replays {
         inputs: &'static [Named],
         outputs: &'static [Named],
@@ -23,8 +21,7 @@ enum Expect {
     Says(&'static str),
     /// No recording, and the reason.
     Refuses(&'static [&'static str]),
-    /// Two threads race: a recording with these inputs if they were as fast in both runs, whose outputs are of either order; else no
-    /// recording.
+    /// Two threads race: if they were as fast in both runs, a recording with outputs of either order; else none.
     Races {
         inputs: &'static [Named],
         orders: [&'static [Named]; 2],
@@ -32,7 +29,7 @@ enum Expect {
     },
 }
 
-/// What the CPU makes of a picture's number at an index.
+/// The CPU's result for a picture's number at an index.
 type Values = fn(&[f32], usize) -> f32;
 
 type Named = (&'static str, Values);
@@ -45,7 +42,7 @@ fn reversed(x: &[f32], i: usize) -> f32 {
     x[COUNT - 1 - i]
 }
 
-/// The program's own factors: the same in every run.
+/// The program's own factors: equal in every run.
 fn factor(i: usize) -> f32 {
     0.5 + (i * 29 % 64) as f32 / 32.0
 }
@@ -66,7 +63,6 @@ fn sum(x: &[f32], i: usize) -> f32 {
     scaled(x, i) + x[i]
 }
 
-/// A recording that says nothing besides.
 const fn replays(inputs: &'static [Named], outputs: &'static [Named]) -> Expect {
     Expect::Replays {
         inputs,
@@ -79,7 +75,6 @@ const SRC: &[Named] = &[("scale.src", same)];
 const DST: &[Named] = &[("scale.dst", scaled)];
 const SUM: &[Named] = &[("add.sum", sum)];
 
-/// Cases and what must come of them, a row each.
 macro_rules! rows {
     ($($name:literal => $expect:expr;)*) => { &[$(($name, $expect)),*] };
 }
@@ -133,7 +128,7 @@ const CASES: &[(&str, Expect)] = rows! {
     "filled-result" => Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]);
 };
 
-/// What no app should do, beside ordinary work: the app sees what it sees without the recorder, and its work is recorded.
+/// Misuse beside ordinary work: the app sees what it sees without the recorder, and its work is recorded.
 const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-no-handles" => replays(SRC, DST);
     "misuse-sizes" => replays(SRC, DST);
@@ -160,7 +155,7 @@ const COPIED: Expect = Expect::Refuses(&[
     "clEnqueueCopyBuffer filled with what launch 0 (scale) computed",
 ]);
 
-/// Cases that are tried on each driver, one of each kind; the others show nothing of a driver.
+/// One case of each kind, tried on each driver.
 pub const SAMPLE: [&str; 7] = [
     "read-back",
     "by-number",
@@ -171,8 +166,9 @@ pub const SAMPLE: [&str; 7] = [
     "copied-input",
 ];
 
-/// Records cases: their names are its arguments, and options of `record` are in `RECORD`. `once-` is one run, `bare-` two without the layer,
-/// `misuse-` two of another app, which runs by itself first, behind the words in `ALONE`. It prints each name with the exit code.
+/// Records the cases named by its arguments, with options of `record` in `RECORD`. `once-` is one run, `bare-` two
+/// without the layer, `misuse-` two of another app, which first runs alone, behind the words in `ALONE`. Prints
+/// each name with the exit code.
 pub const SCRIPT: &str = r#"
 for case; do
 	app="opencl_cases ${case#*-}"
@@ -196,12 +192,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|(name, _)| *name)
 }
 
-/// Names of cases that no app should give: the recorder in the app must outlive them as the runtime does.
+/// Misuses, which the recorder in the app must outlive as the runtime does.
 pub fn misused() -> impl Iterator<Item = &'static str> {
     MISUSED.iter().map(|(name, _)| *name)
 }
 
-/// Writes the inputs that [`SCRIPT`] reads: two that are recorded.
+/// The two recorded inputs of [`SCRIPT`].
 ///
 /// # Errors
 /// A file cannot be written.
@@ -210,8 +206,8 @@ pub fn write_inputs(work: &Path) -> Result<()> {
     write(&work.join("b.bin"), &numbers(12))
 }
 
-/// Whether a case of [`names`] or [`misused`] ended as it should: `printed` is what the script said, and the rest lies in its folder. What was recorded is
-/// replayed by `command` with a third input.
+/// Whether a case of [`names`] or [`misused`] ended as it should. `printed` is the script's output; `command`
+/// replays with a third input.
 ///
 /// # Errors
 /// What is wrong, in words.
@@ -241,7 +237,7 @@ pub fn judge(
     judged(command, work, (name, code, &said), expect)
 }
 
-/// Whether an app that is recorded, twice or more often, gets the same answers to its wrong calls as alone.
+/// Wrong calls get the same answers, recorded or alone.
 fn sees_the_same(alone: &str, said: &str) -> std::result::Result<(), String> {
     let answers = |text| str::lines(text).filter(|line| line.starts_with("> "));
     let alone: Vec<&str> = answers(alone).collect();
@@ -312,13 +308,12 @@ fn judged(
     }
 }
 
-/// Inputs in the table of a recording.
 fn inputs_in(said: &str) -> usize {
     let is_input = |line: &&str| line.trim_start().starts_with("input ");
     said.lines().filter(is_input).count()
 }
 
-/// Replays with the third input; all outputs are what the CPU computes.
+/// All outputs must be what the CPU computes.
 fn replay(
     command: &Path,
     work: &Path,
@@ -351,7 +346,7 @@ fn replay(
     Ok(())
 }
 
-/// Numbers that a product with a factor keeps exact.
+/// Exact after a product with a factor.
 fn numbers(start: usize) -> Vec<f32> {
     let number = |i: usize| ((i * 7 + start) % 251) as f32 / 64.0 - 125.0 / 64.0;
     (0..COUNT).map(number).collect()

@@ -11,9 +11,9 @@ use super::error::{Error, Result};
 /// All packages have the version of this tree.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What `cargo xtask dist` made for a machine.
+/// A machine's packages.
 pub struct Made {
-    /// Debian packages, in the order in which they were asked for.
+    /// In the requested order.
     pub debs: Vec<PathBuf>,
     /// The Python package.
     pub wheel: PathBuf,
@@ -22,7 +22,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Finds Debian packages of these names, the wheel and the command below the top of the tree. `machine` is the compilers' name: `x86_64`, `aarch64`.
+    /// Below the top of the tree. `machine` is the compilers' name: `x86_64`, `aarch64`.
     ///
     /// # Errors
     ///

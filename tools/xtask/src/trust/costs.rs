@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What files cost the commands, over all runs of the standing attacker: fuzz/costs.json.
+//! What files cost the commands, over all attacker runs: fuzz/costs.json.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,28 +9,27 @@ use serde::{Deserialize, Serialize};
 use super::root;
 use crate::error::{Error, Result};
 
-/// What was tried with a command, and the most that it took: heap, allocations, steps, bytes written.
+/// Maxima: heap, allocations, steps, bytes written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) inputs: u64,
-    /// Processor time, in seconds.
+    /// Processor seconds.
     pub(super) seconds: f64,
     /// Inputs beyond the budget.
     pub(super) findings: u64,
     /// Largest share of the budget.
     shares: [f64; 4],
-    /// Most for each byte, without what the budget gives to any file.
+    /// Most per byte, without what any file gets.
     ratios: [f64; 4],
-    /// Most of all.
     most: [u64; 4],
-    /// The budget: what any file may cost, and each of its bytes.
+    /// What any file may cost, and each of its bytes.
     budgets: [[u64; 2]; 4],
-    /// How many times the GPU memory that a file declares may be taken on top.
+    /// Times that a file's declared GPU memory may be taken on top.
     memory: u64,
 }
 
 impl Cost {
-    /// Adds another run. What was seen counts as long as the budget is the same, and nothing was beyond it: such an input is mended.
+    /// Maxima count under an equal budget and without finding beyond it: such an input is mended.
     pub(super) fn add(&mut self, more: &Self) {
         let same = self.budgets == more.budgets && self.memory == more.memory;
         let before = if same { self.clone() } else { Self::default() };
@@ -49,22 +48,18 @@ impl Cost {
     }
 }
 
-/// All runs so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Costs {
-    /// Whether steps were counted.
     pub(super) steps: bool,
-    /// Where the next run goes on.
+    /// Where the next run continues.
     pub(super) next_seed: u64,
     pub(super) commands: BTreeMap<String, Cost>,
 }
 
-/// Where they are kept.
 pub(super) fn path() -> PathBuf {
     root().join("fuzz/costs.json")
 }
 
-/// Reads a file of costs; nothing if there is none.
 pub(super) fn read_from(path: &std::path::Path) -> Result<Costs> {
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
@@ -74,7 +69,6 @@ pub(super) fn read_from(path: &std::path::Path) -> Result<Costs> {
     }
 }
 
-/// All runs so far.
 pub(super) fn read() -> Result<Costs> {
     read_from(&path())
 }

@@ -21,7 +21,6 @@ pub(crate) struct Reliability {
     seconds: u64,
 }
 
-/// Fewest hours of soundness.
 const LEAST_HOURS: f64 = 1.0;
 
 impl Reliability {
@@ -47,7 +46,7 @@ impl Reliability {
     }
 }
 
-/// Fuzz targets without runs, whose last finding is open, or that did not run for long enough, as sentences.
+/// Targets without runs, with an open finding, or with too little time, as sentences.
 fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<String> {
     let none = Total::default();
     let mut short = Vec::new();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program says: the string literals of a source file, and its documentation where clap makes help of it.
+//! A program's words: string literals, and documentation that clap shows.
 
 /// What begins the tests at the end of a file.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
-/// The texts of a source, each with the number of its line.
+/// With line numbers.
 pub(super) fn said(source: &str) -> Vec<(usize, String)> {
     let source = &source[..source.find(TESTS).unwrap_or(source.len())];
     let mut found = literals(source);
@@ -30,7 +30,7 @@ fn documentation(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// String literals, a text for each of their lines. A line that ends with a backslash continues.
+/// One text per line. A line that ends with a backslash continues.
 fn literals(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -57,7 +57,7 @@ fn literals(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Where a raw string ends, which are patterns and data here.
+/// End of a raw string: patterns and data here.
 fn raw(rest: &str) -> Option<usize> {
     let inside = rest.strip_prefix('r')?;
     let hashes = inside.len() - inside.trim_start_matches('#').len();
@@ -66,7 +66,7 @@ fn raw(rest: &str) -> Option<usize> {
     Some(rest.len() - text.len() + text.find(&end)? + end.len())
 }
 
-/// Bytes before the quotation mark that ends a literal.
+/// Bytes before the closing quotation mark.
 fn closed(text: &str) -> usize {
     let mut escaped = false;
     let end = text.find(|letter| {

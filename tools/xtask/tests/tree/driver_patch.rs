@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `driver-patch/build kbase` says why it refuses a source. The trees here have only the files that it looks at.
+//! `driver-patch/build kbase` says why it refuses a source. These trees have only the files that it looks at.
 
 use std::{
     fs,
@@ -9,7 +9,6 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A tree with a release's name and these files.
 fn tree(release: &str, files: &[&str]) -> TempDir {
     let tree = tempfile::tempdir().expect("temporary directory");
     let write = |name: &str, text: &str| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver's hostile client builds by its own makefile, and without the device it skips as a kselftest does.
+//! The nano driver's hostile client builds by its makefile; without the device it skips.
 
 use std::{fs, path::Path, process::Command};
 

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-/// All Rust files below a folder, as one text without line breaks inside of string literals.
+/// Without line breaks inside of string literals.
 fn sources(folder: &Path, into: &mut String) {
     for entry in fs::read_dir(folder).expect("folder").flatten() {
         let path = entry.path();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A copy of the crates with all changes in it, each behind a switch, and the test programs that are made from it.
+//! A copy of the crates with all changes behind switches, and its test programs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,6 @@ use crate::{
     repository::root,
 };
 
-/// Folders that the crates and their tests need.
 const COPIED: [&str; 7] = [
     "replayer/core",
     "replayer/format",
@@ -29,9 +28,9 @@ const COPIED: [&str; 7] = [
     "nano-driver",
     "README.md",
 ];
-/// The package that holds the switch; all others use it.
+/// It holds the switch; all others use it.
 const SWITCH: &str = "replayer/format/src";
-/// Most builds, each without what the compiler refused in the one before.
+/// Each build leaves out what the compiler refused before.
 const BUILDS: usize = 40;
 
 pub(super) struct Program {
@@ -40,21 +39,17 @@ pub(super) struct Program {
     pub(super) folder: PathBuf,
 }
 
-/// The crates with their changes.
 pub(super) struct Tree {
     folder: PathBuf,
-    /// Test programs of all crates.
     pub(super) programs: Vec<Program>,
-    /// Changes that the compiler refuses, or that cannot lie behind a switch.
+    /// Refused by the compiler, or not possible behind a switch.
     pub(super) refused: BTreeSet<u32>,
-    /// Changes for which a switch may come too late, since the compiler evaluates them.
+    /// The compiler evaluates them: a switch may come too late.
     pub(super) constants: BTreeSet<u32>,
-    /// Files that were written.
     files: BTreeSet<String>,
 }
 
 impl Tree {
-    /// Builds the test programs of these crates with these changes.
     pub(super) fn build(folder: &Path, packages: &[&str], changes: &[&Change]) -> Result<Self> {
         let mut tree = Self {
             folder: folder.to_owned(),
@@ -84,7 +79,7 @@ impl Tree {
         )))
     }
 
-    /// Builds the test programs with one change that is always on; `false` if the compiler refuses it.
+    /// The change is always on; `false` if the compiler refuses it.
     pub(super) fn alone(&mut self, packages: &[&str], change: &Change) -> Result<bool> {
         self.write(&[change], change.number)?;
         Ok(self.compile(packages)?.is_empty())
@@ -144,7 +139,7 @@ impl Tree {
         write(&self.folder.join("Cargo.toml"), &text)
     }
 
-    /// Writes the sources, and says where each change lies. The change with the number `on` is on from the beginning.
+    /// Returns where each change lies; change `on` is on from the beginning.
     fn write(
         &mut self,
         changes: &[&Change],
@@ -200,7 +195,7 @@ impl Tree {
         Ok(written)
     }
 
-    /// Compiles the test programs; errors of the compiler come back.
+    /// Returns the compiler's errors.
     fn compile(&mut self, packages: &[&str]) -> Result<Vec<Refusal>> {
         let mut command = Command::new("cargo");
         command
@@ -242,7 +237,7 @@ impl Tree {
         Ok(refusals)
     }
 
-    /// Leaves out the changes that errors point to; where they point to none, all of the same lines.
+    /// Leaves out the changes that errors point to, or else all of the same lines.
     fn refuse(&mut self, refusals: &[Refusal], places: &BTreeMap<String, (String, Vec<Place>)>) {
         for refusal in refusals {
             let spans = || {
@@ -277,7 +272,6 @@ impl Tree {
     }
 }
 
-/// An error of the compiler.
 struct Refusal {
     text: String,
     /// File, first byte, byte behind the last.
@@ -312,7 +306,6 @@ fn collect(message: &Value, spans: &mut Vec<(String, usize, usize)>) {
     }
 }
 
-/// The test program that a message of cargo names.
 fn program(message: &Value) -> Option<Program> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let manifest = Path::new(message["manifest_path"].as_str()?);
@@ -328,7 +321,7 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Removes files that the workspace has no more.
+/// Files that the workspace has no more.
 fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
@@ -344,7 +337,7 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file if it differs, so that cargo compiles only what changed.
+/// Only if it differs, so that cargo compiles only changes.
 fn put(from: &Path, to: &Path) -> Result<()> {
     // Sources are written with their changes later.
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
