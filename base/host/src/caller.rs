@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads memory of this process at addresses that its caller gives: one that cannot be reached is an error and no crash, as for the kernel.
-//! Nothing here writes: safe code could change what it has no reference to.
+//! Reads memory at the caller's addresses: an unreachable one is an error, no crash. Nothing here writes: safe code
+//! could change what it has no reference to.
 
 use std::fs::OpenOptions;
 use std::io::{self, IoSliceMut};
@@ -10,10 +10,10 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-/// What a sandbox reaches that forbids the calls.
+/// Works in a sandbox that forbids the calls.
 const MEMORY: &str = "/proc/self/mem";
 
-/// Fills `to` with what lies at an address.
+/// Fills `to` from an address.
 ///
 /// # Errors
 /// `EFAULT` if not all of it can be read.

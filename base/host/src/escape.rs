@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text of strangers on a terminal: what moves the cursor, hides or reorders text is shown as an escape.
+//! Strangers' text on a terminal: what moves the cursor, hides or reorders text is escaped.
 //!
-//! Commands print through [`Lines`] only, which escapes what is written to it: a formatted write is one line at most, whatever its
-//! arguments hold. Texts that are made for something else go through [`escaped`]. An escape is `\u` and four hexadecimal digits for each UTF-16 unit, which is valid inside JSON strings too.
+//! Commands print through [`Lines`] only: a formatted write is one line at most, whatever its arguments hold. Other
+//! texts go through [`escaped`]. An escape is `\u` and four hexadecimal digits per UTF-16 unit, valid in JSON
+//! strings too.
 
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// First and last of the ranges of format characters (Unicode 16, general categories Cf, Zl, Zp): they are invisible, or change the
-/// direction and the order of others.
+/// Ranges of format characters (Unicode 16, general categories Cf, Zl, Zp): invisible, or they reorder others.
 const FORMAT: [(char, char); 21] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -32,11 +32,11 @@ const FORMAT: [(char, char); 21] = [
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0001}', '\u{e0001}'),
     ('\u{e0020}', '\u{e007f}'),
-    // Not assigned, and reserved for characters of this kind.
+    // Unassigned, reserved for such characters.
     ('\u{e0080}', '\u{e00ff}'),
 ];
 
-/// Whether a character is printed as an escape: control and format characters.
+/// Control and format characters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || FORMAT
@@ -44,17 +44,17 @@ fn is_hidden(character: char) -> bool {
             .any(|(first, last)| (*first..=*last).contains(&character))
 }
 
-/// The text on one line, with escapes for control characters, line feeds and format characters.
+/// On one line: escapes control characters, line feeds and format characters.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden)
 }
 
-/// As [`escaped`], but line feeds stay.
+/// [`escaped`], but line feeds stay.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character != '\n' && is_hidden(character))
 }
 
-/// A path as people may read it: see [`escaped`].
+/// A readable path: see [`escaped`].
 pub fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
 }
@@ -67,7 +67,6 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         if hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                // Writing to a string does not fail.
                 let _ = write!(out, "\\u{unit:04x}");
             }
         } else {
@@ -77,13 +76,13 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A stream on which text is escaped.
+/// A stream that escapes text.
 ///
-/// Of a formatted write (`writeln!`) every line feed but one at the end is an escape too, so that no argument can begin a line. Bytes that
-/// are written as they are keep their line feeds.
+/// In a formatted write (`writeln!`) only a line feed at the end stays, so that no argument can begin a line. Raw
+/// bytes keep their line feeds.
 pub struct Lines<W: Write> {
     stream: W,
-    /// What follows the last line feed.
+    /// Text after the last line feed.
     line: Vec<u8>,
 }
 
@@ -164,7 +163,7 @@ mod tests {
         drop(out);
         let text = String::from_utf8(kept).unwrap();
         let name = "saxpy\\u000araces: none\\u000a";
-        // A formatted write that ends in one is a line of the program's.
+        // A formatted write with a line feed at its end is the program's own line.
         assert_eq!(
             text,
             format!("kernel saxpy\\u000araces: none\n has {name}\n")

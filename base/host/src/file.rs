@@ -7,36 +7,36 @@ use std::path::{Path, PathBuf};
 
 use crate::beneath::write_in;
 
-/// Symbolic links that are followed to a destination, as many as Linux follows.
+/// As many as Linux follows.
 const MAX_LINKS: u32 = 40;
 
-/// Rights of a new file, of which the process's mask is taken away.
+/// Before the process's mask.
 pub(crate) const READABLE_BY_ALL: u32 = 0o666;
 
-/// What becomes of a file that is there already.
+/// What becomes of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and writing is an error of the kind [`io::ErrorKind::AlreadyExists`].
+    /// It stays; writing fails with [`io::ErrorKind::AlreadyExists`].
     Keep,
     /// It is replaced.
     Replace,
 }
 
-/// Writes a file that appears whole or not at all: a reader sees the old one, if there is one, or the whole new one.
+/// A reader sees the old file or the whole new one.
 ///
-/// A path that is a symbolic link stays one: what it leads to is written. A device, a pipe or a socket is written as it is.
+/// A symbolic link stays; its target is written. A device, pipe or socket is written directly.
 ///
 /// # Errors
-/// What the system says; nothing is left behind.
+/// The system's; nothing is left behind.
 pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
     write_unless(path, contents, existing, |_, _| false)
 }
 
-/// As [`write_whole`], but a file that `stays` is not replaced: this is asked, with its device and its number there, where all links have led and
-/// just before the new file takes its place. A link that is changed meanwhile leads nowhere else.
+/// [`write_whole`] unless the file `stays`: asked with device and number, after all links, just before replacement.
+/// A link changed meanwhile has no effect.
 ///
 /// # Errors
-/// As for [`write_whole`]; of the kind [`io::ErrorKind::ResourceBusy`] if the file stays.
+/// As for [`write_whole`]; [`io::ErrorKind::ResourceBusy`] if the file stays.
 pub fn write_unless(
     path: &Path,
     contents: &[u8],
@@ -46,16 +46,16 @@ pub fn write_unless(
     write_with_mode(&followed(path)?, contents, existing, READABLE_BY_ALL, stays)
 }
 
-/// As [`write_whole`], but a path that is a symbolic link is a file that exists: it is replaced, and what it leads to stays as it is.
+/// [`write_whole`], but a symbolic link counts as an existing file: it is replaced, its target stays.
 ///
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    // The new file takes the name of a link as it takes that of a file.
+    // The new file takes a link's name as it takes a file's.
     write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 
-/// As [`write_whole`] with [`Existing::Keep`], readable by its owner only.
+/// [`write_whole`] with [`Existing::Keep`], readable by its owner only.
 ///
 /// # Errors
 /// As for [`write_whole`].
@@ -64,7 +64,7 @@ pub fn write_secret(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_with_mode(&path, contents, Existing::Keep, 0o600, |_, _| false)
 }
 
-/// As [`write_whole`] with [`Existing::Replace`].
+/// [`write_whole`] with [`Existing::Replace`].
 ///
 /// # Errors
 /// As for [`write_whole`].
@@ -72,7 +72,7 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_whole(path, contents, Existing::Replace)
 }
 
-/// Writes to a path whose links were followed.
+/// Links were followed.
 fn write_with_mode(
     destination: &Path,
     contents: &[u8],
@@ -96,7 +96,7 @@ fn write_with_mode(
     write_file(destination, contents, existing, mode, stays)
 }
 
-/// Writes a file, or replaces what has its name, by a new file that gets this name at the end.
+/// A new file gets this name at the end.
 fn write_file(
     destination: &Path,
     contents: &[u8],
@@ -115,14 +115,14 @@ fn write_file(
     write_in(folder, name, contents, existing, mode, stays)
 }
 
-/// Where a path leads; the path itself if it is no symbolic link.
+/// The path itself if it is no symbolic link.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {
             return Ok(path);
         };
-        // A link of the kernel's to an open pipe or a removed file leads to a name that does not exist.
+        // The kernel's link to an open pipe or a removed file names what does not exist.
         let named = path.parent().unwrap_or(Path::new("")).join(target);
         if fs::metadata(&path).is_ok() && fs::metadata(&named).is_err() {
             return Ok(path);
@@ -138,7 +138,6 @@ mod tests {
 
     use super::*;
 
-    /// A folder that is removed at the end.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 
-/// Whether the process was started without standard output.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Says that the process was started without standard output: Rust's runtime opens /dev/null in its place, where results are lost.
+/// Called if the process has no standard output: Rust's runtime opens /dev/null instead, which loses results.
 pub fn output_was_closed() {
     CLOSED.store(true, Ordering::Relaxed);
 }
 
-/// Standard output; writing fails where the process was started without one.
+/// Writing fails where the process was started without one.
 pub fn output() -> Output {
     Output(match CLOSED.load(Ordering::Relaxed) {
         true => None,

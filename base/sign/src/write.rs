@@ -14,18 +14,18 @@ use crate::pack::table_checksum;
 use crate::signature::PublicKey;
 use crate::{RECORDING, SIGNATURE};
 
-/// Why a signature or a pack could not be made.
+/// Why neither could be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// This name is not allowed ([`is_safe`]), or is that of the recording or its signature.
+    /// Not allowed ([`is_safe`]), or the recording's or its signature's name.
     Name(String),
-    /// There are more than [`MAX_FILES`] files.
+    /// More than [`MAX_FILES`] files.
     TooManyFiles,
     /// A pack without a recording.
     NoRecording,
     /// 32 zero bytes are no key.
     WeakKey,
-    /// A text holds no key of the kind that is expected.
+    /// The text holds no key of the expected kind.
     NotAKey,
 }
 
@@ -34,7 +34,7 @@ pub enum WriteError {
 pub struct SecretKey(KeyPair);
 
 impl SecretKey {
-    /// The key of a 32-byte seed, which must come from a good random source.
+    /// The 32-byte seed must come from a good random source.
     ///
     /// # Errors
     /// All zeros.
@@ -48,7 +48,7 @@ impl SecretKey {
         *self.0.sk.seed()
     }
 
-    /// The key in a PEM file as OpenSSL writes it (PKCS#8).
+    /// From OpenSSL's PEM (PKCS#8).
     ///
     /// # Errors
     /// The text holds no such key.
@@ -57,7 +57,7 @@ impl SecretKey {
         pair.map(Self).map_err(|_| WriteError::NotAKey)
     }
 
-    /// A PEM file as OpenSSL reads it. The caller keeps it secret.
+    /// PEM for OpenSSL. The caller keeps it secret.
     pub fn to_pem(&self) -> String {
         self.0.sk.to_pem()
     }
@@ -69,7 +69,7 @@ impl SecretKey {
 }
 
 impl PublicKey {
-    /// The key in a PEM file as OpenSSL writes it (SubjectPublicKeyInfo), or 64 hexadecimal digits.
+    /// From OpenSSL's PEM (SubjectPublicKeyInfo), or 64 hexadecimal digits.
     ///
     /// # Errors
     /// The text holds no such key, or one of small order.
@@ -82,7 +82,7 @@ impl PublicKey {
         key.is_sound().then_some(key).ok_or(WriteError::WeakKey)
     }
 
-    /// A PEM file as OpenSSL reads it.
+    /// PEM for OpenSSL.
     pub fn to_pem(&self) -> String {
         ed25519_compact::PublicKey::new(*self.bytes()).to_pem()
     }
@@ -113,10 +113,10 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Signs a recording and the files beside it (contents by name). The same arguments give the same signature.
+/// Signs a recording and its files (contents by name), deterministically.
 ///
 /// # Errors
-/// Names that are not allowed, or too many of them.
+/// Names that are not allowed, or too many.
 pub fn sign(
     key: &SecretKey,
     counter: u64,
@@ -160,10 +160,10 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), WriteErro
     Ok(())
 }
 
-/// Packs files (contents by name), among them the recording and perhaps its signature.
+/// Packs files (contents by name), with the recording and perhaps its signature.
 ///
 /// # Errors
-/// Names that are not allowed, too many of them, or no recording.
+/// Names that are not allowed, too many, or no recording.
 pub fn pack(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, WriteError> {
     let recording = files.get(RECORDING).ok_or(WriteError::NoRecording)?;
     let beside = files.iter().filter(|(name, _)| *name != RECORDING);

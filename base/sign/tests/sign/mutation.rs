@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conditions that other tests let slip when one operator in them is changed, in files whose checksums are right: `cargo xtask mutation`.
+//! Conditions that `cargo xtask mutation` found untested, with right checksums.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use gpureplay_sign::{
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
 
-/// A pack of files with these names; each holds its own name and a byte 1.
+/// Each file holds its own name and a byte 1.
 fn packed(names: &[&str]) -> Vec<u8> {
     let files: BTreeMap<String, Vec<u8>> = names
         .iter()
@@ -24,7 +24,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().unwrap()
 }
 
-/// Changes a pack and makes its checksums right again; how it is refused.
+/// Changes a pack and makes its checksums right again.
 fn refused(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> PackError {
     let named = u32::from_le_bytes(number(&bytes, 32)) as usize;
     let files = u32::from_le_bytes(number(&bytes, 12)) as usize;
@@ -135,7 +135,6 @@ fn files_of_a_pack_lie_one_after_the_other() {
     assert_eq!(Pack::parse(&other).unwrap_err(), PackError::Version(2));
 }
 
-/// A signature over files of these names.
 fn signed(names: &[&str]) -> Vec<u8> {
     let key = SecretKey::from_seed([7; 32]).unwrap();
     let files = names.iter().map(|name| ((*name).to_owned(), vec![1]));
@@ -167,7 +166,7 @@ fn the_form_of_a_signature_is_checked_before_its_seal() {
     let mut longer = bytes.clone();
     longer.insert(names + 2, b'c');
     assert_eq!(unreadable(&longer), SignatureError::Shape);
-    // More files than there may be are refused for that, whatever follows.
+    // Too many files are refused for that, whatever follows.
     for files in [3, MAX_FILES, MAX_FILES + 1, u32::MAX] {
         let mut changed = bytes.clone();
         changed[12..16].copy_from_slice(&files.to_le_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signatures and packs: what is written is accepted, and nothing else is.
+//! What is written is accepted, and nothing else is.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ fn another_key_and_an_older_counter_are_refused() {
     let other = SecretKey::from_seed([8; 32]).unwrap();
     let bytes = sign(&other, 5, RECORDING, &files()).unwrap();
     assert_eq!(verify(&bytes, RECORDING), Err(SignatureError::Key));
-    // The signer's name replaced by the trusted one: its signature is still another's.
+    // The signer's name becomes the trusted one: its signature is still another's.
     let mut renamed = bytes.clone();
     renamed[32..64].copy_from_slice(key().public().bytes());
     assert_eq!(verify(&renamed, RECORDING), Err(SignatureError::Forged));
@@ -123,7 +123,7 @@ fn another_key_and_an_older_counter_are_refused() {
     }
 }
 
-/// Test 2 of RFC 8032, section 7.1: the arithmetic is Ed25519's and not only its own inverse.
+/// Test 2 of RFC 8032, section 7.1: the arithmetic is Ed25519's, not only its own inverse.
 #[test]
 fn the_key_is_that_of_rfc_8032() {
     let hex = |text: &str| -> [u8; 32] {

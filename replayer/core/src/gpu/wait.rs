@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounded waits for registers, and the filling of memory.
+//! Bounded waits for registers, and fills of memory.
 
 use super::Gpu;
 use crate::error::DeviceError;
 
-/// Reads a register until `read & mask == value`, without waiting for interrupts.
+/// Reads until `read & mask == value`, without interrupts.
 ///
 /// # Errors
-/// The time is over; the value is what was read last.
+/// The time is over; holds the last value.
 pub fn poll<G: Gpu + ?Sized>(
     gpu: &mut G,
     register: u32,
@@ -29,7 +29,6 @@ pub fn poll<G: Gpu + ?Sized>(
     }
 }
 
-/// [`Gpu::fill_memory`] in blocks.
 pub(crate) fn fill<G: Gpu + ?Sized>(
     gpu: &mut G,
     mut va: u64,

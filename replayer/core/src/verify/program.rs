@@ -11,10 +11,10 @@ use super::{Checker, Rule};
 use crate::family::Family;
 use crate::gpu::Submission;
 
-/// Bytes at the start of a job header that the GPU writes.
+/// Header bytes that the GPU writes.
 const JOB_RESULT: u64 = 16;
 
-/// Sums over the whole program, and what holds where the check is.
+/// Sums over the program, and the current position.
 struct Walk {
     kind: SegmentKind,
     time_us: u64,
@@ -71,7 +71,7 @@ impl Checker<'_, '_> {
         let mut cursor = recording.cursor(segment);
         let mut level = Level::default();
         let mut settings_over = walk.kind != SegmentKind::Setup;
-        // What may have made the next chain ready: the actions since the last submit.
+        // Since the last submit: what may have made the next chain ready.
         let mut since = entries;
         let mut rearmed = None;
         let mut rest = entries.iter();
@@ -149,7 +149,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The most bytes that binding a tensor moves; it must exist and suit the direction and the kind of segment.
+    /// Most bytes moved by binding; the tensor must exist and suit direction and segment.
     fn bound_bytes(&self, tensor: u32, input: bool, segment: SegmentKind) -> Result<u64, Rule> {
         let tensors = self.recording.tensors();
         let tensor = tensors.get(tensor as usize).ok_or(Rule::BoundTensor)?;
@@ -169,7 +169,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether one of the actions up to the next submit writes what the GPU wrote into the header at `chain`.
+/// Whether an action before the next submit overwrites the GPU's result in the header.
 #[inline(never)]
 fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
     let mut actions = since

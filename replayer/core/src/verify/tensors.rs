@@ -63,7 +63,7 @@ impl Checker<'_, '_> {
                 .all(|(at, extent)| (extent.get() != 0) == (at < rank))
     }
 
-    /// Checks one loop nest and returns how many elements it visits.
+    /// Returns the number of visited elements.
     fn check_piece(
         &mut self,
         piece: &PieceEntry,
@@ -78,7 +78,8 @@ impl Checker<'_, '_> {
         else {
             return Err(Rule::TensorOverlap);
         };
-        // The span is at least the number of visited elements, so the product cannot overflow once the span is bounded.
+        // The span is at least the number of visited elements, so the product cannot overflow once the span is
+        // bounded.
         let inside = u64::from(piece.element.get()).saturating_add(element_span) <= elements.into();
         self.ensure(inside, Rule::TensorElements, va)?;
         let mut visited = 1u64;
@@ -96,8 +97,8 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Distance from the first to the end of the last element (or byte) of a loop nest, when no two steps overlap: everything
-/// that moves by at most an axis's stride must end within the extent of that axis.
+/// From the first to the end of the last element (or byte) of a loop nest without overlapping steps: all smaller
+/// movements must end within the extent of each axis.
 #[inline(never)]
 fn span(axes: &[AxisEntry], size: u64, bytes: bool) -> Option<u64> {
     let stride = |axis: &AxisEntry| {

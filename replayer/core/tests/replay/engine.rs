@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
+//! The engine on a tiny GPU: right answers, timely typed errors, resets.
 
 use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, open, recording, verified};
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, NoTensors, Options, Session, Workspace};
@@ -43,7 +43,7 @@ fn a_thousand_runs_do_not_drift_and_need_few_accesses() {
         session.run(&mut bound).unwrap();
         assert_eq!(bound.values(), expected(RAMP));
     }
-    // The low word of HEAD, COMMAND, RAWSTAT and CLEAR per run; everything else of the slot once.
+    // HEAD's low word, COMMAND, RAWSTAT and CLEAR per run; everything else of the slot once.
     assert!(session.gpu().accesses - before <= 4 * 1000 + 5);
 }
 

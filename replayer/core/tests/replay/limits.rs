@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limits of verification: what is at one is accepted, what is one beyond is refused by its rule.
+//! At a limit a recording is accepted, one beyond it is refused.
 
 use gpureplay_core::{Limits, Rule};
 use gpureplay_format::{
@@ -11,7 +11,6 @@ const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x1_0000_0000;
 
-/// The rule that a recording with so many pages of data breaks, and whatever `run` does.
 fn rule(pages: u32, run: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -86,7 +85,7 @@ fn bytes_moved_have_a_limit() {
     assert_eq!(moved(64, 0), None);
     assert_eq!(moved(64, 1), Some(Rule::TotalBytes));
     assert_eq!(moved(63, 1 << 30), None);
-    // A tensor that is bound 64 times counts as often as it has pieces: whole ones, at neighbouring addresses.
+    // A tensor bound 64 times counts once per piece: whole ones, at neighbouring addresses.
     let bound = |bytes: u32, pieces: u64, more: u32| {
         rule(1 << 18, |builder| {
             let mut tensor = Tensor::dense("x", TensorKind::Input, ElementType::U8, &[bytes], DATA);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Devices around devices, call by call: what each kind of fault does to each call, and what a comparison says.
+//! Middleware call by call: each fault at each call, and comparisons.
 
 use crate::support::{DATA, Fake, PRODUCT};
 use gpureplay_core::gpu::UsedUp;
@@ -16,7 +16,6 @@ const MMU_RAWSTAT: u32 = 0x2000;
 /// A register of latency, which nothing interprets.
 const PLAIN: u32 = 0x50;
 
-/// A device whose answers a test chooses.
 struct Part {
     fake: Fake,
     space: u8,
@@ -40,7 +39,7 @@ impl Part {
         }
     }
 
-    /// One whose job has ended, with the interrupts of all lines unmasked.
+    /// A job has ended; all lines are unmasked.
     fn ended() -> Self {
         let mut part = Self::new();
         for (register, value) in [(JOB_RAWSTAT, 2), (0x1008, 2), (0x2008, 1), (0x28, 1)] {
@@ -89,7 +88,7 @@ fn work(entry: &ActionEntry) -> Submission<'_> {
 #[test]
 fn a_read_fails_once_or_until_the_reset() {
     use FaultKind::{EndlessPoll, PowerLoss, ReadOnes, ReadZero};
-    // What two reads of one register and one of another give, and the same after a reset.
+    // Two reads of one register and one of another, and the same after a reset.
     for (kind, reads) in [
         (ReadOnes, [u32::MAX, 9, PRODUCT]),
         (ReadZero, [0, 9, PRODUCT]),
@@ -109,7 +108,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.read32(0), PRODUCT, "{kind:?} after a reset");
         assert_eq!(faulty.plan(), (kind, 1));
     }
-    // A fault that is to come disturbs nothing.
+    // A future fault disturbs nothing.
     for &kind in FaultKind::ALL {
         let mut faulty = Faulty::new(Part::ended(), kind, 99);
         assert_eq!(faulty.read32(JOB_RAWSTAT), 2, "{kind:?}");
@@ -119,7 +118,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
-        // A read that shows an end, and a wait, are asked about more kinds than one.
+        // A read that shows an end, and a wait, concern more kinds than one.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }
@@ -142,7 +141,7 @@ fn a_write_is_lost_once_or_until_the_reset() {
 #[test]
 fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
     use FaultKind::{BusFault, FailedJob, MmuFault, NoReset};
-    // Rawstat of jobs, with a job failed by itself beside it; of the MMU; of the GPU; the GPU's fault.
+    // Rawstat of jobs, with a job failed by itself; of the MMU; of the GPU; the GPU's fault.
     for (kind, job, mmu, gpu, fault) in [
         (FailedJob, 0x7_0000, 0, 0, 0),
         (NoReset, 0x7_0000, 0, 0, 0),
@@ -201,7 +200,7 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
 #[test]
 fn interrupts_come_late_falsely_or_never() {
     use FaultKind::{LateInterrupt, LostInterrupt, SpuriousInterrupt, StuckInterrupt};
-    // Of a job that ended: the first wait, the second, and one after the reset.
+    // Of an ended job: first wait, second, and one after the reset.
     for (kind, waits) in [
         (LateInterrupt, [Lines::NONE, Lines::JOB]),
         (SpuriousInterrupt, [Lines::ALL, Lines::JOB]),
@@ -214,12 +213,12 @@ fn interrupts_come_late_falsely_or_never() {
         faulty.reset().unwrap();
         assert_eq!(faulty.wait_irq(Lines::ALL, 1000), Lines::NONE, "{kind:?}");
     }
-    // A line that is stuck costs no time.
+    // A stuck line costs no time.
     let mut faulty = Faulty::new(Part::new(), StuckInterrupt, 0);
     let before = faulty.get_ref().fake.time;
     faulty.wait_irq(Lines::ALL, 1_000_000);
     assert!(faulty.get_ref().fake.time < before + 1000);
-    // Power that is lost takes the interrupts along.
+    // Power loss takes the interrupts along.
     let mut faulty = Faulty::new(Part::ended(), FaultKind::PowerLoss, 0);
     faulty.read32(PLAIN);
     assert_eq!(faulty.wait_irq(Lines::ALL, 1), Lines::NONE);
@@ -293,7 +292,7 @@ fn the_first_difference_is_kept_with_its_place() {
     let (first, second) = diff.into_inner();
     assert_eq!((first.space, second.space), (5, 0));
 
-    // Memory, behind the first block of a comparison.
+    // Memory behind a comparison's first block.
     let mut diff = pair(Part::new(), Part::new());
     diff.write_memory(DATA, &[7; 600]).unwrap();
     diff.get_mut()
@@ -338,7 +337,7 @@ fn a_refusal_of_one_device_is_a_difference() {
             "call {index}"
         );
     }
-    // Steps that one device takes as a whole and the other one does not cannot be compared.
+    // Steps that only one device takes as a whole cannot be compared.
     let mut second = Part::new();
     assert_eq!(pair(Part::new(), Part::new()).start(0), None);
     second.whole = Some(Ok(()));
@@ -379,7 +378,7 @@ fn both_devices_get_what_the_caller_does_not_see() {
     diff.write32(PLAIN, 6);
     let wrote = [&diff.get_ref().0.fake, &diff.get_ref().1.fake].map(|fake| fake.writes.len());
     assert_eq!(wrote, [1, 1]);
-    // One that was not lent is brought to the state of the one that was: its caches clean, reset.
+    // The device that was not lent gets the other's state: caches clean, reset.
     for lends in [(false, false), (true, false), (false, true), (true, true)] {
         let mut diff = pair(Part::new(), Part::new());
         (diff.get_mut().0.lends, diff.get_mut().1.lends) = lends;

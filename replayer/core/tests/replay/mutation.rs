@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conditions that other tests let slip when one operator in them is changed: `cargo xtask mutation` found them.
+//! Conditions that `cargo xtask mutation` found untested.
 
 mod state;
 
@@ -28,7 +28,6 @@ fn opened<'a, G: Gpu>(
         .map_err(|error| error.kind)
 }
 
-/// The rule that a recording breaks whose segments these make.
 fn broken(change: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = support::builder();
     support::set_up(&mut builder);
@@ -79,11 +78,11 @@ fn the_width_of_addresses_is_compared() {
     }
 }
 
-/// A GPU some of whose registers answer what a test wants.
+/// Some registers answer what a test wants.
 struct Registers {
     fake: Fake,
     answers: Vec<(u32, u32)>,
-    /// The shader cores have power only after so many reads.
+    /// Reads before the shader cores have power.
     power_after: u32,
     reads: u32,
 }
@@ -121,7 +120,7 @@ impl Wrapper for Registers {
 
 #[test]
 fn a_poll_goes_on_until_its_bound() {
-    // A register that is right late is waited for.
+    // A late register is waited for.
     let (file, mut workspace) = (recording(), Workspace::new());
     let gpu = Registers {
         power_after: 200,
@@ -129,7 +128,7 @@ fn a_poll_goes_on_until_its_bound() {
     };
     let view = Recording::parse(&file).unwrap();
     assert!(opened(gpu, &view, &mut workspace).is_ok());
-    // One that is never right is read until the time is over, and not much longer.
+    // A register that stays wrong is read until the time is over, not much longer.
     let mut workspace = Workspace::new();
     let mut fake = Fake::new();
     fake.trouble = Trouble::NoPower;
@@ -159,7 +158,7 @@ fn a_job_has_all_of_its_time() {
     assert!((1_000_000..2_000_000).contains(&passed), "{passed}");
 }
 
-/// A GPU whose clock goes on in waits alone, and whose chain ends at a time.
+/// The clock advances in waits alone; the chain ends at a set time.
 struct Waiting {
     fake: Fake,
     ends: u64,
@@ -204,7 +203,7 @@ impl Wrapper for Waiting {
 fn a_chain_that_ends_in_its_last_wait_is_right() {
     let file = recording();
     let view = Recording::parse(&file).unwrap();
-    // The last wait begins when all of the time is over, and not later.
+    // The last wait begins exactly when all of the time is over.
     for (ends, well) in [(20_000, true), (1_020_000, true), (1_040_000, false)] {
         let mut workspace = Workspace::new();
         let mut gpu = Waiting {

@@ -14,7 +14,6 @@ use mali_drive::verify;
 
 use crate::support::{Bound, COUNT, DESCRIPTORS, Fake, Trouble, recording};
 
-/// [`Fake`] behind a driver.
 struct Whole {
     fake: Fake,
     settings: Vec<(u32, u32)>,
@@ -74,7 +73,7 @@ impl gpureplay_core::Wrapper for Whole {
     }
 }
 
-/// Runs with two inputs in one session and compares.
+/// With two inputs in one session.
 fn runs(gpu: impl Gpu) -> Result<(), ReplayError> {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();

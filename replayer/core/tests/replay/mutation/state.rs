@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an engine does in which order, to which registers, and where tensors go.
+//! The engine's order, registers, and tensor places.
 
 use gpureplay_core::{
     DeviceError, ErrorKind, Family, Gpu, Limits, NoTensors, Options, Tensors, Workspace, Wrapper,
@@ -17,7 +17,7 @@ use crate::support::{self, Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUC
 
 #[test]
 fn a_poll_ends_behind_its_bound() {
-    // A register that is right when exactly the bound has passed.
+    // Right when exactly the bound has passed.
     struct Clock(Fake, u64);
     impl Wrapper for Clock {
         type Inner = Fake;
@@ -67,7 +67,6 @@ fn settings_come_before_power_and_power_once() {
     }
 }
 
-/// A GPU that others take between chains.
 struct Shared {
     fake: Fake,
     takes: u32,
@@ -98,7 +97,7 @@ fn a_gpu_that_was_lent_is_set_and_powered_again() {
     support::run(&mut builder);
     let (file, view_of) = (builder.finish().unwrap(), Recording::parse);
     let view = view_of(&file).unwrap();
-    // Lent after the chain of set-up, and after that and the chain of the run.
+    // Lent after set-up's chain, and after the run's.
     for takes in 0..3 {
         let mut workspace = Workspace::new();
         let gpu = Shared {
@@ -145,7 +144,7 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
         let opened = opened(Fake::new(), &view, &mut workspace).map(drop);
         assert_eq!(opened, expected, "external: {external}");
     }
-    // Nor may an input, unless the jobs that read it are left out.
+    // Nor may an input, unless its jobs are left out.
     let (file, mut workspace) = (recording(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
     let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
@@ -156,8 +155,8 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
 
 #[test]
 fn a_tensor_of_pieces_and_axes_goes_where_these_say() {
-    // [2, 3, 4] of u16 in two pieces of [3, 4] each; the last axis strides 3 elements in the array and 2 bytes in memory, so the array
-    // is transposed, and rows in memory are 10 bytes apart.
+    // [2, 3, 4] of u16 in two pieces of [3, 4] each; the last axis strides 3 elements in the array and 2 bytes in
+    // memory, so the array is transposed, and rows in memory are 10 bytes apart.
     let mut builder = support::builder();
     let axis = |extent, element_stride, byte_stride| Axis {
         extent,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors: where they lie, how their loops run, and where they may be bound.
+//! Tensors: places, loops, and bindings.
 
 use gpureplay_core::Rule;
 use gpureplay_format::{
@@ -13,7 +13,7 @@ use crate::support::{DATA, DESCRIPTORS, OUTPUT};
 fn tensors_are_bound_in_their_direction() {
     use SegmentKind::{Finish, Run, Setup};
     use TensorKind::{Input, Intermediate, Output, State, Weight};
-    // The segments in which a tensor may be bound as an input, and as an output.
+    // Segments for binding as an input, and as an output.
     let table: [(TensorKind, &[SegmentKind], &[SegmentKind]); 5] = [
         (Input, &[Run], &[]),
         (Output, &[], &[Run]),
