@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest compile-kernel`: an OpenCL kernel compiled by Mesa, for `gpureplay patch --shader`.
+//! `guest compile-kernel`: Mesa's code of an OpenCL kernel, for `gpureplay patch --shader`.
 
 use std::{
     env, fs,
@@ -66,7 +66,6 @@ pub(crate) struct CompileKernel {
 
 const RECORDING: &str = "recording";
 const SOURCE: &str = "kernel.cl";
-/// Covers boot, compiler and launch.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 impl CompileKernel {
@@ -155,7 +154,7 @@ impl CompileKernel {
     }
 }
 
-/// Saves code and interface of a recording's only job; returns the code's file.
+/// For a recording with one job; returns the code's file.
 pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<PathBuf> {
     let code = work.join("code");
     let mut disasm = Command::new(payload::host_command(folder));

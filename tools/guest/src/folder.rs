@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places: repository, the guest's work folder, this work tree's share.
+//! Directories: repository, guest, this work tree's share.
 
 use std::{
     env, fs,
@@ -10,19 +10,19 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
 
-/// Moves the guest folder out of the repository.
+/// Moves the guest out of the repository.
 pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     pub(crate) repository: PathBuf,
-    /// Roots, kernel, image. May be shared by work trees.
+    /// May be shared by work trees.
     pub(crate) guest: PathBuf,
     pub(crate) local: PathBuf,
 }
 
 impl Folder {
-    /// From cargo's environment, or upwards from the current directory.
+    /// From cargo's environment, or upwards from here.
     pub(crate) fn find() -> Result<Folder> {
         let repository = match env::var_os("CARGO_MANIFEST_DIR") {
             Some(manifest) => Path::new(&manifest)
@@ -63,7 +63,6 @@ impl Folder {
         self.repository.join("tools/guest")
     }
 
-    /// The guest's `/opt/gpureplay`.
     pub(crate) fn payload(&self) -> PathBuf {
         self.local.join("opt")
     }
@@ -102,7 +101,7 @@ impl Folder {
             })
     }
 
-    /// Keeps two builds out of one folder; held until dropped.
+    /// Held until dropped.
     pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
         create_dir(dir)?;
         let path = dir.join("lock");
@@ -121,7 +120,7 @@ pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(Error::io("create", path))
 }
 
-/// Replaces a file as a whole: a guest may be running it.
+/// Replaces it whole: a guest may be running it.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let copy = tempfile::NamedTempFile::new_in(directory).map_err(Error::io("write", to))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest kbase`: Arm's driver, built from the user's source, in the guest: recording and replay.
+//! `guest kbase`: recording and replay on Arm's driver, from the user's source.
 
 use std::{
     env, fs,
@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Source of kbase; tests are skipped without it.
+/// Tests of kbase are skipped without it.
 pub(crate) const SOURCE_VARIABLE: &str = "GPUREPLAY_KBASE";
 /// Inside Arm's packages and vendors' kernels.
 const PLACES: [&str; 4] = [
@@ -169,7 +169,6 @@ impl Job {
         })
     }
 
-    /// Outputs get this prefix.
     fn arguments(&self, prefix: &str) -> Vec<String> {
         let outputs = self.outputs.iter();
         let outputs = outputs.map(|name| format!("--output={name}={prefix}-{name}.npy"));
@@ -188,7 +187,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Records a replay per set of inputs, then replays all recordings without the recorder.
+    /// A replay per input set is recorded; then all recordings replay.
     pub(crate) fn run(&self, driver: &Path) -> Result<Outcome> {
         let folder = self.folder;
         build::kbase_kernel(folder)?;
@@ -211,7 +210,7 @@ impl<'a> Trial<'a> {
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
-                // One of the wrong chains is to take too long.
+                // One wrong chain must take too long.
                 "--job-limit".into(),
                 panfrost::JOB_LIMIT.to_string(),
             ],
@@ -285,7 +284,7 @@ impl<'a> Trial<'a> {
         Ok(text)
     }
 
-    /// Pages come when the GPU touches them: faults while recording, present from the start in a replay.
+    /// Pages come at GPU faults while recording; a replay has them from the start.
     fn check_growth(&self) -> std::result::Result<String, String> {
         let trace = self.work.join("trace-grow");
         registers::same_writes(&trace, &self.work.join("registers"))?;
@@ -297,14 +296,14 @@ impl<'a> Trial<'a> {
         Ok(format!("growing memory: {faults} page faults, replayed\n"))
     }
 
-    /// The client takes no input; compares this many words.
+    /// Takes no input; compares this many words.
     fn compares(&self, trace: &Path, said: &Path, words: usize) -> Checked {
         let compile = format!(
             "compile {} --force -o said --writes=out=said.bin:u32[{words}]",
             trace.display()
         );
         let replay = "run --force said --output=out=replayed-said.bin".to_owned();
-        // The end of a name says what a file is.
+        // A name's end says what a file is.
         copy(said, &self.work.join("said.bin")).map_err(|error| error.to_string())?;
         for (what, line) in [("compile", compile), ("replay", replay)] {
             let words: Vec<String> = line.split(' ').map(String::from).collect();
@@ -377,16 +376,14 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io("copy", from))
 }
 
-/// Runs, and which inputs they take.
 const RUNS: [(&str, &str); 2] = [("first", ""), ("second", "2")];
-/// Processes killed while they load or replay.
 const KILLS: u32 = 10;
 /// By an ordinary user; the recorder is not read.
 const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
-/// Each recording begins with the driver's probe, so the driver is loaded for each. In QEMU an interrupt line stays
-/// up until the next register access, and kbase's handlers make none while the GPU is off: it stays on until the
-/// driver goes. The kernel's tracer shows per logged page whether interrupts are off.
+/// Each recording begins with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up
+/// until the next register access; kbase's handlers make none while the GPU is off, so it stays on. The kernel's
+/// tracer shows whether interrupts are off while a page is logged.
 const SCRIPT: &str = "set -e
 PATH=/opt/gpureplay/shared:$PATH
 modules=/opt/gpureplay/kbase

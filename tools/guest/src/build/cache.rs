@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! OpenCL's compiled shaders, per GPU: a cold start takes 10 s and more.
+//! OpenCL's compiled shaders, per GPU: a cold start takes 10 s.
 
 use std::{fs, time::Duration};
 
@@ -10,7 +10,6 @@ use crate::{
     run::shader_cache::dir,
 };
 
-/// Runs in the guest.
 const FILL: &str = "clinfo > clinfo.txt && grep -q 'Device Type.*GPU' clinfo.txt && cp -a /tmp/cache/. /share/cache/";
 
 /// Without a cache, runs work but are slower.
@@ -49,7 +48,7 @@ pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     create_dir(&folder.guest.join("cache"))?;
     let _ = fs::remove_dir_all(&dir);
     match fs::rename(&made, &dir) {
-        // Another work tree was quicker: its cache is as good.
+        // Another work tree was quicker.
         Err(_) if dir.is_dir() => Ok(()),
         result => result.map_err(Error::io("create", &dir)),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest cc`: compiles a user's program for the guest.
+//! `guest cc`: compiles a user's program.
 
 use std::{env, path::Path, process::ExitCode};
 

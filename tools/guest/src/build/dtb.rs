@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest dtb`: the guest's device tree, as text.
+//! `guest dtb`: the device tree as text.
 
 use std::process::{Command, ExitCode};
 

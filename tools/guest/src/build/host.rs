@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the host must have to build the guest; the rest is in the build root.
+//! What the host needs to build the guest.
 
 use std::{
     env,
@@ -9,17 +9,14 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// Programs and their Debian packages.
 const PROGRAMS: [(&str, &str); 3] = [
     ("mmdebstrap", "mmdebstrap"),
     ("cpio", "cpio"),
     ("setpriv", "util-linux"),
 ];
 
-/// The keys that check Debian's packages.
 const KEYS: (&str, &str) = ("/usr/share/keyrings", "debian-archive-keyring");
 
-/// Names all packages to install at once.
 pub(super) fn require() -> Result<()> {
     let packages = missing(&env::var_os("PATH").unwrap_or_default(), Path::new(KEYS.0));
     if packages.is_empty() {

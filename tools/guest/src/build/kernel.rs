@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest with another Debian kernel, or one built for it.
+//! Guests with other kernels.
 
 use std::{
     fs,
@@ -17,8 +17,7 @@ use crate::{
     folder::{Folder, GUEST_VARIABLE, create_dir},
 };
 
-/// The previous release's kernel (`old`) or backports' (`new`). Panfrost is loaded first: the run loads only
-/// panthor.
+/// `old`: the previous release's kernel; `new`: backports'. Panfrost is loaded first: the run loads only panthor.
 pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     let _lock = Folder::lock(&folder.local)?;
     let guest = folder.local.join(format!("kernel-{which}"));
@@ -44,7 +43,7 @@ pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     })
 }
 
-/// A kernel that finds misuse of memory, of locks and of atomic context.
+/// Finds misuse of memory, locks and atomic context.
 pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
     own(folder, "sanitized", None)
 }
@@ -68,7 +67,7 @@ fn version(makefile: &str) -> Option<String> {
     Some(numbers.join(".") + value("EXTRAVERSION")?)
 }
 
-/// Built once for all work trees; its programs lie apart.
+/// Built once for all work trees.
 fn own(folder: &Folder, name: &str, tree: Option<&Path>) -> Result<Folder> {
     let guest = folder.guest.join(name);
     let _lock = Folder::lock(&guest)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Debian mirror, from this machine's apt configuration.
+//! The Debian mirror, from the host's apt.
 
 use std::{
     fmt::Write as _,
@@ -31,8 +31,8 @@ impl Sources {
     }
 }
 
-/// `sources.list` (the guest's suite and its backports), `sources-old.list` (the older kernel), `apt.conf` (how to
-/// reach the mirror). Unchanged files are left alone.
+/// Writes `sources.list` (suite and backports), `sources-old.list` (older kernel), `apt.conf`. Leaves unchanged
+/// files alone.
 pub(crate) fn write_sources(guest: &Path) -> Result<()> {
     let mirror = match std::env::var(MIRROR_VARIABLE) {
         Ok(mirror) => mirror,
@@ -62,7 +62,7 @@ fn of_machine() -> Result<String> {
     })
 }
 
-/// Picks a plain Debian suite (not -security, -updates or a third party's) from `address suite component` lines.
+/// Plain Debian suites only (not -security, -updates or third parties'), from `address suite component` lines.
 fn main_mirror(targets: &str) -> Option<String> {
     const SUITES: [&str; 7] = [
         "bookworm", "trixie", "forky", "stable", "testing", "unstable", "sid",
@@ -74,7 +74,6 @@ fn main_mirror(targets: &str) -> Option<String> {
     })
 }
 
-/// Options that decide whether the mirror can be reached, as apt.conf lines.
 fn acquire_options() -> Result<String> {
     const KEPT: [&str; 4] = [
         "Acquire::http::Proxy ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest build`: makes what runs need, nothing twice.
+//! `guest build`: makes what runs need.
 
 pub(crate) mod cache;
 pub(crate) mod cc;
@@ -133,7 +133,6 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-/// Puts the recipe where the build root sees it.
 fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
     for dir in ["steps", "guest-files"] {
         create_dir(&guest.join(dir))?;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this work tree adds: test programs, `gpureplay`, the patched driver, the model server; each by its own
-//! build system.
+//! What this work tree adds: test programs, `gpureplay`, drivers, the model server.
 
 use std::{
     env,
@@ -18,7 +17,6 @@ use crate::{
 };
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
-/// Crates that do the work of a replay on a device, or of a recording.
 const REPLAYER: [&str; 9] = [
     "gpureplay",
     "gpureplay-core",
@@ -80,7 +78,6 @@ fn apps(folder: &Folder) -> Result<()> {
     run(folder, &mut make, "test programs")
 }
 
-/// Unpacks Debian's CLBlast once.
 pub(crate) fn clblast(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let unpacked = folder.local.join("clblast");
@@ -107,7 +104,7 @@ fn command(folder: &Folder) -> Result<()> {
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
-/// Built on the guest's C library, as the app's own loader loads them.
+/// On the guest's C library, as an app's loader loads them.
 fn opencl_layer(folder: &Folder) -> Result<()> {
     shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
     shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
@@ -189,7 +186,7 @@ fn install(program: &Path, to: &Path) -> Result<()> {
     place(program, &to.join(program.file_name().unwrap_or_default()))
 }
 
-/// With the C library inside; returns the folder of programs.
+/// With the C library inside.
 fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     let target = folder.local.join("cargo");
     let flags = "-C target-feature=+crt-static";
@@ -203,7 +200,7 @@ fn cross_with(
     (flags, target): (&str, &Path),
 ) -> Result<PathBuf> {
     let home = cargo_home();
-    // The build root has no registry of its own: fetch here, build offline there.
+    // The build root has no registry: fetch here, build offline there.
     let mut fetch = cargo();
     fetch
         .args(["fetch", "--locked", "--target", TARGET])
@@ -219,7 +216,7 @@ fn cross_with(
             TARGET.to_uppercase().replace('-', "_")
         ))
         .arg(format!("RUSTFLAGS={flags}"))
-        // Most of it is the model, which does not run there: optimizing it would waste time.
+        // Mostly the model, which does not run there: do not optimize it.
         .args([
             "CARGO_PROFILE_RELEASE_DEBUG=0",
             "CARGO_PROFILE_RELEASE_OPT_LEVEL=1",
@@ -241,7 +238,7 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     device_test(folder)?;
     opencl_layer(folder)?;
-    // The recorder in user space is loaded into what uses the guest's C library.
+    // The recorder in user space needs the guest's C library.
     let programs = folder.payload().join("shared");
     shared_command(folder, &programs)?;
     for (name, kind) in [
@@ -259,7 +256,6 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let modules = folder.payload().join("kbase");
     let stamp = folder.local.join("kbase-made-for");
     let mut hash = Fingerprint::default();
-    // The libraries beside them are no part of the modules.
     let ours = folder.repository.join("driver-patch");
     hash.file(&ours.join("build"))?;
     for part in ["kbase", "recorder"] {
@@ -321,7 +317,6 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
-/// Applies `driver-patch/upstream` as mailed to the maintainers; also builds the test of one change.
 pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -344,7 +339,6 @@ pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     install(&panfrost.join("panfrost.ko"), &to)
 }
 
-/// Takes the mails as a maintainer would.
 const REPAIR: &str = "\
 rm -rf $2/tree
 mkdir -p $2/tree/drivers/gpu/drm $2/tree/include/uapi/drm
@@ -389,7 +383,6 @@ pub(crate) fn probes(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "probes")
 }
 
-/// The modules that tell the model what happens around the GPU; takes the kernel's own for a supply.
 pub(crate) fn board_modules(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -426,7 +419,7 @@ fn sources(folder: &Folder, from: &str, name: &str) -> Result<PathBuf> {
     Ok(work)
 }
 
-/// Each change: text that stands in the file once, and its replacement.
+/// A change: text that stands there once, and its replacement.
 pub(crate) fn nano_mutant(
     folder: &Folder,
     file: &str,
@@ -482,7 +475,7 @@ pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> R
     run(folder, &mut python, &log)
 }
 
-/// Development profile, which tests have built already.
+/// Development profile, as tests build it.
 pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build
@@ -491,7 +484,7 @@ pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "gpureplay for the host")
 }
 
-/// Optimised: for what takes long or is measured.
+/// Optimised: for long work and measurements.
 pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest static`: the `gpureplay` command for any aarch64 Linux, without libraries.
+//! `guest static`: the command for any aarch64 Linux.
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -45,7 +45,7 @@ impl Static {
     }
 }
 
-/// Without an interpreter, nothing loads shared libraries.
+/// Without an interpreter, nothing loads libraries.
 fn is_static_aarch64(elf: &[u8]) -> bool {
     const AARCH64: u64 = 183;
     const INTERPRETER: u64 = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Build steps: a script, its dependencies, and a stamp.
+//! Build steps with dependencies and stamps.
 
 use std::{
     fs,
@@ -18,7 +18,6 @@ const TAIL: usize = 25;
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
-    /// For the progress line.
     pub(crate) makes: &'static str,
     /// Besides its script, relative to the recipe.
     pub(crate) inputs: &'static [&'static str],
@@ -27,7 +26,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Skips the step if its stamp shows no change; `guest` holds a copy of the recipe. Returns whether it ran.
+    /// `guest` holds a copy of the recipe. Returns whether it ran.
     pub(crate) fn run(&self, guest: &Path) -> Result<bool> {
         if self.is_done(guest) {
             return Ok(false);
@@ -57,7 +56,6 @@ impl Step {
         matches!((stamp, wanted), (Ok(stamp), Ok(wanted)) if stamp == wanted)
     }
 
-    /// Hashes everything that decides the outcome.
     fn fingerprint(&self, guest: &Path) -> Result<String> {
         let mut hash = Fingerprint::default();
         hash.file(&guest.join("steps").join(format!("{}.sh", self.name)))?;
@@ -79,7 +77,6 @@ fn stamp_path(guest: &Path, step: &str) -> PathBuf {
     guest.join("stamps").join(step)
 }
 
-/// Output goes to the log; an error shows the log's end.
 pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()> {
     if let Some(parent) = log.parent() {
         create_dir(parent)?;
@@ -129,7 +126,7 @@ pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// FNV-1a over contents: tells changed inputs apart, nothing more.
+/// FNV-1a: tells changed inputs apart, nothing more.
 pub(crate) struct Fingerprint(u64);
 
 impl Default for Fingerprint {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest operators`: Arm Compute Library's operators on random shapes, compared with NumPy.
+//! `guest operators`: Arm Compute Library against NumPy.
 
 use std::{
     collections::BTreeMap,
@@ -104,7 +104,7 @@ impl Operators {
     }
 }
 
-/// Runs each eighth case; returns the right ones and the faults.
+/// Each eighth case; returns right ones and faults.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let causes = Causes::read(folder)?;
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
@@ -130,14 +130,11 @@ struct Judged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
-    /// Equal to NumPy's result within the type's precision.
+    /// Within the type's precision.
     Right,
     Wrong,
-    /// The library does not have this.
     Refused,
-    /// The library or the runtime reported an error.
     Error,
-    /// The program ended during the case.
     Crash,
     Unrun,
 }
@@ -206,7 +203,7 @@ fn generate(folder: &Folder, dir: &Path, seed: u32, every: u32) -> Result<()> {
     )
 }
 
-/// Skips cases that have a result; stops when the time is up.
+/// Skips cases with a result; ends when the time is up.
 fn run(folder: &Folder, dir: &Path, gpu: &str, timeout: u64) -> Result<Vec<Judged>> {
     let script = dir.join("run.sh");
     fs::copy(folder.recipe().join("operators/run.sh"), &script)

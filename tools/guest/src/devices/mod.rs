@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest devices`: replays on nano and /dev/mem, kills, a hostile client, turns, panfrost again.
+//! `guest devices`: replays on nano and /dev/mem, with hostile clients.
 
 pub(crate) mod panfrost;
 
@@ -135,7 +135,7 @@ impl Devices {
             expect(folder, name, share.path())?;
         }
         let options = Options {
-            // Generous: for a busy machine, and a kernel with checks.
+            // For a busy machine and a checking kernel.
             timeout: Duration::from_secs(
                 900 * (1 + u64::from(self.sanitized))
                     + u64::from(self.seconds + 10 * (self.runs + self.kills)),
@@ -169,7 +169,7 @@ impl Devices {
     }
 }
 
-/// `input` and `output` hold NAME=FILE words for the guest.
+/// `input` and `output` hold NAME=FILE words.
 pub(crate) fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     let recording = folder.repository.join("recordings").join(name);
     let to = share.join(name);

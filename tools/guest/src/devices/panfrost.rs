@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest panfrost`: replays through the kernel's driver (panthor for command streams) as an ordinary user: states,
-//! kills, wrong chains, neighbours.
+//! `guest panfrost`: replays through panfrost or panthor as an ordinary user.
 
 use std::{
     fmt::Write as _,
@@ -26,7 +25,6 @@ use crate::{
 };
 
 const SCRIPT: &str = concat!(include_str!("user.sh"), include_str!("panfrost.sh"));
-/// Steps of a recording with states.
 const STEPS: u32 = 10;
 /// The last takes longer than the driver permits.
 const CHAIN_TWISTS: &str = "type loop outside pointer above code long";
@@ -152,7 +150,7 @@ impl Panfrost {
             )
             .collect(),
             stream,
-            // The guest stands still while the model works, but for a job that is to take too long.
+            // The guest stands still while the model works, but for an overlong job.
             model_options: match self.wrong {
                 0 => Vec::new(),
                 _ => vec!["--job-limit".into(), JOB_LIMIT.to_string()],
@@ -165,7 +163,7 @@ impl Panfrost {
         };
         let outcome = session::script(&guest, &options, SCRIPT)?;
         let said = outcome.said();
-        // Only wrong chains may fault. The disk has no modules for another kernel: the initramfs loaded them.
+        // Only wrong chains may fault. Another kernel's modules come from the initramfs.
         let known = |line: &str| {
             line.starts_with("modprobe:") || self.wrong > 0 && kernel_log::is_of_job(line)
         };
@@ -191,8 +189,8 @@ impl Panfrost {
     }
 }
 
-/// Copies recordings by name prefix, with the model's answers. A line of `cases`: number, recording, words of a
-/// run; @ is the folder of results. Returns the count.
+/// By name prefix, with the model's answers. A line of `cases`: number, recording, words of a run; @ is the
+/// results' directory. Returns the count.
 pub(crate) fn expect(
     folder: &Folder,
     share: &Path,
@@ -211,7 +209,7 @@ pub(crate) fn expect(
         })
         .collect();
     names.sort();
-    // A folder that was kept may have results of other cases.
+    // May hold results of other cases.
     let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
     for name in &names {
@@ -240,7 +238,7 @@ pub(crate) fn expect(
     Ok(count)
 }
 
-/// Words of a run per case of the manifest; a recording with states makes some steps.
+/// A recording with states makes several steps.
 fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
     let path = recording.join("manifest.toml");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -269,7 +267,6 @@ fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
         words
     };
     let mut all: Vec<Vec<String>> = cases.into_iter().flatten().map(words).collect();
-    // Step after step, with what is left at the end.
     if STATEFUL.iter().any(|start| name.starts_with(start)) {
         let first = cases.and_then(|cases| cases.first()).map(words);
         let mut steps = first.unwrap_or_default();
@@ -284,7 +281,6 @@ fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
     Ok(all)
 }
 
-/// Name prefixes.
 const STATEFUL: [&str; 3] = ["decode", "generate", "train"];
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds for bare machines, in the build root; `core` comes from source.
+//! Bare-metal builds in the build root.
 
 use std::{
     ffi::OsString,
@@ -14,16 +14,14 @@ use crate::{
     folder::{Folder, create_dir},
 };
 
-/// No floating-point registers, no operating system.
+/// No floating-point registers or operating system.
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
 pub(crate) struct Build<'a> {
-    /// `build`, or `rustc` for options that only that has.
+    /// `build`, or `rustc` for its special options.
     pub(crate) subcommand: &'a str,
-    /// Relative to the repository.
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
-    /// Inside of the repository.
     pub(crate) output: &'a Path,
     pub(crate) arguments: &'a [&'a str],
     pub(crate) environment: &'a [(&'a str, OsString)],
@@ -33,7 +31,7 @@ impl Build<'_> {
     pub(crate) fn run(&self, folder: &Folder) -> Result<PathBuf> {
         let home = payload::cargo_home();
         let mut visible = home.clone().into_os_string();
-        // Cargo asks the registry for the crates of the standard library's lock file.
+        // Building core asks the registry for the standard library's dependencies.
         visible.push(":/etc/ssl/certs");
         let mut command = in_root(folder);
         command
@@ -60,14 +58,14 @@ impl Build<'_> {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Linked<'a> {
-    /// Without one the image takes what the machine loads.
+    /// Without: what the machine loads.
     pub(crate) recording: Option<&'a Path>,
-    /// .npy files in the order of the recording's tensors that need a value.
+    /// .npy files in the order of tensors that need a value.
     pub(crate) inputs: &'a [PathBuf],
-    /// Feature `signature`: public key in hexadecimal, and smallest accepted counter.
+    /// Public key in hexadecimal, and smallest accepted counter.
     pub(crate) trust: Option<(&'a str, u64)>,
     pub(crate) runs: u32,
-    /// If not 0: disturbs a step at every n-th call of the device instead.
+    /// If not 0: disturbs a step at every n-th device call instead.
     pub(crate) faults: u32,
 }
 
@@ -75,7 +73,7 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     let copies = folder.local.join("firmware");
     create_dir(&copies)?;
     let absolute = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
-    // The build root sees this work tree only: what is linked in is copied here.
+    // The build root sees this work tree only.
     let copy = |from: &Path, name: String| -> Result<PathBuf> {
         let to = copies.join(name);
         fs::copy(absolute(from)?, &to).map_err(Error::io("copy", from))?;
@@ -113,7 +111,6 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     Ok(build.run(folder)?.join("gpureplay-firmware"))
 }
 
-/// An example of embedding (`replayer/devices/bare/examples`), C or Rust.
 pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result<PathBuf> {
     let rust = language == "rs";
     let mut arguments = vec![
@@ -158,7 +155,7 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
     Ok(image)
 }
 
-/// OP-TEE's core brings `memcpy` and is linked position-independent.
+/// OP-TEE's core has `memcpy` and is position-independent.
 pub(crate) fn for_secure_core(folder: &Folder) -> Result<PathBuf> {
     let library = secure(folder, "replayer/devices/bare", "secure-core-cargo")?;
     Ok(library.join("libgpureplay_bare.a"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Full-system tests of the bare-metal image: answers, and ends when something is wrong.
+//! Tests of the bare-metal image: answers and errors.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use crate::{
     run::session::Checked,
 };
 
-/// Stack of the image in bytes (`firmware.ld`).
+/// Bytes (`firmware.ld`).
 const STACK: u64 = 32 << 10;
 
 fn digits(folder: &Folder) -> PathBuf {
@@ -32,7 +32,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
-/// Linked in, and loaded by the machine and verified there; also a G57's.
+/// Linked in, or loaded by the machine; also for a G57.
 pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     for (gpu, linked) in [("g52", true), ("g52", false), ("g57", true)] {
         let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
@@ -71,8 +71,8 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// Joined chains and layers: the run is one submission; set-up and run take at most two interrupts each; the output
-/// is bit-identical.
+/// Joined chains and layers: one submission per run, at most two interrupts each for set-up and run, identical
+/// bits.
 pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked> {
     let original = digits(folder);
     let expected = read(&original.join("expected/3.npy"))?;
@@ -106,7 +106,6 @@ pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked>
     })
 }
 
-/// A recording, its inputs, and NumPy's text.
 struct Writer {
     recording: &'static str,
     inputs: &'static [&'static str],
@@ -150,7 +149,7 @@ fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<Str
     Ok(boot(folder, &image, &has)?.replace('\r', ""))
 }
 
-/// States continue on bare metal: the text equals the host model's and NumPy's.
+/// States continue: the text equals the host model's and NumPy's.
 pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
     for writer in [GENERATE, DECODE] {
         let written = read(&folder.repository.join(writer.text))?;
@@ -164,7 +163,7 @@ pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// A step disturbed at every `stride`-th call, and repeated, leaves the same states.
+/// Disturbed at every `stride`-th call, and repeated: equal states.
 pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
     let said = go_on(folder, &GENERATE, 2, stride)?;
     let counts = (
@@ -188,7 +187,6 @@ fn reported(said: &str, word: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// Among the last ten f32 of a .npy file.
 fn largest(npy: &[u8]) -> usize {
     let values: Vec<f32> = last_values(npy).collect();
     (0..values.len())
@@ -209,7 +207,7 @@ struct Case {
     message: &'static str,
 }
 
-/// Bad recordings, GPUs and jobs end in a message, not in a hang.
+/// Errors end in a message, not in a hang.
 pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let mut damaged = good.clone();
@@ -254,7 +252,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
     check(folder, &image, &fault, None)
 }
 
-/// One boot per recording, all with the same flash.
+/// All boots use the same flash.
 fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<Checked> {
     let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let file = dir.path().join("recording");
@@ -276,7 +274,7 @@ fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) ->
     Ok(Ok(()))
 }
 
-/// Buffers read-only for the GPU: well-formed and allowed, but the first job faults.
+/// Read-only buffers: well-formed and allowed, but the first job faults.
 fn read_only(recording: &[u8]) -> Vec<u8> {
     const HEADER: usize = 64;
     const TABLE: usize = 9 * 32;
@@ -289,7 +287,7 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
     };
     let (start, length) = (number(&bytes, entry + 8), number(&bytes, entry + 16));
     for region in bytes[start..start + length].chunks_exact_mut(REGION) {
-        // Kind 0 is data; access 3 is reading and writing, 1 reading.
+        // Kind 0: data. Access 3: reading and writing, 1: reading.
         if region[13] == 0 && region[12] == 3 {
             region[12] = 1;
         }
@@ -335,7 +333,7 @@ fn flash(dir: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Accepts only packs signed with its key and not older than what ran before.
+/// Only its key's packs, not older than what ran.
 pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest firmware`: the bare-metal replayer in QEMU, with the model as GPU.
+//! `guest firmware`: the bare-metal replayer in QEMU, on the model.
 
 pub(crate) mod bare;
 pub(crate) mod checks;
@@ -21,11 +21,11 @@ use crate::{
     run::{driver::Driver, machine},
 };
 
-/// Load address of the image (`replayer/devices/firmware/src/machine.rs`).
+/// From `replayer/devices/firmware/src/machine.rs`.
 const LOAD_ADDRESS: &str = "0x50000000";
-/// MiB, all needed by the image.
+/// MiB.
 const MEMORY: u32 = 512;
-/// For an image that runs a recording once.
+/// For one run.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// For a thousand runs, or disturbed ones.
 const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -39,7 +39,7 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
 )]
 pub(crate) struct Firmware {
     recording: PathBuf,
-    /// .npy files in the recording's order; with --runs a file may hold a value per run.
+    /// .npy files in the recording's order, or with --runs a value per run.
     inputs: Vec<PathBuf>,
     /// The GPU's model.
     #[arg(long, default_value = "g52")]
@@ -87,7 +87,7 @@ impl Firmware {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gpu<'a> {
     Model(&'a str),
-    /// QEMU's teaching device: presents itself like the model, but is no GPU.
+    /// QEMU's teaching device: has the model's identity, but is no GPU.
     Dead,
     None,
 }
@@ -95,9 +95,8 @@ pub(crate) enum Gpu<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine<'a> {
     pub(crate) gpu: Gpu<'a>,
-    /// A file in memory where the image looks for a recording.
     pub(crate) loaded: Option<&'a Path>,
-    /// Second flash bank, 64 MiB.
+    /// Second bank, 64 MiB.
     pub(crate) flash: Option<&'a Path>,
     pub(crate) long: bool,
 }

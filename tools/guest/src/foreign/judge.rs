@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of a foreign program's recording: tensors, replays equal to live, a layer that changes nothing.
+//! Checks of a foreign program's recording.
 
 use std::{fs, path::Path, process::Command};
 
@@ -34,7 +34,7 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
         ));
     }
 
-    // Neither input is in the recording.
+    // Neither is in the recording.
     for set in ["b", "c"] {
         let replayed = work.join(format!("replayed-{set}.bin"));
         let from = work.join(format!("inputs/{set}.bin"));
@@ -79,7 +79,7 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
     ))
 }
 
-/// Without notes, two traces differ in one input and one output only.
+/// Two traces without notes differ in one input and one output only.
 fn without_notes(program: &Path, work: &Path) -> Checked {
     let mut compile = Command::new(program);
     compile
@@ -129,7 +129,7 @@ fn same(found: &Path, expected: &Path) -> Checked {
     ))
 }
 
-/// Otherwise equal files would prove nothing: inputs must change answers, and answers vary.
+/// Otherwise equal files would prove nothing.
 fn varied(one: &Path, other: &Path) -> Checked {
     let (one_bytes, other_bytes) = (read(one)?, read(other)?);
     let words: std::collections::BTreeSet<&[u8]> = one_bytes.chunks(4).collect();

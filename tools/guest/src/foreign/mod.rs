@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest foreign`: records others' programs with two inputs, replays a third.
+//! `guest foreign`: records others' programs twice, replays a third input.
 
 mod judge;
 mod overhead;
@@ -26,19 +26,16 @@ use crate::{
 };
 
 struct App {
-    /// Also for `files.py`.
     name: &'static str,
     /// `{s}` stands for the set of inputs.
     command: &'static str,
     /// Tensors equal in both runs.
     weights: usize,
-    /// Traces without notes show input and output whole: neither ends in zeros.
+    /// Neither input nor output ends in zeros: traces without notes show them whole.
     unnoted: bool,
-    /// It runs in every test of the guest.
     sample: bool,
 }
 
-/// Debian's programs, a library's examples, and callers of libraries.
 const APPS: &[App] = &[
     App {
         name: "clblast",
@@ -179,7 +176,7 @@ impl Foreign {
     }
 }
 
-/// Records the quick programs; returns the right ones and the faults.
+/// Returns right ones and faults.
 pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The OpenCL layer's cost in executed instructions: times of a busy host would hide it.
+//! The OpenCL layer's cost in instructions: a busy host's times would hide it.
 
 use crate::error::{Error, Result};
 
-/// Largest allowed share.
 const MOST: f64 = 0.02;
 
-/// Runs in turns after a run that fills caches. The guest's clock counts instructions of all processors, of which
-/// the others are idle.
+/// In turns, with full caches. The guest's clock counts instructions of all processors; the others are idle.
 pub(super) const RUN: &str = r#"set -e
 export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
 program=${COMMAND//\{s\}/b}
@@ -19,7 +17,7 @@ for round in 1 2 3; do
 done
 "#;
 
-/// The least of each run, as everything else adds to it: without and with the layer.
+/// Everything else only adds. Without and with the layer.
 fn least(log: &str) -> Option<[f64; 2]> {
     let runs: Vec<f64> = log
         .lines()

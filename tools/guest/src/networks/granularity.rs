@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest granularity`: one trace in parts of each size; cost for file and device.
+//! `guest granularity`: what parts of each size cost.
 
 use std::{
     process::{Command, ExitCode},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest networks`: records networks, replays another input, keeps the numbers.
+//! `guest networks`: records and measures networks.
 
 pub(crate) mod granularity;
 mod others;
@@ -31,7 +31,6 @@ use crate::{
 };
 
 const MEASURED: &str = "measured.toml";
-/// The GPU whose table has times.
 const TIMED: &str = "g52";
 
 /// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
@@ -45,7 +44,7 @@ const TIMED: &str = "g52";
                         cargo xtask guest networks --times --write-doc    # again the times of what is recorded"
 )]
 pub(crate) struct Networks {
-    /// As in docs/measurements.md; hyphens may be left out. All if none is named.
+    /// As in docs/measurements.md, with or without hyphens. All if none is named.
     names: Vec<String>,
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
@@ -67,7 +66,7 @@ pub(crate) struct Networks {
     timeout: u64,
 }
 
-/// One line of the table; times in seconds.
+/// Times in seconds.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Measured {
     /// Set-up and one run.
@@ -75,9 +74,8 @@ pub(crate) struct Measured {
     pub(crate) bytes: u64,
     /// With weights outside.
     pub(crate) bytes_without_weights: u64,
-    /// GPU memory.
     pub(crate) memory: u64,
-    /// The app in the guest while recorded.
+    /// The app in the guest.
     pub(crate) record: f64,
     /// From the page cache.
     pub(crate) read: f64,
@@ -88,9 +86,9 @@ pub(crate) struct Measured {
     pub(crate) run: f64,
     /// In the table's unit.
     pub(crate) difference: f64,
-    /// Every output is the live stack's, bit for bit.
+    /// Equals the live stack bit for bit.
     pub(crate) identical: bool,
-    /// Other programs' part of processor time meanwhile.
+    /// Share of processor time.
     #[serde(default)]
     pub(crate) others: Option<f64>,
 }
@@ -208,7 +206,7 @@ impl Networks {
         Ok(true)
     }
 
-    /// False if it was not measured before.
+    /// False if never measured.
     fn times(&self, job: &Recording<'_>) -> Result<bool> {
         let output = job.default_output();
         let path = job.work.join(MEASURED);

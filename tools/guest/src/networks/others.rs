@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other programs' share of the machine during a measurement, by the kernel's counts.
+//! Other programs' share of the machine, by the kernel's counts.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ pub(crate) struct Others {
     all: u64,
     /// Of it, programs and kernel.
     busy: u64,
-    /// Of it, this program's ended children.
+    /// Of it, our ended children.
     ours: u64,
 }
 
@@ -21,9 +21,9 @@ impl Others {
         Others::parse(&machine, &program)
     }
 
-    /// Texts of /proc/stat and /proc/self/stat (proc(5)).
+    /// /proc/stat and /proc/self/stat (proc(5)).
     fn parse(machine: &str, program: &str) -> Option<Others> {
-        // user, nice, system, idle, iowait, irq, softirq, steal; the rest is counted in the first two.
+        // user, nice, system, idle, iowait, irq, softirq, steal; the first two include the rest.
         let line = machine.lines().next()?.strip_prefix("cpu ")?;
         let ticks = line
             .split_whitespace()
@@ -32,8 +32,7 @@ impl Others {
         let ticks: Vec<u64> = ticks.collect::<Option<_>>()?;
         let all = ticks.iter().sum();
         let idle = ticks.get(3)?.checked_add(*ticks.get(4)?)?;
-        // The program's name may hold anything and ends at the last bracket; cutime and cstime are fields 16 and
-        // 17.
+        // A name may hold anything and ends at the last bracket; cutime and cstime are fields 16 and 17.
         let (_, fields) = program.rsplit_once(") ")?;
         let mut children = fields
             .split(' ')
@@ -69,7 +68,6 @@ mod tests {
         };
         let begin = Others::parse("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1\n", &program(10, 5));
         let end = Others::parse("cpu  150 10 120 980 20 0 0 20 9 9\n", &program(40, 25));
-        // 300 ticks: 100 of programs, 50 of them ours.
         assert_eq!(begin.unwrap().until(end.unwrap()), Some(50.0 / 300.0));
         assert_eq!(begin.unwrap().until(begin.unwrap()), None);
         assert_eq!(Others::parse("intr 1", &program(1, 1)), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest recording-times`: cost of recording, with the recorder's counters.
+//! `guest recording-times`: the cost of recording.
 
 use std::{
     fs::{self, File},
@@ -68,17 +68,16 @@ pub(crate) struct RecordingTimes {
     timeout: u64,
 }
 
-/// As the script calls them.
 const WAYS: [&str; 5] = ["live", "layered", "recorded", "checked", "in-app"];
 
-/// Medians in seconds; notes of the last recorded and the last checked run.
+/// Median seconds; notes of the last recorded and checked run.
 #[derive(Deserialize, Serialize)]
 struct Row {
     name: String,
     rounds: u32,
     /// In the guest, in the order of [`WAYS`].
     seconds: [f64; WAYS.len()],
-    /// Processor seconds of the host, in QEMU.
+    /// Processor seconds of QEMU.
     processor: [f64; WAYS.len()],
     notes: [Vec<u64>; 2],
 }
@@ -150,7 +149,6 @@ impl RecordingTimes {
     }
 }
 
-/// Each way in turns; the answers stay the same.
 fn script(command: &str, rounds: u32) -> String {
     format!(
         r#"set -e
@@ -206,7 +204,7 @@ struct Time {
     processor: f64,
 }
 
-/// Between the script's lines `begin` and `took WAY MILLISECONDS`.
+/// Between `begin` and `took WAY MILLISECONDS`.
 fn times(outcome: &Outcome) -> Vec<Time> {
     let (mut out, mut end, mut begin) = (Vec::new(), 0, Duration::ZERO);
     for line in outcome.stdout.split_inclusive(|&byte| byte == b'\n') {
@@ -239,7 +237,7 @@ fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
         .unwrap_or_default()
 }
 
-/// The recorder's last notes: dumps, hashed, clean, audited, logged; walks and milliseconds.
+/// The last notes: dumps, hashed, clean, audited, logged; walks and milliseconds.
 fn counters(path: &Path) -> Result<Vec<u64>> {
     let wrong = |error: String| Error::Usage(format!("{}: {error}", path.display()));
     let file = File::open(path).map_err(Error::io("read", path))?;

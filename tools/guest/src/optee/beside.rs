@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile client, and OP-TEE's own tests beside the replayer.
+//! A hostile client, and OP-TEE's own tests.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,11 @@ use super::{
 };
 use crate::error::Result;
 
-/// Seconds: of a sample, and of everything.
+/// Of a sample, and of everything.
 const SECONDS: u32 = 20;
 const SECONDS_FULL: u32 = 600;
-/// The same seed makes the same calls, but for its other thread's changes.
+/// Equal seeds make equal calls, but for the other thread's changes.
 const SEED: u64 = 1;
-/// From xtest's suite `regression`.
 const XTEST_SAMPLE: &str = "1001 1004 1005 1006";
 
 pub(super) fn hostile(rig: &Rig<'_>) -> Result<Checked> {
@@ -41,7 +40,7 @@ pub(super) fn hostile(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!("{seconds} s, {}", counts.replace('\n', "; "))))
 }
 
-/// A sample, or all of `regression`, part of which uses own servers over loopback.
+/// Part of `regression` uses servers over loopback.
 pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let which = if rig.full {
@@ -52,7 +51,7 @@ pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let script = format!(
         "busybox ifconfig lo 127.0.0.1 up; xtest {which} > /share/xtest.log 2>&1; echo $? > /share/status; tail -n 12 /share/xtest.log"
     );
-    // Tests make trusted applications panic on purpose: messages are no failure.
+    // Applications panic on purpose: messages are no failure.
     let outcome = rig.script(&share, &script)?;
     let log = share.text("xtest.log")?;
     if outcome.clean().is_err() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds TF-A and OP-TEE from the distribution's sources, with our parts.
+//! Builds TF-A and OP-TEE with our parts.
 
 use std::{
     fmt::Write as _,
@@ -24,7 +24,7 @@ pub(crate) struct Built {
     pub(crate) firmware: PathBuf,
 }
 
-/// Also fills the guest's payload. Only packs signed by `key` will run.
+/// Fills the payload too. Only `key`'s packs will run.
 pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
     sources(folder)?;
     let _local = Folder::lock(&folder.local)?;

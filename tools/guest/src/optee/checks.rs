@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays in the secure world: values, refusals, counter, unreadable memory.
+//! Replays in the secure world: values, refusals, isolation.
 
 use std::{process::ExitCode, time::Instant};
 
@@ -74,7 +74,7 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// What `guest test` runs: values by the command, and refusals over two boots by the client in C.
+/// Values by the command, refusals over two boots by the C client.
 pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let rig = Rig {
         folder,
@@ -89,10 +89,10 @@ pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> 
     Ok(Ok(()))
 }
 
-/// OP-TEE's memory gives a bus error; the kernel's device tree has no GPU and the kernel no driver for it.
+/// OP-TEE's memory gives a bus error; the kernel sees no GPU.
 fn isolation(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
-    // BL31, OP-TEE's core (code, heap with the recording), applications; QEMU's machine has 16 MiB of it.
+    // BL31, OP-TEE's core (code, heap with the recording), applications; QEMU has 16 MiB of it.
     let places = [
         "0x0e000000",
         "0x0e100000",

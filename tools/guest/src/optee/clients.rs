@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clients against each other: turns, cancellation, memory that changes during a call.
+//! Clients against each other: turns, cancellation, changing memory.
 
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
@@ -13,39 +13,37 @@ use crate::{
 };
 
 const GPU: u32 = 0x7212_0000;
-/// Addresses of the long recording: job and tensors.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// Number of job starts, and microseconds for each; the rules allow an hour in total.
+/// Job starts, and microseconds for each; rules allow an hour in all.
 pub(super) struct Length {
     chains: u32,
     timeout: u32,
 }
 
-/// Three seconds on a quiet machine, a minute on a busy one.
+/// Three seconds, or a minute on a busy machine.
 pub(super) const LONG: Length = Length {
     chains: 12_000,
     timeout: 300_000,
 };
 
-/// Half a second, for frequent runs. A busy machine may stop for a second.
+/// Half a second. A busy machine may stop for a second.
 pub(super) const SHORT: Length = Length {
     chains: 1_500,
     timeout: 2_000_000,
 };
 
-/// The command's message after Ctrl-C.
 pub(super) const CANCELLED: &str =
     "the run was cancelled; the secure world has reset the GPU and cleared its memory";
 /// Milliseconds before cancelling.
 const PATIENCE: u32 = 1500;
-/// Longest wait of a cancelling client, in seconds with its start, on a busy machine.
+/// Longest wait of a cancelling client with start, in seconds.
 const LONGEST: u32 = 40;
-/// Runs of `SHORT` by a client that gets a signal: on a busy machine one may end between look and signal.
+/// On a busy machine a run may end between look and signal.
 pub(super) const RUNS: usize = 100;
 
-/// Shell lines: run `short.pack`, Ctrl-C while the GPU works, output in `said`. Again where the run ended before
-/// the signal. They leave `code` and `waited` in hundredths of a second.
+/// Runs `short.pack` with Ctrl-C while the GPU works, again if it ended before; sets `said`, `code`, and `waited`
+/// in hundredths of a second.
 pub(super) fn interrupt(said: &str) -> String {
     format!(
         "now() {{ read -r up _ < /proc/uptime; echo ${{up/./}}; }}\n\
@@ -127,8 +125,7 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// A cancelled run leaves nothing in GPU memory, and the next client is served. Again where the run ended too
-/// early, as on a busy machine.
+/// Nothing stays in GPU memory, and the next client is served. Repeats a run that ended too early.
 pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -201,7 +198,7 @@ pub(super) fn interrupted(rig: &Rig<'_>) -> Result<Checked> {
     )))
 }
 
-/// Bytes change in shared memory during the load: refused, or what was signed runs.
+/// Bytes change during the load: refused, or what was signed runs.
 pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -216,7 +213,7 @@ pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
         Ok(said) => said.trim().to_owned(),
         Err(reason) => return Ok(Err(reason)),
     };
-    // A test in which only one of the two happened shows nothing.
+    // Both must have happened.
     let both = !said.starts_with("0 refused") && !said.contains(" 0 ran right");
     Ok(match both {
         true => Ok(said),

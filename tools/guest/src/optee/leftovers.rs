@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! After each end of a session the GPU is reset and its memory empty, read from Linux.
+//! After a session the GPU is reset and its memory empty.
 
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
@@ -11,16 +11,15 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// `gpureplay_tee_memory` of a reset GPU and cleared memory.
 pub(super) const NOTHING: &str =
     "0 words; level-2 cache 0, shader cores 0, page table 0, interrupt masks 0 0 0";
 
-/// Addresses of the failing recording, and its job's time in microseconds.
+/// The failing recording's addresses; its job's microseconds.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const TIMEOUT: u32 = 2_000_000;
 
-/// Keeps all rules, but the job header has an unknown type: the GPU refuses it.
+/// Keeps all rules, but the job type is unknown to the GPU.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
     let mut builder = Builder::new(gpu);
     builder.identity(0, 0xffff_0000, gpu);
@@ -42,7 +41,6 @@ fn faulty(gpu: u32) -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// What the client must say, and whether it must fail.
 const ENDS: [(&str, &str); 6] = [
     ("well", "1 runs\n0\n"),
     ("a job that fails", "the GPU failed"),
@@ -102,7 +100,7 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
             return Ok(Err(format!("{end}: it left {left}")));
         }
     }
-    // A check that sees nothing during a run shows nothing.
+    // The check must see something during a run.
     let during = share.text("during")?;
     let used = ["0 words", "cache 0,", "cores 0,", "table 0,"];
     if used

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest optee measure`: a call against a replay in the normal world; sizes.
+//! `guest optee measure`: secure calls against normal replays.
 
 use std::{
     fmt::Write as _,
@@ -32,7 +32,7 @@ use crate::{
 const RECORDINGS: [(&str, u32); 2] = [("digits-g52", 100), ("lenet-g52", 20)];
 const TIMEOUT: u64 = 900;
 
-/// `write` keeps the numbers in measurements/optee.json.
+/// `write` keeps them in measurements/optee.json.
 pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
     payload::nano_driver(rig.folder)?;
     let share = Share::new()?;

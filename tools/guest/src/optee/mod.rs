@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest optee`: a secure world under QEMU: TF-A, OP-TEE with our pseudo-TA, U-Boot, the guest's kernel.
+//! `guest optee`: a secure world under QEMU: TF-A, OP-TEE, U-Boot, Linux.
 
 mod beside;
 mod build;
@@ -26,9 +26,9 @@ use crate::{
     },
 };
 
-/// Seed of the test key. It protects nothing.
+/// It protects nothing.
 const TEST_SEED: [u8; 32] = [7; 32];
-/// The secure world's GPU pages begin at the end of the kernel's memory (`pta/gpureplay_board.h`).
+/// The secure world's GPU pages follow (`pta/gpureplay_board.h`).
 const KERNEL_MEMORY: &str = "mem=1792M";
 
 /// Replays in a trusted execution environment: builds the secure world, runs programs beside it, tests it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packs that the secure world refuses, with reasons and the command's words.
+//! Packs that the secure world refuses.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,6 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Counter of what runs here, and an older one.
 const COUNTER: u64 = 5;
 const OLD: u64 = 4;
 
@@ -21,7 +20,7 @@ fn other_key() -> Result<SecretKey> {
     SecretKey::from_seed([8; 32]).map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// Well formed, but one region is writable and executable.
+/// One region is writable and executable.
 fn against_a_rule() -> Result<Vec<u8>> {
     const GPU: u32 = 0x7212_0000;
     const PLACE: u64 = 0x200_0000;
@@ -45,7 +44,7 @@ fn against_a_rule() -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// Each with the reason's message; the counter is that of the last boot.
+/// With messages; the counter is the last boot's.
 pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let digits = recording(rig.folder, "digits-g52");
@@ -60,7 +59,7 @@ pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     share.write("unsigned", &packed(&good, None)?)?;
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("forged", &packed(&changed, Some(signature))?)?;
-    // Signed by the owner of the key, and yet damaged, or against a rule.
+    // Rightly signed, and yet damaged, or against a rule.
     share.write("damaged", &pack(&changed, &key, COUNTER)?)?;
     share.write("rule", &pack(&against_a_rule()?, &key, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
@@ -114,7 +113,7 @@ fn said(share: &Share, expected: &[(&str, &str)]) -> Result<std::result::Result<
     Ok(Ok(()))
 }
 
-/// Words and exit code: 2 wrong use, 3 recording refused, 5 the device's.
+/// Exit codes: 2 wrong use, 3 recording refused, 5 device.
 const BY_THE_COMMAND: [(&str, &str); 8] = [
     (
         "unsigned",
@@ -144,7 +143,7 @@ const BY_THE_COMMAND: [(&str, &str); 8] = [
     ("cancelled", clients::CANCELLED),
 ];
 
-/// Writes packs; the script leaves words and exit code of each in NAME.said.
+/// The script leaves words and exit codes in NAME.said.
 pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     let digits = recording(rig.folder, "digits-g52");
     let good = read(&digits.join("recording.gpr"))?;
@@ -153,7 +152,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
     share.write("old", &pack(&good, &key, OLD)?)?;
-    // A sound recording with another's signature: only the secure world refuses it.
+    // Another's signature: only the secure world refuses it.
     let lenet = read(&recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
     share.write("forged", &packed(&lenet, Some(signature(&key, &good)?))?)?;
     share.write(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by tests of the secure world: guest, folder, signed packs.
+//! Shared by tests of the secure world.
 
 use std::{
     collections::BTreeMap,
@@ -23,16 +23,15 @@ use crate::{
 
 pub(super) type Checked = std::result::Result<String, String>;
 
-/// Seconds per guest: of a sample, and of everything.
+/// Seconds per guest: a sample, and everything.
 const TIMEOUT: u64 = 300;
 const TIMEOUT_FULL: u64 = 1800;
-/// Bytes of an 8 x 8 picture, and of ten probabilities, in single precision.
+/// Bytes of 8 x 8 pixels, and of ten probabilities, f32.
 pub(super) const DIGIT: usize = 256;
 pub(super) const PROBABILITIES: usize = 40;
 
-/// Waits until the background client `$client` runs; leaves in `during` what GPU and memory hold and the client's
-/// state. One program looks: with a process per look, a busy machine misses the run. Killing a client earlier,
-/// while OP-TEE loads its application, makes OP-TEE complain.
+/// Waits until background client `$client` runs; `during` gets GPU, memory and client state. One program looks: a
+/// process per look could miss the run. A client killed while OP-TEE loads its application makes OP-TEE complain.
 pub(super) const UNTIL_IT_RUNS: &str = "gpureplay_tee_memory -w 100 > during\n\
     grep State: /proc/$client/status >> during\n";
 
@@ -89,7 +88,7 @@ pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
 }
 
 impl Rig<'_> {
-    /// Whatever the secure world says; `/share` is what the test wrote.
+    /// Any message of the secure world is allowed; `/share` is what the test wrote.
     pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
         self.boot(share, text, false)
     }
@@ -105,7 +104,7 @@ impl Rig<'_> {
         run(self.folder, &options, &words)
     }
 
-    /// Must end well; a message of the secure world ends it at once.
+    /// Must end well; a message of the secure world ends it.
     pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
         let outcome = self.boot(share, text, true)?;
         if outcome.clean().is_err() {
@@ -126,7 +125,7 @@ pub(super) fn failed(outcome: &Outcome) -> String {
     )
 }
 
-/// The secure world logs errors only: there must be none.
+/// The secure world logs errors only.
 pub(super) fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
     let log = fs::read(outcome.logs.join(SECURE_LOG))
         .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;

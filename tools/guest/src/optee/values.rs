@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The secure world's answers equal the command's on the host's model.
+//! The secure world's answers equal the host model's.
 
 use std::{
     ffi::OsString,
@@ -22,7 +22,6 @@ use crate::{
 };
 
 const SAMPLE: usize = 20;
-/// Characters written in the secure world.
 const CHARACTERS: usize = 10;
 
 fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
@@ -64,14 +63,14 @@ fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) 
     npy(&file)
 }
 
-/// Digits that training did not see, with the command's answers on the host's model.
+/// Digits outside of training, with the host model's answers.
 struct Digits {
     count: usize,
     answers: Vec<u8>,
 }
 
 impl Digits {
-    /// All, or a sample; as `inputs/input.npy`, `images.bin` and `digits.pack` in the share.
+    /// Makes `inputs/input.npy`, `images.bin` and `digits.pack`.
     fn new(rig: &Rig<'_>, share: &Share) -> Result<Digits> {
         let folder = rig.folder;
         let all = npy(&folder.repository.join("tools/digits/held-out/images.npy"))?;
@@ -108,7 +107,7 @@ impl Digits {
     }
 }
 
-/// NAME.pack, with the counter of all tests that do not test counters.
+/// Writes NAME.pack.
 pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result<PathBuf> {
     let folder = recording(rig.folder, &format!("{name}-g52"));
     let file = read(&folder.join("recording.gpr"))?;
@@ -116,7 +115,6 @@ pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result
     Ok(folder)
 }
 
-/// File name, input, and the command's answer on the host's model.
 struct Case {
     name: String,
     input: PathBuf,
@@ -204,8 +202,7 @@ pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!("{runs} runs")))
 }
 
-/// The same bytes, a recording with states, the doctor, and messages when refused, cancelled, or asked for what is
-/// not supported.
+/// Answers, states, the doctor, and messages of refusal and cancellation.
 pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
     payload::build_host_command(rig.folder)?;
     payload::static_command(rig.folder)?;
@@ -269,7 +266,7 @@ fn song(rig: &Rig<'_>, share: &Share) -> Result<Vec<u8>> {
     let generate = pack_recording(rig, share, "generate")?;
     let forced = generate.join("inputs/forced2.npy");
     share.write("forced.npy", &read(&forced)?)?;
-    // Both go on from what the first characters leave.
+    // Both continue from the first characters.
     let state = share.path("state.safetensors");
     let begin: [OsString; 7] = [
         generate.clone().into(),

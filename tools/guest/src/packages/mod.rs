@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest packages`: installs and uses `cargo xtask dist --machine aarch64`'s packages in a Debian root.
+//! `guest packages`: uses `cargo xtask dist --machine aarch64`'s packages in Debian.
 
 mod root;
 
@@ -36,11 +36,10 @@ const DEBS: [&str; 5] = [
     "gpureplay-recorder-dkms",
 ];
 
-/// In the order in which the guest does them.
 struct Part {
     name: &'static str,
     what: &'static str,
-    /// Where the probabilities of the ten digits are.
+    /// Where the ten probabilities are.
     answers: Answers,
 }
 
@@ -164,7 +163,7 @@ impl Packages {
     }
 }
 
-/// The command says of which commit it is.
+/// The command states its commit.
 fn of_this_commit(top: &Path, made: &Made) -> Result<()> {
     let mut git = std::process::Command::new("git");
     git.current_dir(top)

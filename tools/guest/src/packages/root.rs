@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Debian root with apt, compiler, DKMS and pip: unpacked on the host, configured in the guest.
+//! A Debian root with apt, compiler, DKMS and pip, configured in the guest.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     if step.is_done(guest) && configured.is_file() {
         return Ok(made);
     }
-    // An interrupted configuration is no use.
+    // An interrupted configuration is useless.
     remove(&guest.join("stamps/packages"))?;
     step.run(guest)?;
     configure(folder, &made)?;
@@ -60,7 +60,7 @@ fn configure(folder: &Folder, made: &Path) -> Result<()> {
     };
     let outcome = session::script(folder, &options, CONFIGURE)?;
     let said = outcome.said();
-    // What dpkg's audit finds comes after that line.
+    // dpkg's audit speaks after that line.
     if outcome.end == End::Exit(0) && said.ends_with("root is configured\n") {
         return Ok(());
     }

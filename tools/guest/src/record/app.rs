@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Example programs: table, files, and checks of what they wrote.
+//! Example programs, their files, and checks.
 
 use std::{
     collections::BTreeMap,
@@ -23,40 +23,36 @@ pub(crate) const TOLERANCE: f64 = 1e-5;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct App {
-    /// One line for the manifest.
     pub(crate) description: String,
-    /// `{s}` stands for the set of files.
+    /// `{s}`: the set of files.
     app: String,
-    /// Tensors that change from run to run.
+    /// They differ between runs.
     pub(crate) inputs: Vec<String>,
     pub(crate) weights: Vec<String>,
     pub(crate) outputs: Vec<String>,
-    /// More files for the only input; the program's answers become cases.
+    /// More files for the only input; answers become cases.
     #[serde(default)]
     pub(crate) samples: Vec<String>,
-    /// How pictures become inputs, as in the manifest.
     #[serde(default)]
     pub(crate) images: toml::Table,
-    /// Computed by the reference for the first set; the recording is cut where each is complete.
+    /// From the reference, for the first set; the recording is cut where each is complete.
     #[serde(default)]
     pub(crate) layers: Vec<String>,
-    /// Names of the only output's elements.
     #[serde(default)]
     pub(crate) labels: Vec<String>,
-    /// A file in tools for `compile --tensors`: the program repeats a step, and its calls name what a step takes,
-    /// leaves and gives. Its files hold several steps; inputs and outputs are the first's.
+    /// For `compile --tensors`: the program repeats a step whose calls name what it takes, leaves and gives. Its
+    /// files hold several steps; inputs and outputs are the first's.
     #[serde(default)]
     pub(crate) tensors: Option<PathBuf>,
-    /// A table in tools/networks: every file in `weights` is a weight.
+    /// From tools/networks: every file in `weights` is a weight.
     #[serde(default)]
     pub(crate) network: bool,
-    /// It is in the repository.
     #[serde(default)]
     pub(crate) ships: bool,
     /// Relative error of an output.
     #[serde(default = "default_tolerance")]
     pub(crate) tolerance: f64,
-    /// A replay must give the recorded stack's outputs, bit for bit; the reference rounds elsewhere.
+    /// Replays must equal the recorded stack bit for bit; the reference rounds elsewhere.
     #[serde(default)]
     pub(crate) exact: bool,
     /// MiB of the guest.
@@ -72,7 +68,7 @@ fn default_tolerance() -> f64 {
     TOLERANCE
 }
 
-/// The recording's files, and the other set.
+/// The recording's files, and others.
 pub(crate) const SETS: [&str; 2] = ["", "2"];
 
 impl App {
@@ -83,7 +79,7 @@ impl App {
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
     }
 
-    /// With or without hyphens: `resnet50` is `resnet-50`.
+    /// Hyphens may be missing: `resnet50` is `resnet-50`.
     pub(crate) fn named(folder: &Folder, name: &str) -> Result<String> {
         let table = App::all(folder)?;
         let found = table.keys().find(|known| plain(known) == plain(name));
@@ -96,7 +92,6 @@ impl App {
         })
     }
 
-    /// [`App::named`] may have found the name.
     pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
         let mut table = App::all(folder)?;
         let app = table.remove(name).ok_or_else(|| Error::Missing {
@@ -113,7 +108,7 @@ impl App {
         }
     }
 
-    /// Runs the program on each sample; answers go into `expected`.
+    /// Answers go into `expected`.
     pub(crate) fn sample_script(&self) -> String {
         const SET: &str = "-sample";
         let mut script = String::new();
@@ -155,7 +150,6 @@ pub(crate) fn write_files(folder: &Folder, name: &str, dir: &Path) -> Result<()>
     )
 }
 
-/// The error says why it cannot compare.
 pub(crate) fn compare_files(
     found: &Path,
     expected: &Path,
@@ -196,7 +190,7 @@ pub(crate) fn file(dir: &Path, kind: &str, name: &str, set: &str) -> PathBuf {
     dir.join(kind).join(format!("{name}{set}.npy"))
 }
 
-/// Bit for bit; the error names the bad file.
+/// Bit for bit; errors name the bad file.
 pub(crate) fn identical(a: &Path, b: &Path) -> std::result::Result<bool, String> {
     let read = |path: &Path| read_npy(path).map_err(|error| format!("{}: {error}", path.display()));
     let (a, b) = (read(a)?, read(b)?);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two recorders' traces of one run, compared by job and page.
+//! Two recorders' traces of one run, compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use std::{
 use gpureplay_trace::{Check, Event, PAGE_SIZE, Phase, Reader};
 use mali_facts::registers::{Class, gpu, lookup};
 
-/// Without what belongs to one kind of recorder.
+/// Without recorder-specific parts.
 #[derive(Debug, Default)]
 struct Traced {
     identity: BTreeMap<u32, u32>,
@@ -21,11 +21,11 @@ struct Traced {
     settings: BTreeMap<u32, u32>,
     /// Slot and head.
     jobs: Vec<(u8, u64)>,
-    /// Pages logged before and after each job, by address; the number stands for the contents.
+    /// Before and after each job, by address; numbers stand for contents.
     pages: Vec<[BTreeMap<u64, u64>; 2]>,
-    /// With the number of jobs before: mapped or not, address, bytes.
+    /// Preceding jobs, mapped or not, address, bytes.
     buffers: Vec<(usize, bool, u64, u64)>,
-    /// From the OpenCL layer, with the number of jobs before.
+    /// From the OpenCL layer, with preceding jobs.
     notes: Vec<(usize, String)>,
 }
 
@@ -34,13 +34,13 @@ pub(crate) struct Compared {
     pub(crate) jobs: usize,
     /// Logged by both, at any moment.
     pub(crate) changes: usize,
-    /// Logged by one only, all zero.
+    /// All zero, logged by one only.
     pub(crate) empty: usize,
-    /// Logged later by the library in the app, when a job listed them.
+    /// Logged later by the app's library, when a job listed them.
     pub(crate) late: usize,
-    /// On the other side of a job's start, where one thread noted while another submitted.
+    /// Beyond a job's start: one thread noted, another submitted.
     pub(crate) moved: usize,
-    /// Differences without a reason.
+    /// Without a reason.
     pub(crate) unexplained: Vec<String>,
 }
 
@@ -155,7 +155,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
         differ(format!("jobs: {:x?}, {:x?}", kernel.jobs, user.jobs));
         return found;
     }
-    // When the process has ended, the kernel's recorder sees its memory freed.
+    // At the process's end, the kernel's recorder sees its memory freed.
     let alive = |traced: &Traced| -> Vec<(usize, bool, u64, u64)> {
         let buffers = traced.buffers.iter().copied();
         buffers
@@ -193,7 +193,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
                         found.changes += 1;
                         found.late += usize::from(late.remove(va));
                     }
-                    // The app's change, which the library logs when a job lists the page.
+                    // The library logs the app's change when a job lists the page.
                     (Some(_), Some(_)) if *phase == "before" && !ours.contains_key(va) => {
                         late.insert(*va);
                     }
@@ -205,7 +205,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
             }
         }
     }
-    // Nothing here tells that no job used it afterwards.
+    // A later job may have used it.
     let never = |va: &u64| format!("page {va:#x}, whose last change the kernel logged only");
     found.unexplained.extend(late.iter().map(never));
     let [of_kernel, of_user] = &held;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `guest record` adds to `manifest.toml`; keys keep their order.
+//! `guest record`'s additions to `manifest.toml`; keys keep their order.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The whole file (docs/reference/format.md), in its order; unchanged parts are kept.
+/// In the order of docs/reference/format.md; unchanged parts stay.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
@@ -40,7 +40,7 @@ pub(crate) struct Output {
     pub(crate) labels: Vec<String>,
 }
 
-/// Files by tensor, and who computed the expected ones.
+/// By tensor, and who computed expected ones.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
@@ -65,7 +65,6 @@ pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Manifest)) -> Result<
 mod tests {
     use super::Manifest;
 
-    /// As `gpureplay compile` writes it.
     const WRITTEN: &str = r#"version = 1
 name = "add-g52"
 description = "out = x + y"

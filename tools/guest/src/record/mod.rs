@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest record`: makes a recording of an example program.
 //!
-//! The guest runs it twice on the patched driver, with two sets of inputs, and streams raw traces. The host
-//! compiles the first, checks it against the second, and takes expected outputs from the CPU reference.
+//! The guest runs it on the patched driver with two input sets, and streams raw traces. The host compiles the
+//! first, checks it against the second, and takes expected outputs from the CPU reference.
 
 pub(crate) mod app;
 pub(crate) mod both;
@@ -50,7 +50,7 @@ use crate::{
                         Programs are those of tools/guest/recordable.toml; a name that is not there gets the list. Networks with their sizes and times: docs/measurements.md."
 )]
 pub(crate) struct Record {
-    /// Program or network; hyphens may be left out.
+    /// Hyphens may be left out.
     name: String,
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
@@ -135,7 +135,7 @@ impl Record {
     }
 }
 
-/// Begins the guest's script: shaders of an earlier run, and a clock that writes `times`.
+/// The script's start: shaders of an earlier run, and a clock for `times`.
 const PROLOGUE: &str = r#"set -e
 mkdir -p live
 [ ! -e shader-cache.tar ] || tar -C /tmp/cache -xf shader-cache.tar
@@ -144,7 +144,6 @@ took() { echo "$1 = $((($(date +%s%N) - begin) / 1000000))" >> times; }
 begin=$(date +%s%N)
 "#;
 
-/// A network's files and traces stay here.
 pub(crate) fn network_dir(folder: &Folder, name: &str, gpu: &str) -> PathBuf {
     let name = match gpu {
         "g52" => name.to_owned(),
@@ -158,7 +157,7 @@ pub(crate) struct Recording<'a> {
     pub(crate) name: &'a str,
     pub(crate) app: &'a App,
     pub(crate) gpu: &'a str,
-    /// Shared with the guest: inputs, expected, outputs and traces.
+    /// Shared with the guest.
     pub(crate) work: &'a Path,
     pub(crate) timeout: Duration,
     pub(crate) non_coherent: bool,
@@ -179,18 +178,17 @@ impl Recording<'_> {
         if self.app.uses_clblast() {
             payload::clblast(self.folder)?;
         }
-        // Compared runs must allocate alike: after a run that fills the shader cache, at equal host addresses, by
-        // which libraries sort buffers, and with threads taking turns where they block. The first run's answer is
-        // the live stack's.
+        // Compared runs must allocate alike: shader cache filled by a run before, equal host addresses, by which
+        // libraries sort buffers, and threads taking turns. The first run is the live stack's answer.
         let mut script = String::from(PROLOGUE);
         script += &format!("{}\ntook live\n", self.app.command(SETS[1]));
         for output in &self.app.outputs {
             script += &format!("mv {output}{}.npy live/\n", SETS[1]);
         }
-        // One file: each small one costs the guest several messages to the host.
+        // Small files cost the guest several messages each.
         script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
-        // The second recording looks at every page, and fails if one changed that the first would have left out.
+        // The second recording looks at every page, and fails if the first would have missed a change.
         for (set, dirty) in SETS.into_iter().zip([1, 2]) {
             script += &format!(
                 "echo {dirty} > /sys/module/gpureplay_recorder/parameters/dirty\n\
@@ -250,7 +248,7 @@ impl Recording<'_> {
         self.complete(output)
     }
 
-    /// Unrecorded and recorded runs with one input must have the same outputs.
+    /// Unrecorded and recorded outputs must be equal.
     pub(crate) fn live_is_recorded(&self) -> Result<()> {
         for name in &self.app.outputs {
             let recorded = self.work.join(format!("{name}{}.npy", SETS[1]));
@@ -268,7 +266,7 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// The live stack's answer to the second set.
+    /// For the second input set.
     pub(crate) fn live(&self, output: &str) -> PathBuf {
         self.work
             .join("live")
@@ -332,7 +330,7 @@ impl Recording<'_> {
         logged(&mut compile, "compiling the recording", &log)
     }
 
-    /// Adds the second input, and the reference's outputs in place of the app's.
+    /// Adds the second input, and the reference's outputs.
     pub(crate) fn complete(&self, output: &Path) -> Result<()> {
         let copy = |kind: &str, name: &str, set: &str| {
             let from = if self.app.exact && kind == "expected" {
@@ -388,7 +386,7 @@ impl Recording<'_> {
         }
     }
 
-    /// With the second set; returns the largest relative error.
+    /// Second input set; returns the largest relative error.
     pub(crate) fn replay(
         &self,
         recording: &Path,
@@ -425,7 +423,6 @@ impl Recording<'_> {
         logged(&mut replay, "replaying", &log)
     }
 
-    /// Versions of the distribution's software.
     fn provenance(&self) -> Result<Vec<(&'static str, String)>> {
         let version = |package: &str| {
             let path = format!("userland/usr/share/doc/{package}/changelog.Debian.gz");
@@ -463,7 +460,7 @@ impl Recording<'_> {
     }
 }
 
-/// From a Debian changelog's first line: `mesa (25.0.7-2) trixie; urgency=medium`.
+/// Line: `mesa (25.0.7-2) trixie; urgency=medium`.
 fn changelog_version(text: &str) -> Option<&str> {
     let (_, rest) = text.lines().next()?.split_once('(')?;
     Some(rest.split_once(')')?.0)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors that OpenCL calls show, against those that files show.
+//! Tensors that calls show, against those that files show.
 
 use std::{collections::BTreeSet, fmt, path::Path, process::Command};
 
 use super::{Recording, tensors::tensors};
 use crate::{build::step::logged, error::Result};
 
-/// Without name and shape, which calls do not tell.
+/// Calls tell neither name nor shape.
 type Place = (String, String, u64, u64);
 
 impl Recording<'_> {
-    /// Compiles without the app's files; returns the number of tensors, or those that differ.
+    /// Compiles without the app's files; returns tensors, or differing ones.
     ///
-    /// Two differences are right in 8-bit networks: multipliers and shifts that the library computes appear as
-    /// weights, and a bias's whole buffer is written, of which the file has the beginning.
+    /// Right differences in 8-bit networks: multipliers and shifts that the library computes appear as weights, and
+    /// a bias's whole buffer is written, of which the file has the beginning.
     pub(crate) fn compare_noted(
         &self,
         program: &Path,
@@ -35,9 +35,9 @@ impl Recording<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
     pub(crate) tensors: usize,
-    /// Weights that the library computed, so that no file has them.
+    /// The library computed them: no file.
     pub(crate) computed: usize,
-    /// Weights whose buffer was written to its end, of which a file has the beginning.
+    /// The whole buffer was written; a file has the beginning.
     pub(crate) padded: usize,
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder's register writes against the model's: two independent witnesses.
+//! Register writes: recorder against model, two witnesses.
 
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::{job_slot, job_slot::JobConfigFlags, mmu};
 
-/// Offset and value.
 type Write = (u32, u32);
 
-/// The trace's writes must be a contiguous stretch of the model's log, which begins earlier and ends later.
+/// The trace must be a contiguous part of the model's log.
 pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
     let recorded = writes_of_trace(trace)?;
     let text =
@@ -18,7 +17,7 @@ pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
     contained(&recorded, &seen)
 }
 
-/// How often the driver saw an MMU interrupt for a page fault or a bus error.
+/// MMU interrupts for page faults or bus errors.
 pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     let mut faults = 0;
     each(trace, |event| match event {
@@ -30,7 +29,7 @@ pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     Ok(faults)
 }
 
-/// Job slot writes per started job, without the number of cache flushes before it and the chain's flag, which is
+/// Job slot writes per job, without two varying parts: the number of cache flushes before it, and the chain's flag,
 /// the lowest bit of the driver's job count.
 pub(crate) fn starts(trace: &Path) -> Result<Vec<Vec<Write>>, String> {
     let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
@@ -94,7 +93,7 @@ fn contained(recorded: &[Write], seen: &[Write]) -> Result<(), String> {
     {
         return Ok(());
     }
-    // The longest agreement shows where the witnesses part.
+    // Where the witnesses part.
     let (start, same) = (0..seen.len())
         .map(|start| {
             let pairs = seen[start..].iter().zip(recorded);

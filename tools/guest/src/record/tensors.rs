@@ -17,15 +17,13 @@ pub(crate) struct Tensor {
     pub(crate) name: String,
     /// `input`, `output`, `weight` or `intermediate`.
     pub(crate) kind: String,
-    /// Such as `f32`.
     #[serde(rename = "type")]
     pub(crate) element: String,
     pub(crate) shape: Vec<u64>,
-    /// GPU address of the first element.
+    /// Of the first element.
     pub(crate) address: u64,
 }
 
-/// In the file's order.
 pub(crate) fn tensors(program: &Path, recording: &Path) -> Result<Vec<Tensor>> {
     let mut info = Command::new(program);
     info.args(["info", "--json"]).arg(recording);

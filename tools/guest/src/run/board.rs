@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boards have and QEMU lacks: non-coherent caches, power domain, supply, firmware. Chosen at boot by a device
-//! tree.
+//! What boards have and QEMU lacks, by a device tree at boot: non-coherent caches, power domain, supply, firmware.
 
 use std::{
     fs,
@@ -17,16 +16,14 @@ use crate::{
     folder::{Folder, copy_dir, create_dir},
 };
 
-/// As in `gpu.dtso`.
 const GPU: &str = "/gpu@10000000";
-/// Before the command: loads modules that tell the model what is around it, ahead of any driver.
+/// Before any driver: loads modules that report to the model.
 const START: &str = include_str!("board.sh");
-/// The whole machine says that it is coherent, so leaving the word out is not enough.
+/// The whole machine is marked coherent: leaving the word out is not enough.
 const NON_COHERENT: &[&[&str]] = &[
     &["-d", GPU, "dma-coherent"],
     &["-tx", GPU, "dma-noncoherent"],
 ];
-/// The test's module drives it.
 const POWER_DOMAIN: &[&[&str]] = &[
     &["-c", "/gpu-power"],
     &[
@@ -39,7 +36,6 @@ const POWER_DOMAIN: &[&[&str]] = &[
     &["-tx", "/gpu-power", "phandle", "7001"],
     &["-tx", GPU, "power-domains", "7001"],
 ];
-/// More registers, and a clock with a name.
 const STREAMS: &[&[&str]] = &[
     &[
         "-ts",
@@ -51,7 +47,7 @@ const STREAMS: &[&[&str]] = &[
     &["-tx", GPU, "reg", "0", "10000000", "0", "200000"],
     &["-ts", GPU, "clock-names", "core"],
 ];
-/// The kernel's simplest kind, and two operating points.
+/// The simplest kind, and two operating points.
 const SUPPLY: &[&[&str]] = &[
     &["-c", "/gpu-supply"],
     &["-ts", "/gpu-supply", "compatible", "regulator-fixed"],
@@ -98,7 +94,7 @@ const SUPPLY: &[&[&str]] = &[
     &["-tx", GPU, "mali-supply", "7002"],
 ];
 
-/// A disabled GPU: it comes first, as `fdtput` inserts nodes.
+/// Comes first, as `fdtput` inserts nodes.
 const DISABLED: &[&[&str]] = &[
     &["-c", "/gpu-disabled"],
     &["-ts", "/gpu-disabled", "compatible", "arm,mali-bifrost"],
@@ -110,9 +106,8 @@ const DISABLED: &[&[&str]] = &[
 pub(crate) struct Board {
     pub(crate) non_coherent: bool,
     pub(crate) power_domain: bool,
-    /// Command streams: a supply and firmware; panthor drives it.
+    /// With supply and firmware; panthor drives it.
     pub(crate) streams: bool,
-    /// A disabled GPU comes before the GPU.
     pub(crate) disabled_first: bool,
 }
 
@@ -132,14 +127,14 @@ impl Board {
         !self.has_modules() && !self.streams
     }
 
-    /// The kernel's module for a supply, and firmware, for a GPU with command streams.
+    /// The kernel's module for a supply, and firmware.
     pub(super) fn files(self, folder: &Folder, host: &Path) -> Result<()> {
         if !self.streams {
             return Ok(());
         }
         let to = host.join("streams");
         match folder.guest.join("streams") {
-            // Another kernel, for which the disk has no modules.
+            // The disk has no modules for other kernels.
             modules if modules.is_dir() => copy_dir(&modules, &to)?,
             _ => {
                 create_dir(&to)?;
@@ -156,7 +151,7 @@ impl Board {
         fs::write(&firmware, mali_facts::firmware::file()).map_err(Error::io("write", firmware))
     }
 
-    /// None if the guest's own is right.
+    /// `None` if the guest's own is right.
     pub(super) fn tree(self, folder: &Folder, cpu: &str, to: &Path) -> Result<Option<PathBuf>> {
         if self.is_plain() && !self.disabled_first {
             return Ok(None);

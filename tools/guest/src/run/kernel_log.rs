@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's kernel log: a hidden GPU fault must not pass for success.
+//! The guest's kernel log: a hidden GPU fault must not pass.
 
-/// Printed by the GPU drivers only when something went wrong (panfrost's and panthor's errors and warnings).
+/// Errors and warnings of panfrost and panthor.
 const GPU_FAULTS: [&str; 29] = [
     "js fault",
     "gpu sched timeout",
@@ -34,7 +34,7 @@ const GPU_FAULTS: [&str; 29] = [
     "cleanly suspend MCU",
 ];
 
-/// Trouble wherever it comes from.
+/// Trouble from anywhere.
 const KERNEL_FAULTS: [&str; 15] = [
     "Kernel panic",
     "Internal error:",
@@ -54,11 +54,11 @@ const KERNEL_FAULTS: [&str; 15] = [
     "pagealloc: ",
 ];
 
-/// Those of [`GPU_FAULTS`] that concern one job, and how it ended.
+/// Those of [`GPU_FAULTS`] about one job.
 const JOB_FAULTS: [&str; 10] = [
     "js fault",
     "gpu sched timeout",
-    // The model does not stop in the middle of a job, so the driver resets it.
+    // The model never stops in a job, so the driver resets it.
     "Soft-stop failed",
     "soft reset timed out",
     "Unhandled Page fault",
@@ -122,7 +122,7 @@ mod tests {
             "[ 9.1] Kernel panic - not syncing: Attempted to kill init!",
             "[ 9.1] CS_FATAL.EXCEPTION_TYPE: 0x49 (CS_INVALID_INSTRUCTION)",
             "[ 9.1] panthor 10000000.gpu: [drm] Failed to cleanly suspend MCU",
-            // Of a kernel with KASAN, lockdep and checks of atomic context.
+            // From KASAN, lockdep and checks of atomic context.
             "[ 9.1] BUG: KASAN: slab-use-after-free in nano_free+0x1c/0x60",
             "[ 9.1] WARNING: possible circular locking dependency detected",
             "[ 9.1] [ BUG: Invalid wait context ]",

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's options, and how its program is started.
+//! QEMU's options and start.
 
 use std::{ffi::OsString, path::Path, process::Command};
 
 use crate::folder::Folder;
 
-/// The shared memory backend lets the model see the guest's memory.
+/// Shared, so that the model sees the guest's memory.
 pub(crate) const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
 const SECURE_MACHINE: &str = "virt,secure=on,gic-version=3,memory-backend=ram0";
-/// Those with a device tree. Emulating them is twice as fast as `max`.
+/// With a device tree. Emulation is twice as fast as of `max`.
 pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
 const SMP: u32 = 2;
 const KERNEL_OPTIONS: &str = "console=ttyAMA0 panic=-1 nokaslr loglevel=7";
 /// MiB, unless a run asks for more.
 pub(crate) const MEMORY: u32 = 2048;
 
-/// The trees fit these options only, but for the memory: QEMU replaces that node.
+/// The trees fit these options only; QEMU replaces the memory node.
 pub(crate) fn device_tree_environment() -> Vec<(&'static str, String)> {
     vec![
         ("MACHINE", MACHINE.into()),
@@ -29,29 +29,26 @@ pub(crate) struct Machine<'a> {
     pub(crate) folder: &'a Folder,
     pub(crate) cpu: &'a str,
     pub(crate) memory: u32,
-    /// The clock counts instructions, one a nanosecond; processors take turns.
+    /// Counts instructions, one a nanosecond; processors take turns.
     pub(crate) counted: bool,
-    /// Private directory of the run, with the sockets.
     pub(crate) private: &'a Path,
     /// The guest's `/run/host`, read-only.
     pub(crate) host: &'a Path,
     /// The guest's `/opt/gpureplay`, read-only.
     pub(crate) payload: &'a Path,
-    /// The guest's `/share`.
     pub(crate) share: &'a Path,
     /// Mountable by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
     pub(crate) kernel_options: &'a [String],
-    /// The console is this terminal (a shell), not a socket.
+    /// The console is this terminal, not a socket.
     pub(crate) interactive: bool,
-    /// Instead of the guest's own.
     pub(crate) tree: Option<&'a Path>,
-    /// Starts in the secure world and ends in the kernel; without it QEMU starts the kernel.
+    /// Starts in the secure world; without it QEMU starts the kernel.
     pub(crate) firmware: Option<&'a Path>,
     pub(crate) secure_log: Option<&'a Path>,
 }
 
-/// Sockets on which the host listens; QEMU connects them to the guest's channels.
+/// The host listens on these sockets; QEMU connects them.
 pub(crate) const CHANNELS: [&str; 4] = ["console", "control", "out", "err"];
 
 impl Machine<'_> {
@@ -108,7 +105,7 @@ impl Machine<'_> {
             ))
             .args(["-device", "virtio-blk-pci,drive=disk,addr=02.0"]);
         match self.firmware {
-            // The device tree is QEMU's own, which names no GPU; the second line is the secure world's.
+            // The tree is QEMU's, without GPU; the second line is the secure world's.
             Some(firmware) => command.arg("-bios").arg(firmware),
             None => {
                 let own = self.folder.boot(&format!("{}.dtb", self.cpu));
@@ -185,7 +182,7 @@ pub(crate) fn socket(private: &Path, name: &str) -> std::path::PathBuf {
     private.join(format!("{name}.sock"))
 }
 
-/// The build root's own loader runs it: no chroot, so no root.
+/// By the build root's own loader: needs no chroot, so no root.
 pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
     tool(command, guest, name);
     let root = guest.join("build-root");
@@ -194,7 +191,6 @@ pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
     }
 }
 
-/// For a program without QEMU's data.
 pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
     let root = guest.join("build-root");
     let libraries = root.join("usr/lib/x86_64-linux-gnu");
@@ -209,7 +205,7 @@ pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
         .arg(root.join("usr/bin").join(name));
 }
 
-/// Without forcing the path through UTF-8.
+/// Without UTF-8 conversion.
 pub(crate) fn with_path(before: &str, path: &Path, after: &str) -> OsString {
     let mut option = OsString::from(before);
     option.push(path);

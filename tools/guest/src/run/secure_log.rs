@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The secure world's log: a complaint ends a run that must be quiet.
+//! The secure world's log: complaints end a quiet run.
 
 use std::{
     fs::File,
@@ -7,11 +7,11 @@ use std::{
     path::PathBuf,
 };
 
-/// Lines shown per complaint: an abort has registers and call stack behind it.
+/// An abort has registers and call stack behind it.
 const LINES: usize = 40;
 
-/// The secure world logs errors only (OP-TEE's level 1), so each line is one: of the core, an application or the
-/// loader. TF-A and OP-TEE word panics differently.
+/// The secure world logs errors only (OP-TEE's level 1): every line is a complaint. TF-A and OP-TEE word panics
+/// differently.
 pub(crate) fn is_complaint(line: &str) -> bool {
     ["E/", "F/"].iter().any(|start| line.starts_with(start))
         || ["anic", "abort", "PANIC", "ASSERT"]
@@ -19,7 +19,7 @@ pub(crate) fn is_complaint(line: &str) -> bool {
             .any(|word| line.contains(word))
 }
 
-/// TF-A's last word when QEMU is not gone at once after power-off.
+/// From TF-A if QEMU outlives the power-off.
 pub(crate) const LATE_POWER_OFF: &str = "PANIC at PC";
 
 pub(crate) struct SecureLog {
@@ -27,7 +27,6 @@ pub(crate) struct SecureLog {
     read: u64,
     /// The start of an incomplete line.
     rest: String,
-    /// Complaints, and what follows them.
     found: Vec<String>,
 }
 
@@ -41,7 +40,7 @@ impl SecureLog {
         }
     }
 
-    /// Takes what is new; returns all complaints so far.
+    /// Returns all complaints so far.
     pub(crate) fn look(&mut self) -> &[String] {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {

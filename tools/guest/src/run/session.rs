@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest run: starts model server and QEMU, reads their channels, always ends.
+//! A guest run: starts model server and QEMU, and always ends.
 
 use std::{
     borrow::Cow,
@@ -44,30 +44,27 @@ pub(crate) struct Options {
     pub(crate) driver: Driver,
     pub(crate) cpu: String,
     pub(crate) memory: u32,
-    /// Times do not depend on what else the host does.
+    /// Times do not depend on the host's load.
     pub(crate) counted: bool,
     pub(crate) timeout: Duration,
-    /// The guest's `/share`; an empty temporary directory if none.
+    /// Default: an empty temporary directory.
     pub(crate) share: Option<PathBuf>,
     /// Mountable by the 9p tag `extra`, read-only.
     pub(crate) extra: Option<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) model_options: Vec<String>,
     pub(crate) kernel_options: Vec<String>,
-    /// Default: a new directory under `target/guest/runs`.
+    /// Default: new below `target/guest/runs`.
     pub(crate) logs: Option<PathBuf>,
-    /// Pass output on while the command runs.
     pub(crate) stream: bool,
-    /// Start with the host's compiled shaders.
     pub(crate) warm: bool,
     pub(crate) firmware: Option<PathBuf>,
-    /// A message of the secure world, which logs errors only, ends the run.
+    /// It logs errors only: any message ends the run.
     pub(crate) quiet_secure_world: bool,
     pub(crate) board: Board,
 }
 
 impl Options {
-    /// `share` is the guest's `/share`.
     pub(crate) fn sharing(driver: Driver, share: &Path) -> Self {
         Self {
             driver,
@@ -105,12 +102,10 @@ impl Default for Options {
 pub(crate) enum End {
     Exit(i32),
     Timeout,
-    /// Panic, power-off, or QEMU's death before the command ended.
+    /// Panic, power-off, or QEMU's death.
     GuestDied,
     ModelDied,
-    /// With the reason.
     NoDriver(String),
-    /// Its first lines.
     SecureWorld(String),
 }
 
@@ -120,25 +115,24 @@ pub(crate) type Checked = std::result::Result<(), String>;
 pub(crate) struct Outcome {
     pub(crate) end: End,
     pub(crate) stdout: Vec<u8>,
-    /// For each arrival: bytes so far, and QEMU's processor time.
+    /// Bytes so far and QEMU's processor time, per arrival.
     pub(crate) pace: Vec<(usize, Duration)>,
-    /// Holds kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
+    /// With kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
-    /// Kernel log lines that report a fault.
+    /// Faults in the kernel log.
     pub(crate) faults: Vec<String>,
-    /// Host seconds until the command could start.
+    /// Host seconds until the command's start.
     pub(crate) boot: Option<f64>,
     /// Host seconds in all.
     pub(crate) total: f64,
 }
 
 impl Outcome {
-    /// Requires exit code 0 and a kernel log without faults.
+    /// Exit code 0, no faults in the kernel log.
     pub(crate) fn clean(&self) -> Checked {
         self.clean_but_for(|_| false)
     }
 
-    /// `known` lines of the kernel log are no faults.
     pub(crate) fn clean_but_for(&self, known: impl Fn(&str) -> bool) -> Checked {
         let logs = self.logs.display();
         let mut faults = self.faults.iter().filter(|line| !known(line));
@@ -187,7 +181,7 @@ pub(crate) fn script(folder: &Folder, options: &Options, text: &str) -> Result<O
     )
 }
 
-/// A shell on this terminal without `command`.
+/// Without `command`: a shell on this terminal.
 pub(crate) fn run(
     folder: &Folder,
     options: &Options,
@@ -341,7 +335,6 @@ impl Running {
             if let Some(log) = secure.as_mut().filter(|_| running)
                 && !log.look().is_empty()
             {
-                // What belongs to it comes at once.
                 std::thread::sleep(Duration::from_millis(200));
                 end = Some(End::SecureWorld(log.look().join("\n")));
                 self.kill_qemu();
@@ -352,7 +345,7 @@ impl Running {
                 Some(_) | None => true,
             };
             if model_ended && !qemu_ended && self.exit.is_none() && end.is_none() {
-                // QEMU disconnects from the model just before it ends.
+                // QEMU disconnects from the model before it ends.
                 std::thread::sleep(Duration::from_millis(200));
                 if matches!(self.qemu.as_mut().map(Child::try_wait), Some(Ok(None))) {
                     end = Some(End::ModelDied);
@@ -360,7 +353,7 @@ impl Running {
                 }
             }
             if qemu_ended {
-                // A channel that QEMU never opened stays silent: drain what there is and leave.
+                // A channel that QEMU never opened stays silent.
                 while let Ok(event) = events.recv_timeout(Duration::from_millis(200)) {
                     self.take(event, &mut files)?;
                 }
@@ -376,7 +369,7 @@ impl Running {
                 files.write("out", &bytes)?;
                 if self.stream {
                     let mut out = io::stdout().lock();
-                    // A reader that went away is no reason to stop the run.
+                    // A lost reader does not stop the run.
                     let _ = out.write_all(&bytes).and_then(|()| out.flush());
                 }
                 self.stdout.extend_from_slice(&bytes);
@@ -411,7 +404,6 @@ impl Running {
         }
     }
 
-    /// All of QEMU's threads.
     fn processor_time(&self) -> Option<Duration> {
         let pid = i32::try_from(self.qemu.as_ref()?.id()).ok()?;
         let clock = clock_getcpuclockid(Pid::from_raw(pid)).ok()?;
@@ -428,7 +420,7 @@ impl Running {
         if let Some(qemu) = &mut self.qemu {
             let _ = qemu.wait();
         }
-        // The model ends by itself when QEMU disconnects; it may still be writing its log.
+        // It ends when QEMU disconnects, and may still write its log.
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(2) && matches!(self.model.try_wait(), Ok(None))
         {
@@ -526,8 +518,7 @@ fn read_bytes(name: &'static str, mut stream: impl Read, sender: &Sender<Event>)
     }
 }
 
-/// Mesa refuses the product id of the recorded G71, so a driver gets the profile that Mesa knows; direct register
-/// access gets silicon's.
+/// Mesa refuses the recorded G71's product id: drivers get Mesa's profile, direct register access silicon's.
 fn profile(options: &Options) -> &str {
     match (options.gpu.as_str(), options.driver) {
         ("g71", Driver::Stock | Driver::Patched) => "g71-mesa",
@@ -557,7 +548,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .map_err(Error::start("setpriv"))
 }
 
-/// For the guest's init: command, environment and driver.
+/// For the guest's init.
 fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
     create_dir(host)?;
     let write = |name: &str, bytes: Vec<u8>| {
@@ -583,7 +574,6 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
     write("driver", driver.name().into())
 }
 
-/// Also removes the oldest ones.
 fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     if let Some(logs) = &options.logs {
         create_dir(logs)?;

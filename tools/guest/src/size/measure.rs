@@ -21,23 +21,22 @@ pub(crate) struct Sizes {
     pub(crate) stack: u64,
 }
 
-/// Of `replayer/core/size`.
 struct Target {
     name: &'static str,
     flags: &'static str,
 }
 
-/// 64 bits, caches and MMU on: unaligned loads are allowed. The firmware is built so.
+/// Caches and MMU on: unaligned loads are allowed, as in the firmware.
 const AARCH64: Target = Target {
     name: "aarch64-unknown-none-softfloat",
     flags: "-Crelocation-model=static -Ctarget-feature=-strict-align",
 };
-/// With the MMU off, where every load must be aligned.
+/// MMU off: every load must be aligned.
 const AARCH64_ALIGNED: Target = Target {
     name: "aarch64-unknown-none-softfloat",
     flags: "-Crelocation-model=static",
 };
-/// 32 bits without floating-point unit: Cortex-M4, M7, M33 and later.
+/// No floating-point unit: Cortex-M4, M7, M33 and later.
 const THUMB: Target = Target {
     name: "thumbv7em-none-eabi",
     flags: "-Crelocation-model=static",
@@ -142,7 +141,7 @@ impl Sizes {
     }
 }
 
-/// Parser, verifier and engine, or the first of them, as one object.
+/// As one object; features choose the parts.
 fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     let output = folder.local.join("size-cargo");
     let built = bare::Build {
@@ -166,7 +165,7 @@ fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     Ok(object.bytes())
 }
 
-/// Without a recording. A panic fails the link; floating point is looked for here.
+/// A panic fails the link; floating point is looked for here.
 fn image(folder: &Folder, features: &[&str]) -> Result<Object> {
     let path = bare::firmware(folder, &bare::Linked::default(), features)?;
     let object = Object::of_program(folder, &path)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `size`: bytes of verifier, engine and firmware, without panic or floating point.
+//! `size`: bytes of verifier, engine and firmware; no panic, no floating point.
 
 mod measure;
 mod object;

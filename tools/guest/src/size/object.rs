@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! binutils on a linked object: section sizes, needed symbols, instructions.
+//! Sections, symbols and instructions, from binutils.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     folder::Folder,
 };
 
-/// Text and read-only data.
+/// With read-only data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
     pub(crate) text: u64,
@@ -30,7 +30,7 @@ impl Bytes {
     }
 }
 
-/// Needed by panic handlers of measured objects, and defined nowhere.
+/// Panic handlers need it; defined nowhere.
 const PANIC: &str = "size_must_not_panic";
 
 pub(crate) struct Object {
@@ -98,7 +98,7 @@ impl Object {
         self.bytes
     }
 
-    /// In bytes: the start function, and an interrupt on top.
+    /// Bytes: start, and an interrupt on top.
     pub(crate) fn stack_bound(&self) -> Result<u64> {
         const ENTRIES: [&str; 2] = ["_start", "vectors"];
         let calls = Calls::of_disassembly(&self.instructions);
@@ -124,7 +124,7 @@ impl Object {
         Ok(())
     }
 
-    /// No floating-point instruction, and no call of a routine that emulates one.
+    /// Neither instructions nor emulating routines.
     pub(crate) fn require_no_floating_point(&self) -> Result<()> {
         let instruction = self.instructions.lines().find(|line| uses_float(line));
         let routine = self.needed.iter().find(|name| emulates_float(name));
@@ -138,7 +138,6 @@ impl Object {
     }
 }
 
-/// Floating-point or vector register.
 fn uses_float(line: &str) -> bool {
     let Some((address, instruction)) = line.split_once(":\t") else {
         return false;
@@ -147,7 +146,7 @@ fn uses_float(line: &str) -> bool {
         return false;
     }
     let operands = instruction.split("//").next().unwrap_or_default();
-    // An address comes before its symbol; `b8` is not a register there.
+    // `b8` before a symbol is an address, not a register.
     let operands = match operands.split_once('<') {
         Some((before, _)) => {
             before
@@ -167,7 +166,7 @@ fn uses_float(line: &str) -> bool {
         })
 }
 
-/// Runtime's floating-point routines (Arm IHI 0043; GCC's soft-float library).
+/// Arm IHI 0043; GCC's soft-float library.
 fn emulates_float(symbol: &str) -> bool {
     let arm = symbol.strip_prefix("__aeabi_").is_some_and(|rest| {
         ["f", "d", "cf", "cd"].iter().any(|kind| {

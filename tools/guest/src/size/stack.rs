@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Most stack of a program: frames along the deepest call path of its disassembly.
+//! Largest stack, along the deepest call path of a disassembly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 struct Function<'a> {
-    /// Bytes by which it lowers the stack pointer, over all paths.
+    /// Over all paths.
     frame: u64,
     calls: BTreeSet<&'a str>,
-    /// It calls or jumps to an address in a register.
+    /// Calls an address in a register.
     indirect: bool,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Calls<'a> {
         Self(functions)
     }
 
-    /// Bytes; an indirect call may reach any function that is never called by name and not in `entries`.
+    /// Bytes; an indirect call may reach any function outside `entries` that is never called by name.
     ///
     /// # Errors
     /// Calls in a circle, or a missing function.
@@ -148,7 +148,6 @@ mod tests {
     fn deepest_path_counts() {
         let calls = Calls::of_disassembly(PROGRAM);
         assert_eq!(calls.bound("leaf", &["start"]), Ok(32));
-        // The pointer may be to the function that no call names.
         assert_eq!(calls.bound("start", &["start"]), Ok(32 + 4096 + 48));
         assert_eq!(
             calls.bound("start", &["start", "pointed_at"]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Around the nano driver's GPU: power domain, supply, little memory, lockdown, failed reset, sleep, lost clock.
+//! Around the nano driver: power domain, supply, little memory, lockdown, failed reset, sleep.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ use crate::{
 
 const SCRIPT: &str = include_str!("around.sh");
 const RECORDINGS: [&str; 2] = ["digits-g52", "acl-conv-g52"];
-/// Stops the GPU by managed resources, after the bus has detached the domain.
+/// Stops the GPU after the bus has detached the domain.
 const LATE_UNBINDING: [(&str, &str); 3] = [
     (
         "\tmisc_deregister(&nano->misc);\n\tnano_revoke(nano);\n}\n",
@@ -36,13 +36,12 @@ const LATE_UNBINDING: [(&str, &str); 3] = [
     ),
 ];
 
-/// A driver whose clocks can be made to stay off.
 const NO_CLOCK: [(&str, &str); 1] = [(
     "static int nano_runtime_resume(struct device *dev)\n{\n",
     "static bool no_clock;\nmodule_param(no_clock, bool, 0600);\n\nstatic int nano_runtime_resume(struct device *dev)\n{\n\tif (no_clock)\n\t\treturn -EIO;\n",
 )];
 
-/// The driver, and two mutants: one must be noticed, one must survive.
+/// With two mutants: one must be noticed, one must survive.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
@@ -64,7 +63,7 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
         ..Options::sharing(Driver::None, share.path())
     };
     let outcome = session::script(folder, &options, SCRIPT)?;
-    // A guest that has slept has lost its disks and its channel; its words are in the kernel's log.
+    // A guest that slept has lost disks and channel: read the kernel's log.
     let path = outcome.logs.join("kernel.log");
     let log = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
     let last = log.lines().rfind(|line| line.contains("around: "));

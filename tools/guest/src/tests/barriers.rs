@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Barriers around the nano driver's register accesses. An emulator on x86 keeps memory order, so a missing barrier
-//! shows in no result. Instead, each access is compiled between two marking instructions, and the machine code
-//! between is read.
+//! Barriers at the nano driver's register accesses. x86 emulation keeps memory order and hides missing ones. So
+//! each access is compiled between two marks, and the machine code is read.
 
 use std::process::Stdio;
 
@@ -12,16 +11,15 @@ use crate::{
     run::session::Checked,
 };
 
-/// Marks go behind all other headers.
+/// Behind all other headers.
 const BEHIND: &str = "#include \"gpureplay_nano.h\"\n";
-/// Hints that all processors ignore: before and behind a write, before and behind a read.
+/// Hints that processors ignore: around a write, around a read.
 const MARKS: [&str; 4] = ["hint\t#0x7c", "hint\t#0x7d", "hint\t#0x7e", "hint\t#0x7f"];
-/// Writes and reads: with fewer, the marks were not compiled.
+/// Fewer writes and reads: marks were not compiled.
 const AT_LEAST: (usize, usize) = (10, 5);
 
-/// `suffix` chooses another access function.
 fn marks(suffix: &str) -> String {
-    // Arguments are computed before the mark, and stay there: it may change memory.
+    // Arguments come before the mark, which may change memory.
     let write = |name: &str, real: &str| {
         format!(
             "#undef {name}\n#define {name}(value, at) do {{ typeof(value) value_ = (value); void __iomem *at_ = (at); \
@@ -47,7 +45,7 @@ fn marks(suffix: &str) -> String {
     .concat()
 }
 
-/// A barrier before each write and behind each read; a driver with relaxed accesses is noticed.
+/// A driver with relaxed accesses must be noticed.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
@@ -65,7 +63,7 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
 }
 
 fn listing(folder: &Folder, suffix: &str) -> Result<String> {
-    // In the work tree, which the build root sees.
+    // The build root sees the work tree.
     let module = folder.local.join(format!("marked{suffix}.ko"));
     let marked = marks(suffix);
     payload::nano_mutant(folder, "nano.h", &[(BEHIND, &marked)], &module)?;
@@ -84,11 +82,10 @@ fn listing(folder: &Folder, suffix: &str) -> Result<String> {
 struct Accesses {
     writes: usize,
     reads: usize,
-    /// Of either, those without their barrier.
     without: usize,
 }
 
-/// Only words of registers are loaded and stored between marks.
+/// Between marks only register words are loaded and stored.
 fn count(listing: &str) -> Accesses {
     let [write, written, read, been_read] = MARKS;
     let mut found = Accesses::default();

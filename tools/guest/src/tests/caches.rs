@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Non-coherent caches: panfrost, recorder and nano driver are right; nano fails without any one maintenance call.
+//! Non-coherent caches: all are right; nano fails without any maintenance call.
 
 #[cfg(test)]
 use std::{fs, path::Path};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 const SCRIPT: &str = include_str!("caches.sh");
-/// The first also on drivers that lack a call.
+/// The first also on mutants.
 const RECORDINGS: [&str; 2] = ["digits-g52", "lenet-g52"];
 
 const BOARD: Board = Board {
@@ -25,16 +25,15 @@ const BOARD: Board = Board {
     disabled_first: false,
 };
 
-/// A maintenance call, and its replacement in a driver without it.
+/// A maintenance call, and its replacement.
 struct Mutant {
     name: &'static str,
     from: &'static str,
     to: &'static str,
-    /// The trial that must notice.
     noticed_by: &'static str,
 }
 
-/// All of `memory.c`. Unmapping invalidates too, but of pages that are read no more.
+/// All of `memory.c`. Unmapping also invalidates, but pages are then read no more.
 const MUTANTS: [Mutant; 5] = [
     Mutant {
         name: "pages-not-cleaned-when-mapped",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! OpenCL's hard cases (a sample or all), and misuse, on the real driver.
+//! OpenCL's hard cases, and misuse, on the real driver.
 
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
 
@@ -15,7 +15,6 @@ use crate::{
     run::session::{self, Options},
 };
 
-/// In one guest; replays with a third input.
 pub(super) fn some(folder: &Folder) -> Result<Verdict> {
     run(folder, "g52", &SAMPLE, Driver::Patched)
 }
@@ -29,7 +28,7 @@ pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
     )
 }
 
-/// In the app on the kernel's driver, which sees no job that fails.
+/// The kernel's driver sees no failing job.
 pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     run(

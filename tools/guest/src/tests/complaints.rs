@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Complaints of compilers for three kernels, sparse and checkpatch against our modules.
+//! Complaints of compilers, sparse and checkpatch about our modules.
 
 use std::{
     fs,
@@ -15,16 +15,15 @@ use crate::{
 
 const KERNELS: [&str; 3] = ["old", "stock", "new"];
 
-/// The nano driver needs them; other headers can do without.
+/// Only the nano driver needs them.
 const NEEDED: [&str; 2] = ["CONFIG_PM", "CONFIG_IOMMU_IO_PGTABLE_LPAE"];
 
-/// With the compiler's extra warnings.
 pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let mut complaints = Vec::new();
     for which in KERNELS {
         let release = folder.kernel(which)?;
-        // A new folder each time: everything is compiled.
+        // Compiles everything.
         let name = format!("nano-{which}");
         let _ = fs::remove_dir_all(folder.local.join(&name));
         let work = nano_sources(folder, &name)?;
@@ -39,7 +38,7 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Options without which the nano driver is built, or refused for another reason.
+/// Without them the nano driver builds, or fails for another reason.
 pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -106,7 +105,7 @@ fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
     listen(&mut command, "checkpatch")
 }
 
-/// The complaints, and the exit status if it is not 0.
+/// Includes a non-zero exit status.
 fn listen(command: &mut Command, what: &str) -> Result<Vec<String>> {
     let output = command
         .stdin(Stdio::null())

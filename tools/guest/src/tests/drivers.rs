@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drivers: compilation without complaints, nano, /dev/mem, Arm's own.
+//! Drivers: compiler complaints, nano, /dev/mem, Arm's own.
 
 use std::{path::Path, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 const LISTS: &str = include_str!("lists.sh");
-/// `__free(kfree)` before May 2024 (Linux 6.5 and 6.6): it frees pointers that are errors.
+/// Before May 2024 (Linux 6.5 and 6.6) `__free(kfree)` frees error pointers.
 const FORMER_CLASS: [(&str, &str); 2] = [
     (
         "#include <linux/fs.h>\n",
@@ -46,7 +46,7 @@ pub(super) fn silence(complaints: &[String]) -> Verdict {
     })
 }
 
-/// A short pass; `cargo xtask guest devices` is the long one.
+/// The long test is `cargo xtask guest devices`.
 pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
     let short = Devices {
         runs: 20,
@@ -63,7 +63,7 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(short.test(folder, false)?))
 }
 
-/// Some recordings; `cargo xtask guest panfrost` is the long test.
+/// The long test is `cargo xtask guest panfrost`.
 pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     let short = Panfrost {
         kernel: "stock".into(),
@@ -90,7 +90,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(short.test(folder, false)?))
 }
 
-/// On the kernels before and after, and without coherent caches.
+/// On older and newer kernels, and without coherent caches.
 pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     let machines = [("old", false), ("new", false), ("stock", true)];
     for (kernel, non_coherent) in machines {
@@ -117,7 +117,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::pass())
 }
 
-/// With `driver-patch/upstream`, each fault is seen at once; buffers lie at chosen addresses.
+/// `driver-patch/upstream`: faults are seen at once; buffers lie at chosen addresses.
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     let repaired = Panfrost {
         kernel: "stock".into(),
@@ -136,7 +136,7 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(repaired.test(folder, false)?))
 }
 
-/// A machine that copies pages for devices: the driver refuses by name what a coherent GPU would not see.
+/// Devices get page copies: the driver refuses what a coherent GPU would not see.
 pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let options = Options {
@@ -148,7 +148,7 @@ pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     Ok(outcome.clean())
 }
 
-/// With the former class the driver takes bad lists; one that uses it crashes.
+/// The former class takes bad lists; using it crashes.
 pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     payload::hostile(folder)?;
     let share = temporary()?;
@@ -157,7 +157,6 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
         payload::nano_mutant(folder, "file.c", changes, &share.path().join(name))?;
     }
     let options = Options {
-        // For a busy machine.
         timeout: Duration::from_secs(900),
         ..Options::sharing(Driver::None, share.path())
     };
@@ -172,7 +171,7 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     })
 }
 
-/// Needs a source of kbase, which is not ours to have here.
+/// A source of kbase is not ours to have here.
 pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
     let Some(source) = std::env::var_os(kbase::SOURCE_VARIABLE) else {
         let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);

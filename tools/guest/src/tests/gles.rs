@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An OpenGL ES app, which leaves no notes: two traces make a recording.
+//! An OpenGL ES app without notes, recorded by two traces.
 
 use std::{fs, path::Path, process::Command};
 
@@ -15,8 +15,8 @@ use crate::{
 
 const SIDE: usize = 32;
 
-/// One command records, also with shaders to compile. Two traces become a description and, with names and shapes in
-/// it, a recording. A third picture runs live.
+/// One command records, even while shaders compile. Two traces make a description, then, with names and shapes, a
+/// recording. A third picture runs live.
 const SCRIPT: &str = r#"set -e
 gpureplay record --twice -o found -- gles_filter a.raw a.out -- gles_filter b.raw b.out
 for set in a b; do gpureplay record --raw $set.trace -- gles_filter $set.raw $set.out; done
@@ -37,7 +37,7 @@ const RECORDINGS: [(&str, [&str; 2]); 2] = [
     ),
 ];
 
-/// One input, one output; a replay of the third picture gives the live app's bits and the CPU's.
+/// One input, one output; the third picture equals live app and CPU.
 pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
@@ -98,7 +98,7 @@ fn compare(work: &Path, expected: &[u8]) -> Checked {
     Ok(())
 }
 
-/// Many values, each more than once.
+/// Each of many values repeats.
 fn picture(start: usize) -> Vec<u8> {
     let pixel = |i: usize| ((i * 37 + i / SIDE * start + start) % 251) as u8;
     (0..SIDE * SIDE).map(pixel).collect()
@@ -111,7 +111,7 @@ fn numbers(pixels: &[u8]) -> Vec<f32> {
         .collect()
 }
 
-/// What the shaders compute; every step is exact.
+/// Every step is exact.
 fn filtered(x: &[f32]) -> Vec<f32> {
     let smooth = |i: usize| {
         let (first, last) = (i / SIDE * SIDE, i / SIDE * SIDE + SIDE - 1);

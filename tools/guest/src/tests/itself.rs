@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest itself: exit codes, output, panic, hang, GPU.
+//! Tests of the guest itself.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that check and count kernels by themselves.
+//! Programs that check kernels by themselves.
 
 use std::path::Path;
 

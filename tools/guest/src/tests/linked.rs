@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linked chains on every device and bare metal: one submission per run, outputs bit-identical.
+//! Linked chains: one submission per run, identical bits, on all devices.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -20,19 +20,18 @@ const SCRIPT: &str = include_str!("linked.sh");
 const RECORDING: &str = "digits-g52";
 const JOBS: u32 = 12;
 const LAYERS: u32 = 7;
-/// One chain per job; chains linked in layers; layers joined.
+/// A chain per job; linked in layers; layers joined.
 const FORMS: [(&str, &str); 3] = [
     ("apart", "--apart"),
     ("layers", "--max-jobs=64"),
     ("whole", "--whole"),
 ];
 const DEVICES: [&str; 3] = ["devmem", "nano", "nano:shared"];
-/// Runs between the two compared counts.
 const RUNS: u32 = 20;
-/// Per run of one chain: the line may still be up when the kernel looks again.
+/// Per one-chain run: the line may still be up.
 const MOST_INTERRUPTS: u32 = 2;
 
-/// By form, device and runs: submissions of each run, interrupts of all.
+/// Submissions per run, interrupts of all.
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
 pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
@@ -71,7 +70,6 @@ fn make(folder: &Folder, option: &str, to: &Path) -> Result<()> {
     logged(&mut link, "linking", &folder.local.join("log/link.log"))
 }
 
-/// Lines `counted FORM DEVICE RUNS SUBMISSIONS INTERRUPTS`.
 fn counts(said: &str) -> Counts {
     let line = |line: &str| {
         let words: Vec<&str> = line.strip_prefix("counted ")?.split(' ').collect();
@@ -84,7 +82,7 @@ fn counts(said: &str) -> Counts {
     said.lines().filter_map(line).collect()
 }
 
-/// One submission per job in own chains, one for all where layers are joined.
+/// One submission per chain.
 fn judge(counts: &Counts) -> Checked {
     for device in DEVICES {
         for (form, _) in FORMS {
@@ -101,8 +99,7 @@ fn judge(counts: &Counts) -> Checked {
                 "layers" => LAYERS,
                 _ => 1,
             };
-            // /dev/mem polls. Elsewhere a run may find its chain done before the interrupt comes, but not every
-            // run.
+            // /dev/mem polls. Elsewhere some runs find their chain done before the interrupt.
             let polls = device == "devmem";
             let enough = match form {
                 "apart" => interrupts > RUNS * MOST_INTERRUPTS,

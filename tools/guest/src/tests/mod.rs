@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest test`: the full-system tests, one line each, and a sum.
+//! `guest test`: the full-system tests.
 
 mod around;
 mod barriers;
@@ -76,7 +76,7 @@ macro_rules! tests {
     };
 }
 
-/// Tests of the guest itself come first: they are quick.
+/// The quick ones come first.
 const TESTS: &[(&str, TestFunction)] = tests! {
     "exit code and output of a command arrive" => exit_code;
     "a panic is seen" => panic;
@@ -169,8 +169,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| optee::checks::short(folder).map(Verdict::of);
 };
 
-/// They show nothing of the driver beyond the sample in [`TESTS`]; `cargo xtask node` runs them without a guest.
-/// Here they need `--full` or a part of their name.
+/// They add nothing about the driver to [`TESTS`]; `cargo xtask node` runs them without a guest. Here: by `--full`
+/// or part of the name.
 const ON_NODE: &[(&str, TestFunction)] = tests! {
     "kernels give the right values on a G31" => |folder| kernels(folder, "g31", "kernels", None);
     "kernels give the right values on a G76" => |folder| kernels(folder, "g76", "kernels", None);
@@ -185,7 +185,7 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
         |folder| cases::all(folder, "g52");
 };
 
-/// They run only if `guest test NAME` names them in full.
+/// Only by full name.
 const LONG: &[(&str, TestFunction)] = tests! {
     "record and replay train-perceptron" => |folder| record(folder, "train-perceptron");
     "a transformer with a cache writes a thousand characters" =>
@@ -267,10 +267,9 @@ fn learns(folder: &Folder) -> Result<Verdict> {
     })
 }
 
-/// Calls between two faults of a short test.
 const SOME_CALLS: u32 = 40;
 
-/// Name starts and ends of tests that only boot a guest: they may run beside others.
+/// They only boot a guest, so may run beside others.
 const BESIDE_OTHERS: [&str; 11] = [
     "kernels give",
     "what kernels print",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A network recorded by its OpenCL calls alone, without the app's files.
+//! A network recorded by its OpenCL calls alone.
 
 use std::{fs, path::Path, process::Command};
 
@@ -13,11 +13,11 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// LeNet's, with set-up.
+/// With set-up.
 const JOBS: usize = 20;
 
-/// A live run with the second input, two recorded runs, and one without the layer. One host processor and fixed
-/// addresses let libraries sort their buffers alike.
+/// Live with the second input, two recorded, one without the layer. One processor and fixed addresses: libraries
+/// sort buffers alike.
 const SCRIPT: &str = r#"set -e
 run() { echo acl_network --network network.txt --weights weights --input "inputs/input$1.npy" --suffix "$2"; }
 alike="taskset -c 0 chrt -f 1 setarch --addr-no-randomize"
@@ -28,7 +28,6 @@ gpureplay record --raw with -- $alike $(run 2 with)
 gpureplay record --raw without --no-layer -- $alike $(run 2 without)
 "#;
 
-/// Every job has its kernel's name; a replay gives the live bits; the layer changes nothing.
 pub(super) fn names(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes a document's guest blocks, in order, in one shell.
+//! Runs a document's guest blocks in one shell.
 
 use std::{env, fs, process::Command};
 
@@ -13,7 +13,6 @@ use crate::{
 };
 
 const PAGE: &str = "docs/start.md";
-/// The page makes it.
 const MADE: &str = "target/your-own-app";
 
 /// The page's own comparison decides.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaced kernels: a recording with the second kernel put in must equal the second recording, byte for byte.
+//! A recording with a replaced kernel equals the other's recording, byte for byte.
 
 use std::{
     fs,
@@ -21,12 +21,11 @@ use crate::{
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Its binary alone.
     Shader,
     Whole,
 }
 
-/// Recorded kernel, replacement, and how. All are in `kernels/pairs.cl`.
+/// Recorded kernel, replacement, how; from `kernels/pairs.cl`.
 const PAIRS: [(&str, &str, How); 11] = [
     ("axpy", "axmy", How::Shader),
     ("softmax_group", "softmax_row", How::Whole),
@@ -40,10 +39,10 @@ const PAIRS: [(&str, &str, How); 11] = [
     ("count_low", "count_high", How::Shader),
     ("bytes_up", "bytes_down", How::Shader),
 ];
-/// One binary, one whole job with other barriers and storage.
+/// A binary, and a whole job with other barriers and storage.
 pub(super) const SAMPLE: usize = 2;
 
-/// Binaries that do not fit a recorded job, and the gate that says so.
+/// Misfit binaries, and the refusing gate.
 const WRONG: [(&str, &str, &str); 4] = [
     ("axpy", "scale", "uniforms"),
     ("reverse", "axpy", "initial registers"),
@@ -51,7 +50,6 @@ const WRONG: [(&str, &str, &str); 4] = [
     ("reverse", "by_place", "barrier"),
 ];
 
-/// Work-items, and numbers per buffer.
 const COUNT: usize = 256;
 
 /// Multiples of 1/64, none negative.
@@ -148,7 +146,7 @@ fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
     Ok(saved.display().to_string())
 }
 
-/// Both input sets against the live app with the new kernel; and the recorded kernel in its own place.
+/// Against the live app with the new kernel; also the kernel in its own place.
 fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<Checked> {
     let [recorded, other] = [old, new].map(|kernel| format!("recording-{kernel}"));
     let made = format!("made-{old}-{new}");
@@ -203,7 +201,6 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
             ));
         }
     }
-    // The recorded kernel in its own place gives the identical file.
     let [option, value] = from(old)?;
     let same = format!("same-{old}-{new}");
     let patch = [

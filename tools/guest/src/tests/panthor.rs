@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! panthor on the model of a Mali-G610: probes, stays awake, sleeps, computes.
+//! panthor on the model of a Mali-G610.
 
 use std::{fs, time::Duration};
 
@@ -17,18 +17,16 @@ use crate::{
 };
 
 const SCRIPT: &str = include_str!("panthor.sh");
-/// Where calls fail.
 const FAULTY: &str = concat!(
     include_str!("../devices/user.sh"),
     include_str!("faulty.sh")
 );
-/// The driver: firmware did not answer in time.
+/// Firmware did not answer the driver in time.
 const LATE: &str = "update request timedout";
-/// The model: the driver checked whether the firmware still answers.
+/// The driver checked that firmware answers.
 const PING: &str = "global requests 0x100";
 
-/// Probes, stays awake until the driver checks firmware; sleeps, wakes; runs apps at once; records memory that no
-/// app maps.
+/// Awake until the driver checks firmware; asleep; several apps; memory that no app maps.
 pub(super) fn awake(
     folder: &Folder,
     kernel: &str,
@@ -58,7 +56,7 @@ pub(super) fn awake(
     let said = outcome.said();
     let log = fs::read_to_string(outcome.logs.join("model.log")).unwrap_or_default();
     let seen = log.lines().filter(|line| line.ends_with(PING)).count();
-    // The disk has no modules for another kernel: the initramfs loaded them.
+    // The initramfs loaded another kernel's modules.
     Ok(
         match outcome.clean_but_for(|line| line.starts_with("modprobe:")) {
             Ok(()) if !said.ends_with("PANTHOR AGREES\n") => Err(format!("ended early: {said}")),
@@ -68,7 +66,7 @@ pub(super) fn awake(
     )
 }
 
-/// By an ordinary user, with kills and unverified streams.
+/// As an ordinary user, with kills and unverified streams.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
         kernel: kernel.into(),
@@ -87,8 +85,7 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
     short.test(folder, false)
 }
 
-/// Every `stride`-th call to panthor fails, in one process and in separate commands: a clear error, then a right
-/// run.
+/// Every `stride`-th call fails, in one process or a command each: a clear error, then a right run.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::replayer(folder)?;
     let share = temporary()?;
@@ -104,8 +101,8 @@ pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     let outcome = session::script(folder, &options, FAULTY)?;
     let said = outcome.said();
     print!("{said}");
-    // A process that is told of no end gives up work that the GPU still has. The driver gives firmware 100 ms,
-    // which the model may miss on a busy host: the GPU is reset.
+    // A process told of no end leaves work to the GPU. Firmware has 100 ms, which the model may miss on a busy
+    // host: the GPU is reset.
     let known = |line: &str| kernel_log::is_of_job(line) || line.contains(LATE);
     Ok(match outcome.clean_but_for(known) {
         Ok(()) if !said.ends_with("EVERY NEXT RUN WAS RIGHT\n") => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Example programs on the stock driver; recorded and replayed.
+//! Example programs: live, recorded, replayed.
 
 use std::time::Duration;
 
@@ -39,12 +39,11 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     })))
 }
 
-/// On the patched driver, replayed with another input; register writes equal the model's.
+/// Register writes must equal the model's.
 pub(super) fn record(folder: &Folder, name: &str) -> Result<Verdict> {
     record_on(folder, name, "g52", false)
 }
 
-/// On another GPU, or a non-coherent machine.
 pub(super) fn record_on(
     folder: &Folder,
     name: &str,

@@ -17,8 +17,7 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// Records `APP` as it is; with a library that hides a job's buffers from the driver; then its driver goes in the
-/// middle.
+/// `APP` as it is; with a library that hides buffers from the driver; with the driver removed meanwhile.
 const SCRIPT: &str = r#"set -e
 APP > /dev/null
 gpureplay record --raw honest -- APP
@@ -33,7 +32,7 @@ sleep 1
 APP > /dev/null
 "#;
 
-/// `record` on a page that changed though nothing can have changed it (GPUREPLAY_ERROR_UNSEEN).
+/// A page changed though it cannot have (GPUREPLAY_ERROR_UNSEEN).
 const UNSEEN: &str = "recording is not complete: error 11";
 
 pub(super) fn notices(folder: &Folder) -> Result<Checked> {
@@ -55,10 +54,9 @@ pub(super) fn notices(folder: &Folder) -> Result<Checked> {
     }))
 }
 
-/// Each line that the script prints is one trial.
+/// A printed line is one trial.
 const AROUND: &str = include_str!("recorder.sh");
 const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
-/// What the script prints after the name of each good trial.
 const TRIALS: [&str; 7] = [
     "probes",
     "unmapped",
@@ -68,7 +66,7 @@ const TRIALS: [&str; 7] = [
     "note",
     "nonblocking",
 ];
-/// Memory that the kernel does not map, and each error.
+/// The kernel does not map it; each error.
 const UNMAPPED: [(&str, ErrorCode); 2] = [
     ("unmapped-table", ErrorCode::Walk),
     ("unmapped-page", ErrorCode::Page),
@@ -86,7 +84,6 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
             disabled_first: true,
             ..Board::default()
         },
-        // For a busy machine.
         timeout: Duration::from_secs(1200),
         ..Options::sharing(Driver::None, work)
     };
@@ -111,7 +108,7 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     }))
 }
 
-/// The driver resets the GPU and learns of it by an interrupt.
+/// The driver learns of its reset by an interrupt.
 fn is_reset(trace: &Path) -> Checked {
     let mut seen = (0, 0);
     events(trace, |event| match event {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A test, its verdict, and running several.
+//! Tests and their verdicts.
 
 use std::{sync::Mutex, thread, time::Instant};
 
@@ -10,7 +10,6 @@ pub(super) struct Verdict {
     pub(super) passed: u32,
     pub(super) failed: u32,
     pub(super) skipped: u32,
-    /// Why it failed or was skipped.
     pub(super) reason: String,
 }
 
@@ -38,7 +37,6 @@ impl Verdict {
         }
     }
 
-    /// The other's reason is printed by then.
     pub(super) fn add(&mut self, other: &Verdict) {
         self.passed += other.passed;
         self.failed += other.failed;

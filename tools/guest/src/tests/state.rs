@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks with state: live text, steps with varying launches, training against replay and NumPy, nano faults.
+//! Networks with state: text, varying launches, training, faults.
 
 use std::{
     env, fs,
@@ -22,13 +22,13 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// Relative distance of a step's loss from NumPy's in double precision.
+/// Relative, against NumPy in double precision.
 const LOSS: f64 = 1e-4;
-/// Held-out images by which replay, live training and NumPy may differ.
+/// Differing held-out images.
 const IMAGES: u32 = 1;
 /// Needs only the shipped images.
 const SAMPLE: &str = "24";
-/// Folders that `tools/training/data.py` writes per network: for the long tests.
+/// From `tools/training/data.py`, per network: for long tests.
 const BATCHES: &str = "GPUREPLAY_BATCHES";
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -39,7 +39,6 @@ fn share(folder: &Folder, from: &str, to: &Path) -> Result<()> {
     copy_dir(&folder.repository.join(from), to)
 }
 
-/// A thousand characters live are NumPy's.
 pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
     let work = temporary()?;
     share(
@@ -71,7 +70,7 @@ pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
         }))
 }
 
-/// The place is a kernel argument or a launch's size: the compiler names the launch.
+/// The place is an argument or a launch's size, which the compiler names.
 pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
     const CASES: [(&str, &str); 2] = [
         (
@@ -112,9 +111,7 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
 }
 
 struct Training {
-    /// In `tools/training/data.py`.
     network: &'static str,
-    /// The app that trains it live, but for its files.
     app: &'static str,
     recording: &'static str,
     clblast: bool,
@@ -141,7 +138,7 @@ const TRAININGS: [Training; 3] = [
     },
 ];
 
-/// On shipped images: losses and weights, live, by replay and by NumPy.
+/// On shipped images: live, by replay and by NumPy.
 pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
     for training in TRAININGS {
         let work = temporary()?;
@@ -160,7 +157,7 @@ pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// On images that do not ship; `None` without them.
+/// `None` without the images, which do not ship.
 pub(super) fn learns(folder: &Folder) -> Result<Option<Checked>> {
     let Some(batches) = env::var_os(BATCHES).map(PathBuf::from) else {
         return Ok(None);
@@ -226,7 +223,7 @@ impl Training {
         self.compare_learnt(folder, work)
     }
 
-    /// All three name as many held-out images rightly.
+    /// Equal numbers of right held-out images.
     fn compare_learnt(&self, folder: &Folder, work: &Path) -> Result<Checked> {
         let words = ["--right", "--network", self.network];
         let mut words: Vec<&std::ffi::OsStr> = words.iter().map(|word| word.as_ref()).collect();
@@ -265,7 +262,6 @@ fn near(losses: &Tensor, exact: &Tensor) -> Checked {
         .values()
         .zip(exact.values())
         .map(|(found, exact)| (found - exact).abs() / exact.abs());
-    // NaN is not near.
     let far = |apart: &f64| apart.is_nan() || *apart > LOSS;
     match apart.enumerate().find(|(_, apart)| far(apart)) {
         None => Ok(()),
@@ -273,7 +269,6 @@ fn near(losses: &Tensor, exact: &Tensor) -> Checked {
     }
 }
 
-/// A thousand characters at submission speed, and a disturbed, repeated step.
 pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let work = temporary()?;

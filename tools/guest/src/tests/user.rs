@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder in user space: on the stock driver without root, and beside the kernel's.
+//! The recorder in user space: without root, and beside the kernel's.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -20,16 +20,15 @@ use crate::{
     },
 };
 
-/// Threads take turns where they block; only root may ask for this.
+/// Blocking threads take turns; needs root.
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
-/// As an ordinary user; its recording, also from OpenCL calls alone, gives the unrecorded answer to a second input,
-/// bit for bit.
+/// The recording, also from calls alone, gives the unrecorded answer to a second input.
 pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     stock_on(folder, name, gpu, false)
 }
 
-/// The driver maps memory past the processor's caches.
+/// Mapped past the processor's caches.
 pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
     payload::board_modules(folder)?;
     stock_on(folder, name, "g52", true)
@@ -101,7 +100,7 @@ const VERDICTS: [(&str, &str); 13] = [
 ];
 const FULL: [&str; 2] = ["full: refused", "full: the app ended"];
 
-/// As an ordinary user: the app answers as without the recorder; what cannot be recorded is refused by name.
+/// The app's answers stay; what cannot be recorded is refused by name.
 pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     let work = temporary()?;
@@ -116,7 +115,7 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
         &options,
         &format!("{NOBODY}{}", CASES.replace("APP", &saxpy)),
     )?;
-    // One case is a fault, which the kernel's log tells.
+    // One case faults, as the kernel logs.
     if outcome.end != End::Exit(0) {
         let logs = outcome.logs.display();
         return Ok(Verdict::fail(format!("{:?}, logs: {logs}", outcome.end)));
@@ -156,7 +155,6 @@ gpureplay record --recorder kernel --raw kernel.trace -- \
 cp /tmp/user.trace .
 "#;
 
-/// Both recorders must agree.
 pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mali-G57: live Mesa, and replays on both drivers as on the model, bit for bit.
+//! Mali-G57: live Mesa, and bit-exact replays on two drivers.
 
 use std::{fs, process::Command, time::Duration};
 
@@ -16,9 +16,8 @@ use crate::{
 };
 
 const SCRIPT: &str = include_str!("valhall.sh");
-/// Recorded on the model's render node.
+/// Recorded on the model's node.
 const SAXPY: &str = "replayer/jobs/tests/data/saxpy-g57.gpr";
-/// Per device.
 const RUNS: u32 = 3;
 
 pub(super) fn devices(folder: &Folder) -> Result<Checked> {

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 #[serde(rename_all = "lowercase")]
 pub(super) enum Whose {
     Model,
-    /// The OpenCL runtime, its compiler or the driver.
     Runtime,
     /// The test asks for what the standard does not promise.
     Test,
@@ -32,7 +31,7 @@ impl Whose {
 pub(super) struct Cause {
     pub(super) whose: Whose,
     pub(super) why: String,
-    /// A star at the end stands for any end.
+    /// A final star stands for any end.
     tests: Vec<String>,
     /// All if empty.
     #[serde(default)]

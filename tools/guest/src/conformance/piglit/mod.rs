@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest piglit`: piglit's OpenCL tests, many in one boot.
+//! `guest piglit`: piglit's OpenCL tests, many per boot.
 
 mod causes;
 mod results;
@@ -33,7 +33,7 @@ const SCRIPT: &str = "mkdir -p /mnt/piglit && \
     while sleep 240; do save; done & saver=$!\n\
     python3 runner.py --root /mnt/piglit --results results.jsonl \"$@\" || exit 1\n\
     kill $saver; wait $saver 2> /dev/null; save";
-/// In the shared folder: results, one line each, and compiled programs.
+/// Results, one line each, and compiled programs.
 const RESULTS: &str = "results.jsonl";
 const CACHE: &str = "cache.tar";
 
@@ -148,7 +148,7 @@ impl Piglit {
     }
 }
 
-/// Runs every N-th test of the committed subset; returns those that did not pass.
+/// Every N-th test of the committed subset; returns failures.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(usize, Vec<String>)> {
     let path = folder.recipe().join("piglit/ci.txt");
     let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -216,7 +216,7 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
         gpu: wanted.gpu.into(),
         share: Some(share.to_path_buf()),
         extra: Some(tree),
-        // Beyond the runner's own limits: the last tests, and those that are run again.
+        // More than the runner's limits: for the last tests and repeats.
         timeout: Duration::from_secs(u64::from(wanted.limit) * 60 + 3600),
         ..Options::default()
     };
@@ -250,7 +250,7 @@ fn unpack(folder: &Folder) -> Result<PathBuf> {
     Ok(guest.join("piglit"))
 }
 
-/// The runtime keys compiled programs by source and GPU, this file by the runtime.
+/// The runtime keys programs by source and GPU, this file by the runtime.
 fn cache_file(folder: &Folder) -> Result<PathBuf> {
     let mut hash = Fingerprint::default();
     hash.file(&folder.guest.join("stamps/userland"))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runner's report, counted; as text, JSON and tables.
+//! The runner's report as text, JSON and tables.
 
 use std::fmt::Write as _;
 
@@ -68,7 +68,7 @@ struct Counts {
 }
 
 impl Results {
-    /// Skips other lines. Of two results of a test the second counts.
+    /// Skips other lines. A test's second result counts.
     pub(super) fn parse(text: &str) -> Results {
         let mut results = Results::default();
         for line in text.lines() {
@@ -98,7 +98,7 @@ impl Results {
     fn counts(&self) -> Counts {
         Counts {
             pass: self.passed(),
-            // A warning of piglit means a wrong but tolerated result.
+            // A warning means a wrong but tolerated result.
             fail: self.count(End::Fail) + self.count(End::Warn),
             skip: self.count(End::Skip),
             crash: self.count(End::Crash),
@@ -107,7 +107,7 @@ impl Results {
         }
     }
 
-    /// Percentage of tests that ran and were not skipped.
+    /// Of tests that ran and were not skipped.
     fn rate(&self) -> f64 {
         let run = self.tests.len() - self.count(End::Skip);
         100.0 * self.passed() as f64 / run.max(1) as f64
@@ -117,7 +117,7 @@ impl Results {
         self.tests.iter().filter(|test| !test.result.is_good())
     }
 
-    /// Skipped and missing tests count as well: they show nothing.
+    /// Skipped and missing tests count too: they show nothing.
     pub(super) fn not_passed<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<String> {
         names
             .filter_map(
@@ -130,7 +130,7 @@ impl Results {
             .collect()
     }
 
-    /// Failures without a written cause, or by the model's fault.
+    /// Failures without a written cause, or of the model.
     pub(super) fn unexplained(&self, causes: &Causes, gpu: &str) -> Vec<String> {
         self.bad()
             .filter(|test| {
@@ -237,7 +237,7 @@ impl Results {
     }
 }
 
-/// The part of piglit's words that does not name the device.
+/// Without the device's name.
 fn reason_of_skip(detail: &str) -> String {
     let reason = detail
         .split_once("because ")
