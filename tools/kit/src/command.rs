@@ -41,14 +41,14 @@ impl<S: AsRef<OsStr>> Words for Vec<S> {
     }
 }
 
-/// Exit code (-1 after a signal), standard output, standard error.
+/// Exit code (-1 after a signal), output, errors.
 pub fn outcome(output: Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let code = output.status.code().unwrap_or(-1);
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a program in a directory; shows the words if a test fails.
+/// Shows the words if a test fails.
 pub fn run_in(
     folder: &Path,
     program: &str,
@@ -63,7 +63,7 @@ pub fn run_in(
 
 /// A text with required content.
 pub trait Says {
-    /// Has this part, or the test fails and shows all.
+    /// Otherwise the test fails and shows all.
     fn says(&self, part: &str) -> &Self;
 }
 
@@ -75,7 +75,7 @@ impl Says for str {
     }
 }
 
-/// A command's end: exit code, and both outputs, apart or joined.
+/// A command's exit code and output.
 pub trait Ended {
     /// Standard output; requires this code.
     fn gave(self, code: i32) -> String;
@@ -123,7 +123,7 @@ impl Default for Folder {
 }
 
 impl Folder {
-    /// With a copy of a shipped recording that may be damaged.
+    /// With a copy of a shipped recording.
     pub fn with(recording: &str, name: &str) -> Self {
         let folder = Self::default();
         crate::copy(&crate::shipped(recording), &folder.at(name));
@@ -145,7 +145,7 @@ impl Folder {
         self.at(name).to_str().unwrap().to_owned()
     }
 
-    /// Exit code and all output. Words with @ are files in it.
+    /// Exit code and output. @ marks files in it.
     pub fn ran(&self, program: &str, words: &(impl Words + ?Sized)) -> (i32, String) {
         let absolute = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix('@'))
         {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by tests: recordings, tensor values, model sessions, small jobs, commands.
+//! Shared by tests: recordings, values, sessions, jobs, commands.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
@@ -45,8 +45,7 @@ pub fn all_shipped() -> Vec<PathBuf> {
     found
 }
 
-/// Data that is not ours to commit: `shared` above the tree, or `GPUREPLAY_SHARED`. `None`, said aloud, without
-/// `path` in it.
+/// Uncommitted data: `shared` above the tree, or `GPUREPLAY_SHARED`. `None`, said aloud, without `path`.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
     let here = repository();

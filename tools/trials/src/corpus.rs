@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kept seeds of changed recordings: the first for each outcome.
+//! Kept seeds: the first for each outcome.
 
 use std::io;
 use std::path::PathBuf;

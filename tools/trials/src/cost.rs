@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cost of verifying a large recording, against reading it.
+//! Cost of verifying a large recording, against reading.
 
 use std::hint::black_box;
 use std::io;
@@ -30,11 +30,11 @@ pub struct Cost {
 pub enum Contents {
     /// Incompressible: stored as it is.
     Random,
-    /// Short repetitions between random words: LZ4 blocks of many short sequences, the slowest to check.
+    /// LZ4 blocks of many short sequences, the slowest to check.
     Compressible,
 }
 
-/// Of about this many bytes.
+/// Of about this size.
 ///
 /// # Errors
 /// It cannot be encoded.
@@ -44,7 +44,7 @@ pub fn recording(
 ) -> Result<Vec<u8>, gpureplay_format::EncodeError> {
     let stored = match contents {
         Contents::Random => 4096,
-        // Of four words one repeats; each repetition costs three bytes.
+        // A quarter repeats, at three bytes each.
         Contents::Compressible => 3500,
     };
     let pages = bytes.div_ceil(stored) as u32;
@@ -80,7 +80,7 @@ pub fn recording(
 }
 
 /// # Errors
-/// The recording cannot be made, written or read, or is refused.
+/// Not made, written, read or accepted.
 pub fn measure(bytes: usize, contents: Contents) -> Result<Cost, Box<dyn std::error::Error>> {
     let file = recording(bytes, contents)?;
     let path = std::env::temp_dir().join(format!("gpureplay-cost-{}.gpr", std::process::id()));

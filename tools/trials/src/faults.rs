@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every fault at every device call of a replay: a typed error in time or the right answer, a clean GPU, and a
-//! bit-exact next run.
+//! Every fault at every device call: a typed error in time or the right answer, a clean GPU, a bit-exact next run.
 
 use std::collections::BTreeSet;
 
@@ -21,11 +20,11 @@ pub struct Row {
     pub kind: FaultKind,
     /// Faults that happened.
     pub injected: u64,
-    /// Replays that ended in a typed error.
+    /// Replays with a typed error.
     pub errors: u64,
-    /// Replays that were right all the same.
+    /// Replays that were right.
     pub right: u64,
-    /// From the fault to the error, in microseconds.
+    /// Fault to error, in microseconds.
     pub longest_us: u64,
 }
 
@@ -40,11 +39,11 @@ pub struct Summary {
     pub actions: usize,
     /// Actions with a reported fault.
     pub reported: usize,
-    /// Limit from a fault to its error, in microseconds.
+    /// Largest fault to error, in microseconds.
     pub bound_us: u64,
 }
 
-/// Faults at every `step`-th call of a replay.
+/// At every `step`-th call.
 ///
 /// # Errors
 /// The first fault that was not survived.
@@ -87,7 +86,7 @@ pub fn campaign(
         rows.push(row);
     }
     let segments = recording.segments().iter();
-    // A run continues from memory: the trial gives no states, but reads them.
+    // Runs continue from memory: no states are given, but read.
     let given = |entry: &TensorEntry, read: bool| {
         entry.kind == TensorKind::Input.code()
             || entry.kind == TensorKind::Output.code()
@@ -97,7 +96,7 @@ pub fn campaign(
         .flat_map(|segment| recording.segment_actions(segment).flatten())
         .filter(|action| match action {
             Action::Seek { .. } | Action::Write { .. } => false,
-            // The trial gives no weights and reads no intermediate tensors.
+            // No weights given, no intermediate tensors read.
             Action::BindInput { tensor } | Action::BindOutput { tensor } => recording
                 .tensors()
                 .get(*tensor as usize)
@@ -122,7 +121,6 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Starts from a GPU in any state.
     fn replay(
         &mut self,
         device: &mut impl Gpu,
@@ -138,14 +136,13 @@ impl Trial<'_> {
         )
         .and_then(|mut session| {
             session.run(&mut values)?;
-            // A fault after the last output cannot spoil it.
+            // Too late to spoil the output.
             let _ = session.finish();
             Ok(())
         });
         (result, values)
     }
 
-    /// False when the replay ended before it could happen.
     fn inject(
         &mut self,
         rig: &mut Rig,
@@ -177,7 +174,7 @@ impl Trial<'_> {
                 }
             }
         }
-        // A GPU that refused its reset keeps its pages until the next one.
+        // Without reset a GPU keeps its pages.
         if kind != FaultKind::NoReset {
             is_clean(rig)?;
         }
@@ -190,7 +187,7 @@ impl Trial<'_> {
     }
 }
 
-/// Of one action, in microseconds.
+/// Per action.
 fn longest_wait_us(recording: &Recording<'_>) -> u64 {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());

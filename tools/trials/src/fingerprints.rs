@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hashes of a replay's device calls: moving engine code leaves them equal.
+//! Hashes of device calls: moving engine code leaves them equal.
 
 use gpureplay_core::{
     DeviceError, ErrorKind, Family, Gpu, Limits, Options, Session, Submission, Verified, Workspace,
@@ -22,17 +22,16 @@ const RUNS: usize = 2;
 pub struct Fingerprint {
     /// Register accesses and launches.
     pub accesses: u64,
-    /// Kind, offset and value of each write, words of each launch, in order.
+    /// Kind, offset and value of writes, words of launches.
     pub registers: u64,
-    /// Address and bytes of each memory write, in order.
+    /// Addresses and bytes of memory writes.
     pub memory: u64,
-    /// Outputs and states after the last replay.
+    /// After the last replay.
     pub outputs: u64,
 }
 
 struct Hashed {
     gpu: OnModel,
-    /// Without registers that reset it.
     streams: bool,
     accesses: u64,
     registers: Checksum,
@@ -87,7 +86,7 @@ impl gpureplay_core::Wrapper for Hashed {
         Some(ended)
     }
 
-    // By registers through this wrapper, so that they are hashed.
+    // Through this wrapper, for the hash.
     fn reset(&mut self) -> Result<(), DeviceError> {
         match self.streams {
             false => mali_drive::reset(self),
@@ -96,10 +95,10 @@ impl gpureplay_core::Wrapper for Hashed {
     }
 }
 
-/// On the model, with the inputs of [`Values::new`].
+/// With the inputs of [`Values::new`].
 ///
 /// # Errors
-/// The recording is not sound, or a replay fails.
+/// An unsound recording, or a failed replay.
 pub fn of(shipped: &Shipped) -> Result<Fingerprint, String> {
     let text = |error: &dyn std::fmt::Debug| format!("{}: {error:?}", shipped.name);
     let recording = Recording::parse(&shipped.bytes).map_err(|error| text(&error))?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shipped recordings made wrong in one point: the broken rule must refuse each.
+//! Wrong in one point: the broken rule must refuse.
 
-/// A row: what is wrong, the rule that must refuse it, the file.
+/// What is wrong, the refusing rule, the file.
 macro_rules! rows {
     ($($name:literal, $rule:expr => $file:expr;)*) => { vec![$(Mutant::new($name, $rule, $file)),*] };
 }
@@ -28,7 +28,7 @@ use crate::parts::Parts;
 use crate::rig::{Rig, Values, model};
 use crate::shipped::Shipped;
 
-/// A recording that is wrong in one point.
+/// Wrong in one point.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// What is wrong.
@@ -39,7 +39,7 @@ pub struct Mutant {
     pub file: Vec<u8>,
     /// For mutants of signatures.
     pub signature: Option<Vec<u8>>,
-    /// Product of another GPU that it meets.
+    /// Another GPU's product.
     pub gpu: Option<u32>,
 }
 
@@ -130,7 +130,7 @@ pub struct Tally {
     pub survivors: Vec<String>,
 }
 
-/// Tries all mutants, or those that break one rule.
+/// All, or those of one rule.
 pub fn tally(recordings: &[Shipped], only: Option<&str>) -> Tally {
     let mut tally = Tally::default();
     let mut kinds = std::collections::BTreeSet::new();

@@ -74,7 +74,7 @@ impl Parts {
         self.table(Section::Tensors)
     }
 
-    /// Moves the tensor whose first piece lies at `from`; false if there is none.
+    /// The first piece lies at `from`; false if there is none.
     pub fn move_tensor(&mut self, from: u64, to: u64) -> bool {
         let mut pieces = self.table::<PieceEntry>(Section::Pieces).iter_mut();
         let piece = pieces.find(|piece| piece.va.get() == from);
@@ -87,7 +87,7 @@ impl Parts {
         actions.rfind(|entry| entry.op == opcode.code())
     }
 
-    /// Appends actions to the last segment, which counts them.
+    /// To the last segment, which counts them.
     pub fn append(&mut self, entries: &[ActionEntry]) {
         self.section(Section::Actions).extend(entries.as_bytes());
         if let Some(segment) = self.segments().last_mut() {

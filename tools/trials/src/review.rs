@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attackers' recordings: small files that panicked, took gigabytes, or ran for hours. Each is refused by a rule or
-//! stays within its budget (`cargo test -p gpureplay --test cost`); fuzzing begins here.
+//! Attackers' recordings: panics, gigabytes, or hours. A rule refuses each, or it stays within budget (`cargo test
+//! -p gpureplay --test cost`).
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, Section, SegmentKind, Tensor, TensorKind,
@@ -25,11 +25,11 @@ pub struct Reviewed {
     pub finding: &'static str,
     /// The recording.
     pub file: Vec<u8>,
-    /// `None` if it is processed within its budget.
+    /// `None` if within budget.
     pub rule: Option<&'static str>,
 }
 
-/// `scale` makes them smaller by a power of two, but for what a rule must refuse.
+/// `scale`: smaller by powers of two, but for what a rule must refuse.
 pub fn all(scale: u32) -> Vec<Reviewed> {
     let less = |number: u32| (number >> scale).max(1);
     let new = |finding, rule, file| Reviewed {
@@ -116,7 +116,7 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
     ]
 }
 
-/// Rules of deep verification; other rules refuse for every command.
+/// Of deep verification; other rules refuse for every command.
 pub const DEEP: [&str; 2] = ["chain-loop", "deep-limit"];
 
 fn builder() -> Builder {
@@ -126,18 +126,18 @@ fn builder() -> Builder {
     builder
 }
 
-/// A job at [`JOBS`] with groups of one thread, which has its code's address as a uniform.
+/// At [`JOBS`], one-thread groups, its code's address as a uniform.
 fn compute_job(entry: u64, groups: u32) -> [u8; 0x200] {
     let mut job = [0; 0x200];
     let mut put = |at: usize, word: u64| job[at..at + 8].copy_from_slice(&word.to_le_bytes());
     // Compute, 64-bit addresses, index 1.
     put(0x10, 0x0001_0009);
-    // Pointers to storage, uniforms, renderer state and uniform buffers.
+    // Storage, uniforms, renderer state and uniform buffers.
     for (at, to) in [(0x58, 0x1c0), (0x70, 0x180), (0x78, 0x100), (0xb0, 0x140)] {
         put(at, JOBS + to);
     }
     put(0x40, 3);
-    // The code, 32 registers, three pushed uniforms; no local storage.
+    // Code, 32 registers, three pushed uniforms; no local storage.
     put(0x100, entry);
     put(0x110, 0x2001);
     put(0x130, 0x1_9000);
@@ -167,7 +167,7 @@ fn with_data() -> Builder {
     builder
 }
 
-/// Empty if it could not be made: no recording.
+/// Empty if it could not be made.
 fn finished(builder: Builder) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }
@@ -260,7 +260,6 @@ fn clause_of(tuples: Vec<Tuple>, flow_control: FlowControl) -> Vec<u8> {
     encode_clause(&clause).unwrap_or_default()
 }
 
-/// Others follow it.
 fn clause(tuples: usize) -> Vec<u8> {
     clause_of(vec![addition(); tuples], FlowControl::Continue)
 }
@@ -275,7 +274,7 @@ fn with_code(code: &[u8]) -> Builder {
     builder
 }
 
-/// Clauses of 16 bytes, each a shader's entry, before one long code; one-thread jobs run them in turn.
+/// 16-byte clauses, each an entry, before one long code; jobs run them in turn.
 fn shaders(jobs: u32, entries: u32, clauses: u32) -> Vec<u8> {
     let mut code = clause(1).repeat(entries as usize);
     code.extend(clause(8).repeat(clauses as usize));
@@ -289,7 +288,6 @@ fn shaders(jobs: u32, entries: u32, clauses: u32) -> Vec<u8> {
     finished(builder)
 }
 
-/// Its only clause jumps to itself.
 fn endless() -> Vec<u8> {
     // It jumps to its first uniform, which is its own address.
     let mut jump = instruction(Unit::Add, "JUMP");
@@ -366,7 +364,7 @@ fn unbound() -> Vec<u8> {
     finished(builder)
 }
 
-/// Null jobs in two layers; the second submits them again.
+/// Two layers; the second submits them again.
 fn resubmitted(jobs: u64, times: u32) -> Vec<u8> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model on a watched bus, with a clock of its own.
+//! The model on a watched bus, with its own clock.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,7 +16,7 @@ use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 
 const PAGES: usize = 1 << 16;
-/// Pages that are not the replay's, between those that are.
+/// Between the replay's pages.
 const FOREIGN: usize = 64;
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
 /// Per chain.
@@ -24,7 +24,7 @@ const CLAUSES: u64 = 1 << 25;
 /// Microseconds per register access on the rig's clock.
 const ACCESS_US: u64 = 20;
 
-/// Counts accesses to pages outside the replay.
+/// Counts accesses outside the replay's pages.
 pub struct Watched {
     ram: Arc<Ram>,
     foreign: BTreeSet<u64>,
@@ -42,11 +42,10 @@ impl Bus for Watched {
     }
 }
 
-/// A model whose clock moves with each action and never waits.
+/// Its clock moves with each action and never waits.
 pub struct Rig {
     device: OnModel<Watched>,
     bus: Arc<Watched>,
-    /// Without registers that reset it.
     streams: bool,
     now_us: u64,
 }
@@ -80,7 +79,7 @@ impl Rig {
         let options = Options {
             threads: 1,
             clause_budget: CLAUSES,
-            // Each job of a chain has the budget; all launches of streams share it.
+            // Per job of a chain, or for all launches.
             work_limit: streams.then_some(CLAUSES),
             ..Options::default()
         };
@@ -158,12 +157,12 @@ impl Wrapper for Rig {
         };
         raised
     }
-    // Asking takes time too: a wait whose reads a fault swallows must reach its bound.
+    // Asking takes time: a wait without answers must end.
     fn now_us(&mut self) -> u64 {
         self.now_us += ACCESS_US;
         self.now_us
     }
-    // By registers through the rig, so that its clock moves.
+    // Through the rig, for its clock.
     fn reset(&mut self) -> Result<(), DeviceError> {
         match self.streams {
             false => reset(self),
@@ -176,12 +175,12 @@ impl Wrapper for Rig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Values {
     inputs: Vec<Option<Vec<u8>>>,
-    /// Outputs and final states by tensor; empty for others.
+    /// Final states too; empty for others.
     pub outputs: Vec<Vec<u8>>,
 }
 
 impl Values {
-    /// Small numbers for inputs and weights without a value.
+    /// Small numbers, where a value is needed.
     pub fn new<F: Family>(verified: &Verified<'_, F>) -> Self {
         use gpureplay_format::TensorKind::{Input, Output, State};
         let recording = verified.recording();
@@ -191,7 +190,7 @@ impl Values {
         let input = |tensor: &gpureplay_format::layout::TensorEntry| {
             let needed = tensor.kind == Input.code() || tensor.flags & TENSOR_EXTERNAL != 0;
             let float = tensor.element == ElementType::F32.code();
-            // Integers may be classes or characters, which shaders use as indices.
+            // Classes or characters may be indices.
             let index = [ElementType::I32, ElementType::U32]
                 .iter()
                 .any(|integer| tensor.element == integer.code());
@@ -229,7 +228,7 @@ impl Tensors for Values {
     }
 }
 
-/// The recording's model; the G52 for unknown products.
+/// The G52 for unknown products.
 pub fn model(gpu_id: u32) -> Product {
     let model = Product::by_id(mali_facts::registers::GpuId(gpu_id));
     model.unwrap_or(Product::Chains(&mali_model::PROFILES[0]))

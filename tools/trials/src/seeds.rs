@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 64 << 10;
 /// A directory per target.
 ///
 /// # Errors
-/// A file cannot be read or written.
+/// Reading or writing failed.
 pub fn write(directory: &Path) -> io::Result<()> {
     let put = |target: &str, name: &str, bytes: &[u8]| {
         let directory = directory.join(target);
@@ -85,12 +85,12 @@ pub fn write(directory: &Path) -> io::Result<()> {
     for seed in 0..16u8 {
         put("replay", &format!("{seed}"), &[seed; 64])?;
     }
-    // Good shader, job, tables and registers, with each choice of the first byte.
+    // With each choice of the first byte.
     for how in 0..12u8 {
         for target in ["execute", "job_chain", "page_table", "registers"] {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
         }
-        // Two jobs that draw; the last word of the page is replaced.
+        // They draw; the page's last word is replaced.
         put(
             "job_chain",
             &format!("drawing-{how}"),
@@ -104,7 +104,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("values", "png", &[&[1], GREY_PNG].concat())?;
     put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
     put("trace", "small", &raw_trace()?)?;
-    // nvcc's images of kernels, and manifests of a launch and of a run.
+    // nvcc's kernels; manifests of a launch and a run.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/launch/tests/image/golden");
     for entry in std::fs::read_dir(golden)? {
         let path = entry?.path();
@@ -114,7 +114,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
             put("cuda_image", &name, &std::fs::read(&path)?)?;
         }
     }
-    // Mesa's kernels for Valhall, a command stream, and an instruction's text.
+    // Mesa's Valhall kernels, a stream, an instruction's text.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
     for name in ["scale_add", "loop_with_exits"] {
         let code = std::fs::read(golden.join(name).with_extension("bin"))?;
@@ -128,11 +128,10 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("valhall", "text", b"LOAD.i32.slot0.wait0 @r0, r2, offset:4")?;
     put("cuda_launch", "launch", CUDA_LAUNCH.as_bytes())?;
     put("cuda_run", "run", CUDA_RUN.as_bytes())?;
-    // An original recording starts with three lengths here.
+    // Original recordings start with three lengths.
     put("import", "empty", &[0; 64])
 }
 
-/// With all that it may hold.
 const CUDA_LAUNCH: &str = include_str!("../../../cuda/launch/tests/recording/golden/launch.toml");
 
 const CUDA_RUN: &str = include_str!("../../../cuda/launch/tests/recording/golden/run.toml");
@@ -146,7 +145,6 @@ const GREY_PNG: &[u8] = &[
     0x42, 0x60, 0x82,
 ];
 
-/// Has most kinds of records.
 fn raw_trace() -> io::Result<Vec<u8>> {
     let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12")?;
     trace.reg_read(0, 0x7212_0000)?;
@@ -161,7 +159,6 @@ fn raw_trace() -> io::Result<Vec<u8>> {
     trace.end()
 }
 
-/// Without compression or with.
 fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     use gpureplay_format::Action;
     use gpureplay_format::lz4::History;
@@ -192,7 +189,7 @@ fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     code
 }
 
-/// The target splits them at line ends.
+/// Split at line ends.
 const COMMAND_LINES: &[&str] = &[
     "run recordings/digits-g52 --input a=x.npy --output out.npy --device model:g52",
     "verify --deep --rules --json x",

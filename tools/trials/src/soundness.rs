@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random changes run on the model: accepted recordings stay in their pages, end in time, and leave a reset GPU.
+//! Random changes: accepted recordings stay in their pages, end in time, and leave a reset GPU.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub const LIMITS: Limits = Limits {
     total_us: 3_600_000_000,
     moved_bytes: 1 << 24,
 };
-/// Microseconds for resets, power-up and address spaces, beyond a recording's waits.
+/// Microseconds beyond a recording's waits.
 pub const OVERHEAD_US: u64 = 2_000_000;
 
 /// Decides the changes; zeros at its end.
@@ -45,7 +45,7 @@ impl Source<'_> {
     }
 }
 
-/// Values that are likely to matter.
+/// Likely to matter.
 const TELLING: [u64; 10] = [
     0,
     1,
@@ -73,14 +73,12 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
             0 => section[at] ^= 1 << (source.byte() % 8),
             1 => section[at] = source.byte(),
             2 => {
-                // A field becomes a telling value.
                 let (at, width) = (at & !3, [2, 4, 8][source.below(3)]);
                 let value = TELLING[source.below(TELLING.len())].to_le_bytes();
                 let end = (at + width).min(length);
                 section[at..end].copy_from_slice(&value[..end - at]);
             }
             3 => {
-                // A field moves a little.
                 let at = (at & !3).min(length - 4);
                 let old = u32::from_le_bytes([0, 1, 2, 3].map(|i| section[at + i]));
                 let step = [1, 4, 16, 64, 0x1000][source.below(5)];
@@ -92,7 +90,7 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
                 section[at..at + 4].copy_from_slice(&new.to_le_bytes());
             }
             4 | 5 => {
-                // A field from elsewhere in the section.
+                // From elsewhere in the section.
                 let (to, from) = (at & !7, source.below(length) & !7);
                 let end = (from + 8).min(length);
                 let value = section[from..end].to_vec();
@@ -103,7 +101,6 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
                 }
             }
             6 if length >= 32 => {
-                // Swaps two entries of 16 bytes.
                 let (first, second) = (at / 16, source.below(length / 16));
                 for index in 0..16 {
                     if first * 16 + index < length {
@@ -161,7 +158,7 @@ const fn error_name(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// Parses, verifies and runs on the model.
+/// Runs on the model.
 ///
 /// # Errors
 /// A broken promise.
@@ -170,7 +167,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    // The walk never panics, whatever it says.
+    // The walk must not panic.
     match recording.header().family.get() {
         FAMILY_STREAMS => ended(
             file,
@@ -241,7 +238,7 @@ fn ended<F: Family>(
     })
 }
 
-/// Given states must be what lies in memory when the next run starts; keeps the host's rules.
+/// A run's states must be in memory for the next; keeps the host's rules.
 fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     let kind = gpureplay_format::TensorKind::State.code();
     let tensors = (0..).zip(recording.tensors());
@@ -255,7 +252,7 @@ fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     }
 }
 
-/// Nothing outside was touched, all pages are back, the GPU is reset.
+/// Nothing touched outside, all pages back, GPU reset.
 ///
 /// # Errors
 /// What does not hold.
@@ -282,7 +279,7 @@ pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
     Ok(())
 }
 
-/// Sum of all wait bounds, in microseconds.
+/// Sum of waits, in microseconds.
 pub fn waits_us(recording: &Recording<'_>) -> u64 {
     use gpureplay_format::Action::{Launch, Submit};
     let segments = recording.segments().iter();
@@ -310,7 +307,7 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// First seed by recording and outcome; together they reach everything reached.
+/// First seed by recording and outcome.
 pub type Corpus = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The recording of a seed.
@@ -328,7 +325,7 @@ pub fn changed(original: &Parts, seed: u64) -> Parts {
     parts
 }
 
-/// Changes `original` once per seed, checks it, and keeps seeds with a new outcome.
+/// Checks each change, and keeps seeds with new outcomes.
 ///
 /// # Errors
 /// The first seed with a broken promise.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench model`: the model beside pocl, on the same kernels.
+//! `cargo xtask bench model`: the model beside pocl.
 
 use std::{
     collections::BTreeMap,
@@ -52,7 +52,6 @@ struct Model {
     against: Option<PathBuf>,
 }
 
-/// For pocl and its headers.
 const PACKAGES: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-opencl-dev"];
 
 /// Relative to the reference or to 1.
@@ -61,7 +60,6 @@ const TOLERANCE: f64 = 1e-5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Time {
     seconds: f64,
-    /// Of all threads.
     busy: f64,
     error: f64,
     lane_operations: f64,
@@ -80,7 +78,7 @@ impl Model {
         let new = build_model(&root())?;
         let mut best: [Vec<(String, Time)>; 2] = Default::default();
         for round in 0..self.rounds.max(1) as usize {
-            // Each comes first as often as the other.
+            // Alternates which comes first.
             for at in [round % 2, 1 - round % 2] {
                 let mut command = Command::new([old, &new][at]);
                 command.args(["1", &self.runs.to_string()]);
@@ -228,7 +226,7 @@ fn build_model(top: &Path) -> Result<PathBuf> {
     Ok(target.join("release/examples/bench"))
 }
 
-/// Lines of name, seconds, processor seconds, error and perhaps lane operations.
+/// Name, seconds, processor seconds, error and perhaps lane operations.
 fn parse(text: &str) -> Result<Vec<(String, Time)>> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -252,7 +250,7 @@ fn parse(text: &str) -> Result<Vec<(String, Time)>> {
         .collect()
 }
 
-/// Shorter time and larger error per kernel; processor time has its own minimum.
+/// Minimum times, maximum error.
 fn merge(best: &mut Vec<(String, Time)>, new: Vec<(String, Time)>) {
     let known: BTreeMap<String, usize> = best
         .iter()

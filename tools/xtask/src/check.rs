@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask check`: what a change needs before a commit.
+//! `cargo xtask check`: before a commit.
 
 use std::{
     collections::BTreeSet,
@@ -41,13 +41,12 @@ pub(crate) struct Check {
     list: bool,
 }
 
-/// By names of crates.
 #[derive(Debug, Default, PartialEq)]
 struct Concerned {
     changed: BTreeSet<String>,
-    /// Unchanged users of changed crates, in the top workspace.
+    /// Unchanged users of changed crates.
     dependents: BTreeSet<String>,
-    /// Folders of other workspaces with changes.
+    /// Other workspaces with changes.
     workspaces: BTreeSet<String>,
 }
 
@@ -116,7 +115,6 @@ fn naming(file: &str) -> Result<Vec<String>> {
     ]);
     match sources {
         Ok(sources) => Ok(sources),
-        // Nothing found.
         Err(Error::Failed { status, .. }) if status.code() == Some(1) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -145,7 +143,7 @@ fn concerned(
             }
         }
     }
-    // A manifest or lock file of the top workspace concerns no crate: cargo rebuilds what it has to.
+    // The top workspace's manifests concern no crate: cargo rebuilds as needed.
     concerned.dependents = crates
         .iter()
         .filter(|known| known.workspace.is_empty() && !concerned.changed.contains(&known.name))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask foreign`: PyOpenCL cases and others' programs, recorded on the model and replayed.
+//! `cargo xtask foreign`: PyOpenCL and others' programs, recorded on the model.
 
 use std::{
     env, fs,
@@ -18,11 +18,10 @@ use crate::{
     repository::root,
 };
 
-/// The cases, and NumPy's results.
 const SCRIPT: &str = "tools/foreign/cases.py";
-/// A GPU with command streams, and a program whose tuner has a queue with times.
+/// Its tuner has a queue with times.
 const TIMED: (&str, &str) = ("g610", "leela-zero");
-/// Stores a time; no recording of streams has it.
+/// No recording of streams has it.
 const TIME: &str = "STORE_STATE";
 
 /// Records cases of PyOpenCL and programs of others on the model and replays them, without guest; NumPy says what is right
@@ -131,13 +130,13 @@ impl Foreign {
         record.args(["record", "--recorder", "model", "-o", "recorded"]);
         record.args(["--gpu", &self.gpu]);
         record.args(options("a"));
-        // Programs find their settings here. The cache with Mesa stays where it is.
+        // For their settings; the cache with Mesa stays.
         record
             .env("HOME", here)
             .env("XDG_CACHE_HOME", crate::mesa::caches());
         let app = self.app(here, case, "a")?;
         let stdin = fs::File::open(here.join("a.stdin"));
-        // One run where the input is a named file, or standard input, which runs would share.
+        // One run for a named file, or for standard input, which runs would share.
         let once = options("a") != options("b") || stdin.is_ok();
         if let Ok(stdin) = stdin {
             record.stdin(stdin);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask links`: every link between the project's pages leads somewhere.
+//! `cargo xtask links`: every link leads somewhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +31,7 @@ impl Links {
     }
 }
 
-/// Returns the count of links, or the broken ones.
+/// The count, or the broken ones.
 pub(crate) fn check() -> Result<String> {
     let top = root();
     let files: BTreeSet<PathBuf> =
@@ -65,7 +65,6 @@ pub(crate) fn check() -> Result<String> {
     ))
 }
 
-/// Headings as anchors, and links with their lines.
 struct Page {
     anchors: BTreeSet<String>,
     links: Vec<(usize, String)>,
@@ -105,7 +104,7 @@ impl Page {
     }
 }
 
-/// As web sites do: small letters, digits, hyphens for spaces.
+/// As web sites do: small letters, digits, hyphens.
 fn anchor(heading: &str) -> String {
     heading
         .chars()
@@ -118,7 +117,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// A repeated heading gets `-1` behind its anchor.
+/// Repeated headings get `-1`.
 fn unused(taken: &BTreeSet<String>, name: String) -> String {
     if !taken.contains(&name) {
         return name;
@@ -176,7 +175,7 @@ fn complaint(
     (!known.contains(heading)).then(|| format!("{} has no such heading", target.display()))
 }
 
-/// `path`, seen from `folder`, from the top of the tree; `None` if it lies above.
+/// Relative to the tree; `None` above it.
 fn resolved(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut whole = folder.to_path_buf();
     for part in path.components() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64, built once.
+//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64.
 
 use std::{
     env, fs,
@@ -17,11 +17,11 @@ use crate::{
     repository::root,
 };
 
-/// Takes Mesa's assembler cases out of its source.
+/// Of Mesa's assembler.
 const CASES: (&str, &str) = ("tools/mesa/cases.sh", "valhall-cases.txt");
-/// Its hash names the folder.
+/// Its hash names the directory.
 const RECIPE: &str = "tools/mesa/build.sh";
-/// The last file written: tells an OpenCL loader of the runtime.
+/// Written last: for OpenCL loaders.
 pub(crate) const RUNTIME: &str = "icd/rusticl.icd";
 const TAIL: usize = 25;
 
@@ -79,7 +79,7 @@ impl Mesa {
 
     fn build(&self, cache: &Path, recipe: &Path, folder: &Path) -> Result<()> {
         fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
-        // An interrupted build leaves no folder that looks whole.
+        // An interrupted build must not look whole.
         let work = tempfile::Builder::new().prefix(".mesa-").tempdir_in(cache);
         let work = work.map_err(Error::io("create a folder in", cache))?;
         let sources = work.path().join("sources");
@@ -123,7 +123,7 @@ impl Mesa {
         fs::write(&runtime, format!("{}\n", library.display()))
             .map_err(Error::io("write", &runtime))?;
         match fs::rename(&out, folder) {
-            // Another one was quicker: its folder is as good.
+            // Another one was quicker.
             Err(_) if folder.join(RUNTIME).exists() => Ok(()),
             result => result.map_err(Error::io("create", folder)),
         }
@@ -159,7 +159,7 @@ fn write_sources(folder: &Path) -> Result<()> {
     output(mirror.arg(folder)).map(drop)
 }
 
-/// Points to the folder that was built last.
+/// To the last build.
 pub(crate) fn link() -> PathBuf {
     cache().join("mesa")
 }
@@ -174,14 +174,13 @@ pub(crate) fn caches() -> PathBuf {
     cache.map_or_else(home, PathBuf::from)
 }
 
-/// FNV-1a, which is the same in every release of the compiler.
+/// FNV-1a: independent of compiler releases.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Why it cannot be built here, and what to do.
 fn hindrance() -> Option<&'static str> {
     let answer = |program: &str, argument: &str| output(Command::new(program).arg(argument)).ok();
     if answer("id", "-u").is_none_or(|text| text.trim() != "0") {
@@ -212,7 +211,7 @@ fn tail(log: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// Values of the function's authors.
+    /// The authors' values.
     #[test]
     fn hashes_are_fnv() {
         assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source tree: its place, and what git knows.
+//! The source tree.
 
 use std::{
     path::{Path, PathBuf},

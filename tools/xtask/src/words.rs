@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask words`: pages, help, messages and commit subjects follow docs/words.toml.
+//! `cargo xtask words`: texts follow docs/words.toml.
 
 mod strings;
 
@@ -16,7 +16,6 @@ use crate::{
 
 /// In characters.
 const SUBJECT: usize = 72;
-/// Without the heading.
 const README_ROWS: usize = 8;
 
 /// Checks the words of pages, help, messages and commit subjects.
@@ -97,7 +96,7 @@ impl Words {
 }
 
 impl Style {
-    /// Since `subjects_after`, without merges: short hash and subject. None in a clone that lacks it.
+    /// Since `subjects_after`, without merges. None in a clone that lacks it.
     fn subjects(&self) -> Result<Vec<String>> {
         let range = format!("{}..HEAD", self.subjects_after);
         let known = format!("{}^{{commit}}", self.subjects_after);
@@ -111,7 +110,7 @@ impl Style {
         git(&["log", "--no-merges", "--format=%h %s", &range])
     }
 
-    /// For a page of at most `most` words, with tables of at most `rows` rows.
+    /// `most` words, tables of `rows` rows.
     fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
         let page = Prose::read(text);
         let mut found = Vec::new();
@@ -150,7 +149,7 @@ impl Style {
     }
 }
 
-/// Of a program for users: not of a test, a task or a trial.
+/// For users: no test, task or trial.
 fn speaks(path: &str) -> bool {
     let mut parts = path.split('/');
     !path.starts_with("tools/")
@@ -158,7 +157,6 @@ fn speaks(path: &str) -> bool {
         && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
 }
 
-/// As whole words.
 fn whole(text: &str, phrase: &str) -> bool {
     let letter = |place: Option<char>| place.is_some_and(char::is_alphanumeric);
     text.match_indices(phrase).any(|(at, _)| {
@@ -166,7 +164,7 @@ fn whole(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// Paragraphs, list items, headings and cells; without code blocks.
+/// Without code blocks.
 struct Prose {
     blocks: Vec<String>,
     longest_table: usize,
@@ -217,7 +215,7 @@ fn words(text: &str) -> usize {
         .count()
 }
 
-/// They end with a full stop, colon, question or exclamation mark before a space.
+/// Ends: full stop, colon, question or exclamation mark before a space.
 fn sentences(block: &str) -> impl Iterator<Item = &str> {
     block
         .split_inclusive([' '])

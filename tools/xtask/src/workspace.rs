@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every crate of all workspaces, from `cargo metadata` and the crates' roots.
+//! All workspaces' crates, from `cargo metadata` and their roots.
 
 use std::{
     collections::BTreeSet,
@@ -19,7 +19,6 @@ use crate::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unsafe {
-    /// `#![forbid(unsafe_code)]`
     Forbidden,
     /// `#![deny(unsafe_code)]`: modules may make an exception.
     Exceptions,
@@ -29,14 +28,13 @@ pub(crate) enum Unsafe {
 #[derive(Debug)]
 pub(crate) struct Crate {
     pub(crate) name: String,
-    /// One line from its manifest.
     pub(crate) description: String,
-    /// Relative to the source tree.
+    /// In the source tree.
     pub(crate) folder: String,
-    /// Relative to the source tree; empty for the top one.
+    /// In the source tree; empty for the top one.
     pub(crate) workspace: String,
     pub(crate) dependencies: Vec<Dependency>,
-    /// The loosest rule of its library and its programs.
+    /// The loosest of library and programs.
     pub(crate) unsafe_code: Unsafe,
     /// Library and all programs.
     pub(crate) no_std: bool,
@@ -77,7 +75,7 @@ struct Target {
     src_path: PathBuf,
 }
 
-/// In the order of their folders.
+/// By directory.
 pub(crate) fn crates() -> Result<Vec<Crate>> {
     let top = root();
     let mut crates = Vec::new();
@@ -136,7 +134,6 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
     let mut dependencies: Vec<Dependency> = Vec::new();
     for required in package.dependencies {
         let tests_only = required.kind.as_deref() == Some("dev");
-        // A crate that tests itself with another feature.
         if required.name == package.name {
             continue;
         }
@@ -165,7 +162,7 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
 }
 
 impl Target {
-    /// Not a test, example, benchmark or build script.
+    /// No test, example, benchmark or build script.
     fn is_product(&self) -> bool {
         let others = ["test", "example", "bench", "custom-build"];
         !self.kind.iter().any(|kind| others.contains(&kind.as_str()))
@@ -202,7 +199,7 @@ mod tests {
     fn the_root_of_a_crate_says_what_it_may_do() {
         assert_eq!(rule("//! x\n#![forbid(unsafe_code)]\n"), Unsafe::Forbidden);
         assert_eq!(rule("#![deny(unsafe_code)]\n"), Unsafe::Exceptions);
-        // A comment that mentions the attribute is none.
+        // Mentions do not count.
         assert_eq!(rule("// #![forbid(unsafe_code)]\n"), Unsafe::Allowed);
         assert!(has_attribute("#![no_std]\n", "no_std"));
     }

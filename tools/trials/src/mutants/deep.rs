@@ -10,7 +10,7 @@ use super::places::{Places, resubmitted};
 use super::tables::HIGH;
 use crate::parts::{Parts, action};
 
-/// In a compute job: next job, pointers of the draw section.
+/// In a compute job.
 mod offset {
     pub(super) const CONTROL: u64 = 16;
     pub(super) const NEXT: u64 = 24;
@@ -32,7 +32,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// A product without profile: it may write zeros only.
+/// Without profile: may write zeros only.
 pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     let mut parts = parts.clone();
     parts.platform.gpu_id |= 0x0774_0000;
@@ -46,7 +46,6 @@ pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     parts.file()
 }
 
-/// Common to all architectures.
 fn headers(places: &Places<'_>) -> Vec<Mutant> {
     let &Places {
         parts,
@@ -84,7 +83,6 @@ fn headers(places: &Places<'_>) -> Vec<Mutant> {
     ]
 }
 
-/// What only a job of Bifrost names.
 fn bifrost(places: &Places<'_>) -> Vec<Mutant> {
     let &Places {
         chain,
@@ -104,7 +102,7 @@ fn bifrost(places: &Places<'_>) -> Vec<Mutant> {
             (spare, &entry.to_le_bytes()),
         ])
     };
-    // As many uniform buffers as possible, each as large as possible.
+    // Most uniform buffers, each of largest size.
     let endless = {
         let mut state = [0u8; 64];
         state[..8].copy_from_slice(&code.to_le_bytes());

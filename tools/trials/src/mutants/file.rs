@@ -35,7 +35,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let zero = std::mem::offset_of!(Header, zero);
     let count = std::mem::offset_of!(Header, section_count);
     let entry = |index: usize| HEADER + index * ENTRY;
-    // A family that no shipped recording is of.
+    // No shipped recording has this family.
     let of_family = |unused_cores: u32| {
         let mut parts = parts.clone();
         (parts.platform.family, parts.platform.unused_cores) = (1, unused_cores);
@@ -79,7 +79,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// Non-zero filling between sections, every checksum right. Strings are filled up, so that there is some.
+/// Right checksums; strings grow, so that there is filling.
 fn padding(file: &[u8]) -> Option<Mutant> {
     let mut parts = Parts::of(file)?;
     let strings = parts.section(Section::Strings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places that job mutants point to; the last chain, resubmitted.
+//! Places for job mutants; the last chain, resubmitted.
 
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Access, Opcode, RegionKind, Section};
@@ -19,7 +19,7 @@ fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     entries
 }
 
-/// One more submit of the last chain, some bytes changed before.
+/// Bytes change before.
 pub(super) fn resubmitted(
     parts: &Parts,
     patches: &[(u64, &[u8])],
@@ -39,17 +39,15 @@ pub(super) fn resubmitted(
 
 pub(super) struct Places<'a> {
     pub(super) parts: &'a Parts,
-    /// Header of the last chain's first job.
     pub(super) chain: u64,
-    /// Start of the first region of each kind.
+    /// First region of each kind.
     pub(super) descriptors: u64,
     pub(super) code: u64,
     pub(super) scratch: u64,
     pub(super) data: u64,
-    /// End of the descriptors, and bytes there that no job needs.
+    /// And unused bytes there.
     pub(super) end: u64,
     pub(super) spare: u64,
-    /// First tensor, an input.
     pub(super) input: u64,
     /// In no region.
     pub(super) nowhere: u64,
@@ -66,7 +64,7 @@ impl<'a> Places<'a> {
             found.map_or((0, 0), |it| (it.va.get(), it.end()))
         };
         let (descriptors, end) = region(RegionKind::Descriptors);
-        // Missing kinds of memory lie nowhere: a pointer of 0 may be no pointer.
+        // Missing memory lies nowhere: a pointer of 0 may be no pointer.
         let [code, scratch, data] =
             [RegionKind::Code, RegionKind::Scratch, RegionKind::Data].map(|kind| {
                 match region(kind).0 {
@@ -74,7 +72,7 @@ impl<'a> Places<'a> {
                     va => va,
                 }
             });
-        // Its first piece holds its address.
+        // The address is in its first piece.
         let input = copy.section(Section::Pieces).first_chunk();
         Self {
             parts,
@@ -90,18 +88,15 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The last chain once more, after these uploads.
     pub(super) fn patched(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         resubmitted(self.parts, patches, None)
     }
 
-    /// Patches eight bytes of the job.
     pub(super) fn with(&self, at: u64, value: u64) -> Vec<u8> {
         self.patched(&[(self.chain + at, &value.to_le_bytes())])
     }
 
-    /// One more data region at [`HIGH`], and the last chain again and again: a small file that would take hours to
-    /// check.
+    /// One more region at [`HIGH`], endless chains: small, but hours to check.
     pub(super) fn endless(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         let mut parts = self.parts.clone();
         let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);

@@ -54,7 +54,7 @@ fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {
     index
 }
 
-/// Before action `at` of a run segment, or at its end.
+/// Or at the segment's end.
 fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     let segments = parts.segments();
     let place = segments[segment].first_action.get() + at;
@@ -67,7 +67,6 @@ fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     actions.splice(place..place, entry.as_bytes().iter().copied());
 }
 
-/// First and last run segment, and the first one's first submit.
 fn runs(parts: &mut Parts) -> Option<(usize, usize, u32)> {
     let segments: Vec<(u32, u32, bool)> = parts
         .segments()
@@ -85,7 +84,6 @@ fn runs(parts: &mut Parts) -> Option<(usize, usize, u32)> {
     Some((first, last, submit as u32))
 }
 
-/// Keeps all rules.
 fn with_state(parts: &Parts) -> Option<(Parts, u32)> {
     let mut parts = parts.clone();
     let added = region(HIGH, 1, Access::READ_WRITE, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wrong command-stream programs and launches; `mali-jobs` makes each wrong launch.
+//! Wrong command streams; `mali-jobs` makes wrong launches.
 
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Action, Opcode, Recording, RegionKind, Section};
@@ -14,10 +14,10 @@ use Opcode::{Fill, Launch, Rearm, Submit, Upload, Write};
 const NOWHERE: u64 = 0x7000_0000;
 /// MOVE: a register pair in bits 55:48, a value below.
 const MOVE: u64 = 1;
-/// Pairs that name a dispatch's program, by what it selects.
+/// They name a dispatch's program.
 const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 
-/// The first launch's words, and their place in the data section.
+/// Words, and place in the data section.
 fn launch(parts: &mut Parts) -> Option<(usize, Vec<u64>)> {
     let file = parts.file();
     let recording = Recording::parse(&file).ok()?;

@@ -8,7 +8,6 @@ use gpureplay_sign::{SecretKey, Signature, SignatureError, sign};
 use super::Mutant;
 use crate::parts::Parts;
 
-/// Counter that a device demands.
 const MINIMUM: u64 = 7;
 
 fn key(seed: u8) -> Option<SecretKey> {

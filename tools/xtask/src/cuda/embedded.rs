@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings embedded in C and Python programs, by the library.
+//! Recordings embedded in C and Python.
 
 use std::{path::Path, process::Command};
 
@@ -15,7 +15,6 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
         return Ok(());
     }
     let work = bench.work.path();
-    // By the name that programs look for it.
     let _ = std::os::unix::fs::symlink(&library, work.join("libgpureplay.so.0"));
     let mut compile = Command::new("gcc");
     compile.current_dir(work).args(["-O1", "-o", "replayed"]);
@@ -26,7 +25,7 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Both programs need right answers and nothing of the stack; returns words, and the number of faults.
+/// Right answers, nothing of the stack; returns words and faults.
 pub(super) fn equal(
     bench: &Bench,
     [recording, answers]: [&Path; 2],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: kernels that a node decides upon are refused; event times cover all kernels.
+//! Graphs: conditional kernels are refused; event times cover all.
 
 use super::{
     Bench,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::error::Result;
 
-/// Kernels of conditional.cu, and runs of each where a node decides.
+/// Of conditional.cu, with runs that a node decides.
 const DECIDED: [(&str, u64); 6] = [
     ("decides", 0),
     ("in_if", 2),
@@ -26,7 +26,6 @@ pub(super) fn graphs(bench: &Bench) -> Result<(String, usize)> {
     Ok((text + "\n" + &more, wrong + bad))
 }
 
-/// IF, WHILE and SWITCH.
 fn conditional(bench: &Bench) -> Result<(String, usize)> {
     nvcc(bench, "conditional.cu", "conditional", &["-rdc=true"])?;
     let (ran, said) =
@@ -74,7 +73,6 @@ fn conditional(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// By events and by CUPTI.
 fn timed(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "graphs.cu", "graphs")?;
     let table = |words: &str| {

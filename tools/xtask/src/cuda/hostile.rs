@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changed recordings: a replay ends soon, with words, and the GPU serves the next.
+//! Changed recordings: replays end soon, with words; the GPU goes on.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use super::{
 use crate::error::{Error, Result};
 
 const EACH: u64 = 60;
-/// Seconds until a replay counts as hung; a recorded one takes less than two.
+/// Seconds; a recorded replay takes less than two.
 const PATIENCE: &str = "60";
 const NUMBERS: [&str; 9] = [
     "0",
@@ -32,13 +32,13 @@ const NUMBERS: [&str; 9] = [
     "9223372036854775807",
     "-1",
 ];
-/// Exit code of a Rust panic.
+/// A Rust panic.
 const PANIC: i32 = 101;
 
 #[derive(Clone, Copy)]
 enum Change {
     Number,
-    /// Another digit in an address or another quoted word.
+    /// Another digit, in an address for example.
     Word,
     /// Gone, or there twice.
     Line,
@@ -56,10 +56,8 @@ const CHANGES: [(Change, &str); 5] = [
 ];
 
 enum End {
-    /// With its first line that says why.
     Refused(String),
     Right,
-    /// The fault, and the last words.
     Bad(String),
 }
 
@@ -87,7 +85,7 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
             continue;
         }
         let files = files_of(&bench.work.path().join(name))?;
-        // Control: an unchanged copy must succeed.
+        // Control: an unchanged copy.
         if !matches!(one(bench, (name, which), &files, None)?, End::Right) {
             eprintln!("{name}: a copy does not replay");
             bad += 1;
@@ -173,7 +171,7 @@ fn one(
     let why = match (run.status.code(), run.status.signal()) {
         (Some(0), _) => return Ok(End::Right),
         (Some(PANIC), _) => "it panicked",
-        // As a shell names signals: 137 is that of the time that is up.
+        // A shell's signals; 137 is the time limit's.
         (Some(128..) | None, _) => "a signal ended it, or its time",
         _ if said.contains("panicked at") => "it panicked",
         _ if said.trim().is_empty() => "it said nothing",
@@ -237,7 +235,6 @@ fn in_text(text: &str, change: Change, random: &mut Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The first number of a value, in quotes or not.
 fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
     let value = line.find(['=', '['])? + 1;
     let begin = line[value..].find(|it: char| it.is_ascii_digit())? + value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! HeCBench programs, recorded from first copy to result, replayed with another seed's inputs.
+//! HeCBench programs, replayed with another seed's inputs.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use gpureplay_task::{Result, output};
 
 /// Nothing is timed.
 const AT_A_TIME: usize = 6;
-/// Their inputs come from the C library's random numbers.
+/// The C library's random numbers decide their inputs.
 const PROGRAMS: [&str; 14] = [
     "asta",
     "binomial",
@@ -36,7 +36,6 @@ const PROGRAMS: [&str; 14] = [
     "projectile",
 ];
 
-/// Two recordings, with inputs and outputs as files.
 struct Twice<'a> {
     bench: &'a Bench,
     name: &'static str,
@@ -89,7 +88,7 @@ impl<'a> Twice<'a> {
         names
     }
 
-    /// Replays the first with the second's inputs; counts outputs, those that differ between seeds, right ones.
+    /// The first with the second's inputs; returns outputs, differing ones, right ones.
     fn replayed(&self) -> Result<[usize; 3]> {
         let mut run = self.bench.gpureplay(&format!("run {}-1", self.name));
         for input in self.named("in") {
@@ -118,13 +117,12 @@ impl<'a> Twice<'a> {
         Ok(counts)
     }
 
-    /// From C and Python, if it has one input and one output.
+    /// Needs one input and one output.
     fn embedded(&self) -> Result<(String, usize)> {
         let [inputs, outputs] = [self.named("in"), self.named("out")];
         let ([input], [output]) = (&*inputs, &*outputs) else {
             return Ok(("–".into(), 0));
         };
-        // By the names that the programs look for.
         for (port, name) in [(input, "x0"), (output, "y0")] {
             let _ = std::os::unix::fs::symlink(port, self.ports(2).join(name));
         }
@@ -133,7 +131,7 @@ impl<'a> Twice<'a> {
     }
 }
 
-/// Returns how many are wrong, or show nothing.
+/// Counts wrong ones, and those that show nothing.
 pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize)> {
     let mut compile = Command::new("gcc");
     compile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes' counts against known ones; a workbench's verdict on kernels that do less.
+//! Probes' counts against known ones; a workbench on deficient kernels.
 
 use std::process::Command;
 
@@ -12,10 +12,9 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// Of a million threads.
 const WARPS: u64 = (1 << 20) / 32;
 
-/// Part of the kernel's name, kind and space of places, member, expected value.
+/// Part of kernel name, kind and space of places, member, value.
 const COUNTS: [(&str, &str, &str, &str, u64); 22] = [
     ("coalesced", "load", "memory", "accesses", WARPS),
     ("coalesced", "load", "memory", "sectors", 4 * WARPS),
@@ -50,7 +49,7 @@ const RACES: [(&str, &str, Option<&str>); 5] = [
     ("wide", "clean", None),
 ];
 
-/// Nsight Compute's counterpart: kernel, metric, kind, space, member.
+/// Of Nsight Compute: kernel, metric, kind, space, member.
 const METRICS: [(&str, &str, &str, &str, &str); 6] = [
     (
         "coalesced",
@@ -104,14 +103,13 @@ fn record(bench: &Bench) -> Result<Vec<(String, String)>> {
     named(bench, "counted")
 }
 
-/// Summed over places of a kind.
 fn sum(report: &Value, kind: &str, part: &str, member: &str) -> u64 {
     let sites = report["sites"].as_array().into_iter().flatten();
     let sites = sites.filter(|site| site["kind"] == kind);
     sites.filter_map(|site| site[part][member].as_u64()).sum()
 }
 
-/// Against known counts and Nsight Compute; planted races.
+/// With planted races.
 pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     let all = record(bench)?;
     let mut wrong = 0;
@@ -157,7 +155,6 @@ pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     let (table, bad) = metrics(bench, &all, &reports)?;
     text += &table;
     wrong += bad;
-    // Own probe: each thread loads and stores once.
     let probe = bench.programs.join("probe.ptx").display().to_string();
     let launch = of(&all, "coalesced");
     let (_, said) =
@@ -203,7 +200,7 @@ fn metrics(
         let theirs = theirs.and_then(|number| number.replace(',', "").parse::<u64>().ok());
         let report = reports.iter().find(|(name, _)| name.contains(kernel));
         let ours = report.map_or(0, |(_, report)| sum(report, kind, part, member));
-        // Conflicts that the hardware adds, as with a write of the same cycle, are not conflicts of addresses.
+        // Hardware adds conflicts that are not of addresses, as with a write of the same cycle.
         let near = theirs.is_some_and(|theirs| {
             theirs.abs_diff(ours) * 100 <= ours.max(theirs) * 2 + 100 * WARPS / 50
         });
@@ -214,7 +211,7 @@ fn metrics(
     Ok((text, wrong))
 }
 
-/// Replacement kernels, and whether they may be called right.
+/// Whether each may be called right.
 const CANDIDATES: [(&str, bool); 7] = [
     ("RIGHT", true),
     ("NOTHING", false),
@@ -259,7 +256,6 @@ pub(super) fn workbench(bench: &Bench) -> Result<(String, usize)> {
         text += &row;
         usize::from(bad)
     };
-    // The folder's own text, by its Makefile.
     let mut make = Command::new("make");
     let (_, said) = start(make.current_dir(&folder).env("GPUREPLAY", &bench.command))?;
     wrong += row("kernel.ptx, by `make`", &said, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Profilers on a replay, and processes with a GPU each.
+//! Profilers on a replay; processes with a GPU each.
 
 use std::process::Command;
 
@@ -10,7 +10,6 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// Launches replayed under each tool.
 const LAUNCHES: usize = 2;
 
 pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
@@ -76,7 +75,7 @@ pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Two PyTorch ranks with a GPU each: all are recorded, or one; the rest is named.
+/// Two PyTorch ranks; all are recorded, or one; the rest is named.
 pub(super) fn ranks(bench: &Bench) -> Result<(String, usize)> {
     let count =
         output(Command::new("nvidia-smi").args(["--query-gpu=index", "--format=csv,noheader"]))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times: kernels in program and alone, tuning, cost of unwanted launches.
+//! Times: in program and alone, tuning, unwanted launches.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use gpureplay_task::{Result, output};
 
 /// Interleaved; the median counts.
 const RUNS: usize = 9;
-/// For programs that take seconds to start.
+/// For slow starts, of seconds.
 const SLOW_RUNS: usize = 4;
 
-/// Microseconds more for a launch that no filter matches.
+/// Microseconds for a launch that no filter matches.
 const MOST_MORE: f64 = 0.2;
 
 fn after(text: &str, word: &str) -> Option<f64> {
@@ -114,7 +114,7 @@ pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
     let mut wrong = 0;
     for (name, word, line, runs) in &programs {
         let mut times = [const { Vec::new() }; 3];
-        // The first round warms caches of the disk and of the GPU's driver.
+        // The first round warms disk and driver caches.
         for round in 0..=*runs {
             for ((_, mode), times) in modes.iter().zip(&mut times) {
                 let mut command = if mode.is_empty() {
@@ -133,7 +133,7 @@ pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
         }
         let bare = median(times[0].clone());
         let more = median(times[1].clone()) - bare;
-        // A filter without matches must not slow launches; a forward pass varies by more from run to run.
+        // A forward pass varies by more from run to run.
         wrong += usize::from(*runs == RUNS && (more.is_nan() || more > MOST_MORE));
         let cells = times.map(|mut times| {
             times.sort_by(f64::total_cmp);
@@ -154,7 +154,6 @@ pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Speed of snapshot copies, and disk space.
 pub(super) fn memory(bench: &Bench) -> Result<String> {
     build_one_of_ours(bench, "large.cu", "large")?;
     build_suite(bench)?;
@@ -207,7 +206,7 @@ pub(super) fn memory(bench: &Bench) -> Result<String> {
     Ok(text)
 }
 
-/// A file that several recordings share counts once.
+/// Shared files count once.
 fn disk_of(bench: &Bench) -> f64 {
     let said = output(
         Command::new("du")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask cuda device-test`: records and replays programs on a GPU; results go to measurements/.
+//! `cargo xtask cuda device-test`: records and replays on a GPU, into measurements/.
 
 mod crew;
 mod embedded;
@@ -151,7 +151,7 @@ struct Bench {
     work: tempfile::TempDir,
 }
 
-/// Each replay has a context and a copy of its memory on the GPU.
+/// Each replay has a context and copies memory.
 const AT_A_TIME: usize = 12;
 
 impl Bench {

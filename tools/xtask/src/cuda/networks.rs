@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks beside PyTorch's own times, and unprepared programs.
+//! Networks beside PyTorch's times, and unprepared programs.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Of torch_nets.py: name, description, turns, whether turns continue from memory.
+/// From torch_nets.py: name, description, turns, whether memory continues.
 const NETWORKS: [(&str, &str, u32, bool); 6] = [
     ("resnet50", "ResNet-50, f32", 9, false),
     ("vit", "ViT-B/16, f32", 9, false),
@@ -55,11 +55,11 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("others.py", "segmentation"),
 ];
 const AT_A_TIME: usize = 6;
-/// Turns of a program, and compared inputs.
+/// Also the compared inputs.
 const TURNS: u32 = 9;
-/// The least of these starts counts.
+/// The least counts.
 const STARTS: usize = 4;
-/// Turns compared after the recorded one, where memory continues.
+/// After the recorded turn, where memory continues.
 const LATER: [u32; 4] = [2, 50, 100, 200];
 
 fn number(said: &str, before: &str) -> f64 {
@@ -82,7 +82,6 @@ fn size(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// A recording, and the folder of its answers.
 struct Recorded<'a> {
     bench: &'a Bench,
     name: String,
@@ -140,7 +139,7 @@ impl<'a> Recorded<'a> {
         )
     }
 
-    /// Counts right answers and refusals, with words.
+    /// Right answers, refusals, words.
     fn inputs(&self) -> Result<(u32, u32, String)> {
         let (mut right, mut refused, mut reason) = (0, 0, String::new());
         let name = &self.name;
@@ -159,12 +158,12 @@ impl<'a> Recorded<'a> {
         Ok((right, refused, reason))
     }
 
-    /// The recorded turn, later turns, and right ones among these; memory carries on.
+    /// The recorded turn, later ones, right ones.
     fn later(&self, turns: u32) -> Result<(u32, usize, usize)> {
         self.run("")?;
         let first = (0..turns).find(|number| self.is(*number)).unwrap_or(0);
         let (mut right, mut of) = (0, 0);
-        // With an input for each turn, only a program that embeds the run continues.
+        // With an input per turn only an embedding program continues.
         if self.answer('x', 0).exists() {
             return Ok((first, 0, 0));
         }
@@ -181,7 +180,6 @@ impl<'a> Recorded<'a> {
         embedded::equal(self.bench, [&self.recording(), &answers], first, count)
     }
 
-    /// In the recorder's words.
     fn refusal(&self) -> &str {
         let lines = self.said.lines();
         let mut lines = lines.filter(|line| line.contains("recorded: "));
@@ -191,7 +189,7 @@ impl<'a> Recorded<'a> {
 
 fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result<(String, usize)> {
     let bench = of.bench;
-    // In another folder: it would write other answers.
+    // It would write other answers.
     let other = bench.work.path().join("alone");
     let _ = fs::create_dir_all(&other);
     let mut alone = Command::new("python3");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs to record: ours, and HeCBench's with short arguments.
+//! Programs to record: ours and HeCBench's.
 
 use std::{path::Path, process::Command};
 
@@ -9,11 +9,10 @@ use gpureplay_task::{Result, output};
 pub(super) struct Program {
     pub(super) name: &'static str,
     pub(super) line: &'static [&'static str],
-    /// Which launches are recorded, and how.
     pub(super) words: &'static str,
 }
 
-/// `@` stands for the folder of sources.
+/// `@`: the sources' directory.
 pub(super) const OURS: &[Program] = &[
     Program {
         name: "nvcc, static cudart",
@@ -82,7 +81,7 @@ pub(super) const OURS: &[Program] = &[
     },
 ];
 
-/// This code was not written against any of them. The newest come first, since time may end.
+/// Unknown when this code was written. The newest come first, since time may end.
 pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("bezier-surface", "-n 1024"),
     ("bilateral", "512 256 0.5 0.5 2"),
@@ -157,7 +156,7 @@ pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("asta", ""),
 ];
 
-/// Code for Hopper, and PTX, which tuning compiles with other options.
+/// For Hopper, and PTX for tuning.
 const NVCC: &[&str] = &[
     "-O3",
     "-std=c++17",
@@ -215,7 +214,7 @@ pub(super) fn build(bench: &Bench) -> Result<()> {
     })
 }
 
-/// Offloading programs: given ones, else what the compilers here build. Name and path.
+/// Given ones, else what compilers here build.
 pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
     if !bench.openmp.is_empty() {
         let paths = bench.openmp.iter();
@@ -245,7 +244,7 @@ pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Reports those that do not build.
+/// Returns those that do not build.
 pub(super) fn build_foreign(folder: &Path) -> Vec<&'static str> {
     let built = some_at_a_time(AT_A_TIME, HECBENCH, |(name, _)| {
         build_one(&folder.join(format!("{name}-cuda")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Records programs and replays every launch in its own process.
+//! Replays every launch in its own process.
 
 use std::{collections::BTreeSet, path::Path, process::Command, time::Instant};
 
@@ -16,17 +16,17 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Exact,
-    /// Right but for words that differ from run to run of the same launch.
+    /// Right but for words that differ between runs.
     Masked,
-    /// Right within a tolerance of the named type.
+    /// Within a tolerance of the type.
     Near,
-    /// It wrote nothing, as recorded; from changed inputs it writes what the recorded kernel does.
+    /// It wrote nothing, as recorded; changed inputs give what the recorded kernel gives.
     Reacts,
-    /// Bit-exact from memory changed first, since it held the results already.
+    /// Bit-exact from changed memory, since it held the results already.
     Changed,
     Inconclusive,
     Wrong,
-    /// The null replay passed, although the replay was called right.
+    /// The null replay passed too.
     NullRight,
 }
 
@@ -41,7 +41,7 @@ struct Counts {
     wrong: usize,
     null_right: usize,
     restarts: usize,
-    /// Bytes changed before launches, and bytes seen written.
+    /// Bytes changed before, and seen written.
     proven: [f64; 2],
 }
 
@@ -55,11 +55,11 @@ pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
     Ok((output.status.success(), text))
 }
 
-/// Returns the fate, and how many other processes were tried.
+/// Also the other processes tried.
 fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     let (right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
     let restarts = text.matches("trying another process").count();
-    // A command that changed memory and found it right has compared the change too, and found it wrong.
+    // A command that succeeds on changed memory has also compared the change, and found it wrong.
     let proven = proven(&text).filter(|_| right);
     let fate = if proven.is_some() {
         Fate::Changed
@@ -71,8 +71,7 @@ fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     } else if text.contains("inconclusive") {
         Fate::Inconclusive
     } else {
-        // Sums in their own order differ from run to run, rarely in a given word; addresses from process to
-        // process.
+        // Sums in their own order rarely differ in a given word; addresses differ per process.
         let ways = [
             ("--mask 16", Fate::Masked),
             ("--mask 4 --mask-processes 3", Fate::Masked),
@@ -136,7 +135,6 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Numbers, and bytes held.
 pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
     let (_, text) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
     let mut bytes = 0.0;
@@ -192,7 +190,7 @@ pub(super) fn disk(folder: &Path) -> f64 {
         .sum()
 }
 
-/// Those inside graphs included.
+/// With those inside graphs.
 fn counted(text: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -210,26 +208,25 @@ fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     command
 }
 
-/// Of a kernel, grid and block, from `durations --json`.
+/// From `durations --json`, per kernel, grid and block.
 #[derive(Deserialize)]
 pub(super) struct Duration {
-    /// Mangled.
     pub(super) kernel: String,
     pub(super) grid: String,
     pub(super) block: String,
     pub(super) occurrences: u64,
-    /// In all, in microseconds.
+    /// Sum in microseconds.
     pub(super) total_us: f64,
 }
 
-/// Skips what the program itself prints.
+/// Skips the program's own output.
 pub(super) fn durations(text: &str) -> Vec<Duration> {
     let rows = text.lines().rev().find(|line| line.starts_with("[{"));
     rows.and_then(|line| serde_json::from_str(line).ok())
         .unwrap_or_default()
 }
 
-/// CUPTI's kernels against the hooks' launches in one run.
+/// CUPTI's kernels against the hooks' launches.
 fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
     let (_, text) = start(&mut with_app(bench, "durations -v --json", line))?;
     let by_cupti = !text.contains("times are those of events");
@@ -246,7 +243,6 @@ fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
 const HEADER: &str = "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Bit for bit from changed memory (of what is written) | Right but for noise | Within 1e-4 as f32, or 1e-12 as f64 | Writes nothing, and reacts to changed inputs | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
      | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
-/// Also returns the number of wrong launches.
 pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
     build(bench)?;
     let mut text = String::from(HEADER);
@@ -263,7 +259,6 @@ pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
 /// In place of results.
 const ABSENT: &str = "does not run here";
 
-/// A given program must run.
 pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     let programs = programs::openmp(bench);
     if programs.is_empty() {
@@ -282,13 +277,13 @@ pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     Ok((text + &limits, wrong + bad))
 }
 
-/// Threads and teams beyond LLVM's compiled limits are refused by name.
+/// Beyond LLVM's compiled limits they are refused.
 fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(String, usize)> {
     let mut text = String::from("\n| Kernel | Sizes | Said |\n| --- | --- | --- |\n");
     let mut bad = 0;
     for (name, _) in programs {
         let mut kernels = named(bench, name)?;
-        // GCC's do not say what they were compiled for.
+        // GCC's do not state their limits.
         kernels.retain(|(_, kernel)| kernel.starts_with("__omp_offloading_"));
         let mut refused = [0; 2];
         for (launch, kernel) in &kernels {
@@ -304,7 +299,7 @@ fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(Str
                 }
             }
         }
-        // Each kernel has a limit of threads, and the one with `num_teams` one of teams.
+        // A thread limit per kernel; a team limit with `num_teams`.
         let wanted = [kernels.len(), usize::from(!kernels.is_empty())];
         bad += usize::from(refused != wanted);
     }
@@ -365,7 +360,7 @@ pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Result<
             Some(format!("{name}: {kernel}, {reason}"))
         });
         refused.extend(reasons);
-        // What was missed is named, and counts as wrong.
+        // What was missed counts as wrong.
         let is_whole = said.contains("the hooks saw what CUPTI saw");
         let hooks = counted(&said).map_or("?".into(), |launches| launches.to_string());
         let seen = if is_whole {
@@ -429,12 +424,11 @@ fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, dis
         counts.wrong + counts.null_right,
         counts.restarts
     );
-    // The whole takes minutes.
     eprint!("{row}");
     row
 }
 
-/// Of native addresses and of the arena.
+/// Native addresses and the arena.
 pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
     build_suite(bench)?;
     let (mut text, mut wrong) = (String::new(), 0);
@@ -453,7 +447,7 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Recordings of the suite from another machine, one per folder.
+/// From another machine, one per directory.
 pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
     let (mut text, mut wrong) = (String::new(), 0);
     let entries = std::fs::read_dir(folder).map_err(|source| Error::Io {
@@ -474,7 +468,7 @@ pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(St
 
 fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Result<(String, usize)> {
     let (names, _) = launches(bench, recording)?;
-    // Not the sum by atomics, whose last bits differ from run to run.
+    // Not the sum by atomics: its last bits vary.
     let names: Vec<&String> = names.iter().take(5).collect();
     if names.is_empty() {
         return Ok(("nothing was recorded".into(), runs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole runs: a two-stream region, its limits, networks and programs.
+//! Whole runs: a two-stream region, its limits, networks, programs.
 
 use std::{
     fs,
@@ -14,9 +14,8 @@ use gpureplay_task::output;
 
 const TIMED: usize = 200;
 const OTHERS: u32 = 5;
-/// Kept by region.cu.
 const RESULTS: [&str; 4] = ["out0", "out1", "out2", "out3"];
-/// Unrecordable actions of region.cu, and the words for each.
+/// Of region.cu, with the words for each.
 const REFUSED: [(&str, &str); 5] = [
     ("callback", "comes after the host may have read a result"),
     ("managed", "it uses managed memory"),
@@ -38,11 +37,11 @@ struct Row {
     launches: usize,
     /// As one graph, one by one.
     recorded: [bool; 2],
-    /// Right and all: as one graph, one by one.
+    /// Right of all: as one graph, one by one.
     others: [(u32, u32); 2],
-    /// Launches left out, and how many results were then wrong.
+    /// Launches, and wrong results without each.
     left_out: (usize, usize),
-    /// Microseconds: the program's own, one by one, as one graph.
+    /// Microseconds: program, one by one, one graph.
     turn: [f64; 3],
 }
 
@@ -118,7 +117,7 @@ fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// Replays without one launch each; returns launches, and wrong results.
+/// One launch less each; returns launches, and wrong results.
 fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let path = bench.work.path().join(recording).join("runs/0.toml");
     let text = fs::read_to_string(&path).map_err(io("read", &path))?;
@@ -142,7 +141,6 @@ fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     Ok((tried, noticed))
 }
 
-/// Against its own answers to other seeds.
 fn region(bench: &Bench) -> Result<Row> {
     let mut row = Row {
         name:
@@ -161,7 +159,7 @@ fn region(bench: &Bench) -> Result<Row> {
         row.turn[0] = number(&output(&mut program)?, "turn ");
         answers.push(path);
     }
-    // Results that do not depend on the inputs would show nothing.
+    // Otherwise they would show nothing.
     for result in RESULTS {
         if same(&answers[0].join(result), &answers[1].join(result))? {
             eprintln!("{result} is the same for two seeds");
@@ -205,7 +203,6 @@ fn region(bench: &Bench) -> Result<Row> {
     Ok(row)
 }
 
-/// Named, while the program's answers stay right.
 fn refused(bench: &Bench) -> Result<(String, usize)> {
     let path = folder(bench, "refused-answers")?;
     let mut named = 0;

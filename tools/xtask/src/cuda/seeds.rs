@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Features of LLNL's and LLVM's record and replay, logduration and omniprobe, on our programs.
+//! Features of LLNL's and LLVM's record and replay, logduration, omniprobe.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ struct Row {
     /// Otherwise it must say why.
     ends_well: bool,
     says: &'static [&'static str],
-    /// A file that it must write, and its least lines.
+    /// With least lines.
     writes: Option<(&'static str, usize)>,
 }
 
@@ -55,7 +55,6 @@ impl Row {
     }
 }
 
-/// A launch of `stride`, one of `plane`, and the folder of programs.
 fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     const RIGHT: &[&str] = &["right, bit for bit"];
     vec![
@@ -185,7 +184,7 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     ]
 }
 
-/// The program's kernels: the same, and one with another factor.
+/// Of the program's kernels, and with another factor.
 fn cubins(bench: &Bench) -> Result<()> {
     let source = bench.programs.join("tunable.cu");
     let io = |what, path: &std::path::Path| {
@@ -248,7 +247,6 @@ pub(super) fn seeds(bench: &Bench) -> Result<(String, usize)> {
         eprint!("{row}");
         text += &row;
     }
-    // Kernels on several streams, by several threads.
     nvcc(bench, "threads.cu", "streams", &[])?;
     let (ran, said) = start(&mut bench.gpureplay("record -v -o streams-1 --strict -- ./streams"))?;
     let is_good = ran && said.contains("the hooks saw what CUPTI saw");

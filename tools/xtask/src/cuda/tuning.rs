@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tuning in every dimension, samplers against full search, winners in the program.
+//! Tuning in every dimension; samplers; winners in the program.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// A kernel of tunable.cu, its lists, and the least speed-up: its sizes are that far from the best.
+/// Of tunable.cu, with lists and least speed-up: its sizes are that far from the best.
 const SEARCHES: [(&str, &[&str], f64); 3] = [
     (
         "stride",
@@ -27,7 +27,7 @@ const SEARCHES: [(&str, &[&str], f64); 3] = [
     ("reuse", &["--carveout=-1,0,50,100"], 1.0),
 ];
 
-/// Compiler options, and an image: all candidates are right.
+/// All candidates are right.
 const COMPILED: [(&str, &[&str]); 2] = [
     (
         "plane",
@@ -42,7 +42,7 @@ const COMPILED: [(&str, &[&str]); 2] = [
     ("reuse", &["--image", "slim.cubin"]),
 ];
 
-/// Their tries: a tenth of the candidates.
+/// Tries: a tenth of the candidates.
 const SAMPLED: [(&str, &[&str], usize); 3] = [
     (
         "stride",
@@ -129,7 +129,7 @@ pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Two sizes of a kernel, tuned together; learns from the larger one.
+/// Learns from the larger size.
 fn together(bench: &Bench) -> Result<(String, usize)> {
     let words =
         "record -o tunable-2 --kernel ^stride$ --pick all --max-per-kernel 2 -- ./tunable two";
@@ -155,7 +155,6 @@ fn together(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, usize::from(!is_good)))
 }
 
-/// Triton's own variants, tried for a recorded launch.
 fn triton(bench: &Bench) -> Result<(String, usize)> {
     let cache = bench.work.path().join("triton");
     let program = bench.programs.join("triton_warps.py").display().to_string();
@@ -178,7 +177,7 @@ fn triton(bench: &Bench) -> Result<(String, usize)> {
             number(&one["median_us"])
         );
     }
-    // Each variant computes the same, but adds in an order of its own.
+    // Variants add in their own order.
     let is_good = ran && tries.len() >= 8 && right >= 3;
     if !is_good {
         eprintln!("{said}\n{tuned}");
@@ -209,7 +208,6 @@ fn row(kernel: &str, lists: &str, found: &Value, least: f64) -> (String, bool) {
         tries.len(),
         right.count()
     );
-    // Where nothing need be faster, all candidates are right.
     let all_right = tries.iter().all(|one| one["verdict"] == "exact");
     (
         row,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A process with its host memory and libraries.
+//! A process's host memory and libraries.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub(super) struct Ran {
     pub(super) right: bool,
     pub(super) said: String,
-    /// Most memory of the host, in MB.
+    /// Maximum, in MB.
     pub(super) memory: u64,
     pub(super) libraries: BTreeSet<String>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages: the command and the library for C.
+//! Debian packages: the command and the C library.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Libraries that a recorded app loads: crate and file.
+/// A recorded app loads them: crate and file.
 pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-opencl", "libgpureplay_opencl.so"),
     ("gpureplay-recorder", "libgpureplay_recorder.so"),
     ("gpureplay-node", "libgpureplay_node.so"),
 ];
 
-/// For `doctor --report`'s self test, and a first try.
+/// For `doctor --report` and a first try.
 const SHIPPED: [&str; 6] = [
     "saxpy-g52",
     "digits-g52",
@@ -32,7 +32,7 @@ const SHIPPED: [&str; 6] = [
     "bits-g57",
 ];
 
-/// The command finds them there.
+/// The command looks there.
 const PRIVATE: &str = "usr/lib/gpureplay";
 
 pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
@@ -56,7 +56,7 @@ pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The command writes its man pages and completions, so without running here the package lacks them.
+/// It writes its man pages and completions, so it must run here, or they are missing.
 pub(super) fn command(
     source: &Source,
     architecture: &str,
@@ -149,7 +149,6 @@ fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// What programs need when they run, and what compilers need.
 pub(super) fn library(
     source: &Source,
     machine: Machine,
@@ -196,7 +195,7 @@ pub(super) fn library(
                  What programs need that call gpureplay through its C interface.\n"
             ),
             &[
-                // The loader's cache, and the package that a program's own package then depends on.
+                // For the loader's cache, and dependencies of users' packages.
                 ("DEBIAN/triggers", "activate-noawait ldconfig\n".into()),
                 (
                     "DEBIAN/shlibs",

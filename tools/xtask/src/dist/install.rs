@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask install`: the library for C without a package.
+//! `cargo xtask install`: the C library without a package.
 
 use std::{
     path::{Path, PathBuf},

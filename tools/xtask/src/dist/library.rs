@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library for C: its needs and its installed files.
+//! The C library: needs and installed files.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use gpureplay_task::output;
 
 use crate::error::{Error, Result};
 
-/// Present in every manylinux distribution (PEP 600), so the library may need them.
+/// In every manylinux distribution (PEP 600).
 const EVERYWHERE: [&str; 5] = [
     "libc.so.6",
     "libm.so.6",
@@ -25,13 +25,12 @@ const EVERYWHERE: [&str; 5] = [
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Oldest sufficient GNU C library: major, minor.
+    /// Oldest sufficient, major and minor.
     pub(super) glibc: (u32, u32),
     libraries: BTreeSet<String>,
 }
 
 impl Needs {
-    /// The library must need nothing that is not everywhere.
     pub(super) fn ask(shared: &Path) -> Result<Self> {
         let mut readelf = Command::new("readelf");
         readelf.args(["--wide", "--dynamic", "--version-info"]);
@@ -69,7 +68,7 @@ impl Needs {
             if line.contains("(NEEDED)") {
                 needs.libraries.extend(between(line, "[", ']'));
             }
-            // A version that it defines itself has an index, and no number of a version.
+            // Its own versions have an index, and no number.
             let version = between(line, "Name: GLIBC_", ' ').filter(|_| line.contains("Version:"));
             if let Some((major, minor)) = version.as_deref().and_then(|text| text.split_once('.')) {
                 let minor = minor.split('.').next().unwrap_or_default();
@@ -91,7 +90,6 @@ pub(super) struct Library {
 pub(super) struct Layout {
     /// `/usr`, for example.
     pub(super) prefix: String,
-    /// Below the prefix.
     pub(super) libraries: String,
 }
 
@@ -102,7 +100,6 @@ pub(super) enum Part {
 }
 
 pub(super) struct Placed {
-    /// With the prefix.
     path: String,
     pub(super) part: Part,
     what: What,
@@ -110,7 +107,6 @@ pub(super) struct Placed {
 
 enum What {
     File(Vec<u8>),
-    /// To a name in the same folder.
     Link(String),
 }
 
@@ -163,8 +159,8 @@ impl Library {
 }
 
 impl Layout {
-    /// For pkg-config. The private libraries are those of `rustc --print native-static-libs` that a C compiler does
-    /// not add.
+    /// For pkg-config; private libraries: those of `rustc --print native-static-libs` that a C compiler does not
+    /// add.
     fn description(&self) -> String {
         let Self { prefix, libraries } = self;
         format!(
@@ -176,10 +172,9 @@ impl Layout {
 }
 
 impl Placed {
-    /// `root` stands for the root of a system.
     pub(super) fn write_below(&self, root: &Path) -> Result<PathBuf> {
         let path = root.join(self.path.trim_start_matches('/'));
-        // A program that has the old file open keeps it.
+        // Programs keep the old file that they opened.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io("remove", &path)(error));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask dist`: what people install, made from this tree.
+//! `cargo xtask dist`: what people install.
 
 mod deb;
 mod install;
@@ -32,7 +32,7 @@ use library::Library;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Asked for by C programs; `replayer/c/build.rs` writes it into the library.
+/// `replayer/c/build.rs` writes it into the library.
 const SONAME: &str = "libgpureplay.so.0";
 
 /// Makes what people install: a static command, Debian packages, a wheel for Python, a list of what is inside, and checksums.
@@ -70,7 +70,7 @@ enum Machine {
 }
 
 impl Machine {
-    /// As compilers and wheels say it.
+    /// For compilers and wheels.
     fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -78,7 +78,6 @@ impl Machine {
         }
     }
 
-    /// Folder of libraries.
     fn multiarch(self) -> String {
         format!("{}-linux-gnu", self.name())
     }
@@ -138,7 +137,7 @@ impl Dist {
         }
     }
 
-    /// Names and SHA-256 of what was made.
+    /// Returns names and SHA-256.
     fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
         let packages = folder.join("packages");
         fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
@@ -197,7 +196,7 @@ impl Source {
         })
     }
 
-    /// C library: `musl` or `gnu`. Returns the folder.
+    /// C library: `musl` or `gnu`.
     fn build(&self, folder: &Path, machine: Machine, c: &str, package: &str) -> Result<PathBuf> {
         let target = format!("{}-unknown-linux-{c}", machine.name());
         let home = env::var_os("CARGO_HOME")
@@ -210,11 +209,11 @@ impl Source {
         if let Some(home) = home {
             flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
         }
-        // The profile's own word is lost where a package has settings.
+        // Packages with settings lose the profile's strip.
         flags.push("-Cstrip=symbols".into());
-        // With several, two builds sometimes give the same code under other names.
+        // With several, builds sometimes differ in names.
         flags.push("-Ccodegen-units=1".into());
-        // Generated sources lie there. Of two prefixes that fit the last one counts.
+        // For generated sources. The last fitting prefix counts.
         flags.push(format!(
             "--remap-path-prefix={}=/gpureplay/target/dist",
             folder.display()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages of kernel modules, as source that DKMS builds per kernel.
+//! Kernel modules as Debian packages, built by DKMS.
 
 use std::{
     fs,
@@ -14,13 +14,10 @@ use super::{
 use crate::error::{Error, Result};
 
 struct Package {
-    /// For DKMS; the package adds `-dkms`.
+    /// The package adds `-dkms`.
     name: &'static str,
-    /// With their folders in the source.
     modules: &'static [(&'static str, &'static str)],
-    /// From this tree, and their places in it.
     sources: &'static [(&'static str, &'static str)],
-    /// With modes.
     installed: &'static [(&'static str, &'static str, u32)],
     fields: &'static str,
 }
@@ -124,7 +121,7 @@ impl Package {
         )
     }
 
-    /// One build, so that one may call another.
+    /// One build: modules may call each other.
     fn makefile(&self) -> String {
         let folders: Vec<String> = self
             .modules
@@ -154,11 +151,11 @@ impl Package {
         )
     }
 
-    /// Debian's script builds for all kernels with headers, and fails if one does not build.
+    /// Debian's script builds for all kernels with headers; one failure fails it.
     fn after_installation(&self) -> String {
         let group = match self.installed.is_empty() {
             true => "",
-            // The service stays as the preset says, disabled: nothing enables it here.
+            // The preset leaves the service disabled.
             false => "\tgetent group render >/dev/null || addgroup --system render\n",
         };
         format!(
@@ -203,7 +200,7 @@ mod tests {
             let Package {
                 sources, installed, ..
             } = package;
-            // A module has a list of its objects, and what is installed exists.
+            // Each module lists its objects; installed files exist.
             for (module, within) in package.modules {
                 let from = sources.iter().find(|(_, to)| to == within);
                 let (from, _) = from.expect("a folder");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask packages`: installs and uses `cargo xtask dist`'s packages in fresh Debian.
+//! `cargo xtask packages`: installs and uses the packages in fresh Debian.
 
 use std::{
     env, fs,
@@ -23,7 +23,6 @@ use crate::{
 
 pub(super) const SUITE: &str = "trixie";
 
-/// In the words of the printed lines.
 const CHECKS: [&str; 7] = [
     "apt install, the command",
     "the recorder in an app, on the model",
@@ -97,13 +96,13 @@ fn hindrance() -> Option<&'static str> {
         .then_some("mmdebstrap is not there (apt-get install mmdebstrap)")
 }
 
-/// Own mounts, which end with the command, and no network.
+/// With own mounts, without network.
 const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; mount --rbind /dev \"$root/dev\"; \
                      exec chroot \"$root\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
                      DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREPLAY_DIGITS=/digits \
                      GPUREPLAY_GENERATE=/generate \"$@\"";
 
-/// The packages lie beside, not installed.
+/// Packages lie there, not installed.
 struct Debian<'a> {
     folder: tempfile::TempDir,
     top: &'a Path,
@@ -171,7 +170,7 @@ impl<'a> Debian<'a> {
         for path in &self.made.debs {
             let file = super::name(path);
             if file.starts_with(&begin) {
-                // The OpenCL runtime is recommended, and there is no network.
+                // The recommended OpenCL runtime would need a network.
                 let file = format!("./packages/{file}");
                 self.run(&["apt-get", "install", "-y", "--no-install-recommends", &file])?;
             }
@@ -179,7 +178,7 @@ impl<'a> Debian<'a> {
         Ok(())
     }
 
-    /// `ask` gets a picture's path; its answer names the digit and ends with the probabilities.
+    /// `ask` takes a picture's path; its answer names the digit and ends with probabilities.
     fn ten(&self, ask: impl Fn(&str) -> Result<String>) -> Result<String> {
         for digit in 0..10 {
             let text = ask(&format!("/digits/inputs/{digit}.npy"))?;
@@ -212,7 +211,7 @@ impl<'a> Debian<'a> {
         })
     }
 
-    /// An app on the model's render node, with the package's libraries alone.
+    /// On the model's render node, with the package's libraries alone.
     fn record(&self) -> Result<String> {
         let script = "OCL_ICD_VENDORS=/none gpureplay record --recorder model -o /try/none -- \
                       /bin/sh -c 'exec 3<>/dev/dri/renderD128 && echo opened' 2>&1; echo $?";
@@ -270,7 +269,7 @@ impl<'a> Debian<'a> {
         }
     }
 
-    /// Leaks are errors too.
+    /// Leaks are errors.
     fn c_sanitized(&self) -> Result<String> {
         let options = "-g -fsanitize=address,undefined -fno-sanitize-recover=all";
         self.compiled(options, "/try/sanitized")

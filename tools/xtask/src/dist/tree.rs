@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tree of files on its way into a Debian package.
+//! A tree of files for a Debian package.
 
 use std::{
     fs,
@@ -39,9 +39,9 @@ impl Tree {
         self.folder.path()
     }
 
-    /// Times are the commit's, so that two builds give the same bytes.
+    /// With the commit's time: builds are reproducible.
     pub(super) fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
-        // Folders made on the way have the mode that the user's mask gives.
+        // The user's mask set the modes of these directories.
         run(
             "changing modes",
             Command::new("find")

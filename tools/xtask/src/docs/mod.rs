@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask docs`: the pages with all generated tables, for a release.
+//! `cargo xtask docs`: the pages with generated tables.
 
 mod pages;
 

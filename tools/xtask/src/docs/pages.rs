@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sections of the pages, as Markdown.
+//! The pages' sections, as Markdown.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,10 +16,10 @@ use crate::{
     workspace::{Crate, Unsafe},
 };
 
-/// Above everything else: missing in the figure, not in the table.
+/// Above everything else: not in the figure.
 const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];
 
-/// Without arrows that others imply.
+/// Without implied arrows.
 pub(super) fn graph(crates: &[Crate]) -> String {
     let drawn: Vec<&Crate> = crates
         .iter()
@@ -128,7 +128,6 @@ pub(super) fn dependencies(crates: &[Crate], reasons: &Reasons) -> String {
     text
 }
 
-/// From docs/reference/limits.toml.
 #[derive(Deserialize)]
 struct Limit {
     resource: String,
@@ -137,7 +136,6 @@ struct Limit {
     tests: Vec<String>,
 }
 
-/// Of what a file may cost, with the files of their tests.
 pub(super) fn limits(top: &Path) -> Result<String> {
     #[derive(Deserialize)]
     struct Limits {

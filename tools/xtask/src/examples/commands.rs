@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shell lines of the pages, run as readers would; docs/commands.toml names exceptions.
+//! Runs the pages' shell lines; docs/commands.toml names exceptions.
 
 use std::{ffi::OsStr, fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -16,7 +16,7 @@ use crate::{
 /// The README's `gpureplay`.
 const FROM_SOURCE: &str = "cargo run --release -- ";
 
-/// Starts of a shell block: programs, the first folder of a path, and a shell word.
+/// First words of shell blocks, or of paths.
 const SHELL: [&str; 28] = [
     ".",
     "apt",
@@ -55,24 +55,20 @@ struct Rules {
     before: Vec<Before>,
 }
 
-/// Commands that are not run.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LeftOut {
-    /// All pages if not there.
+    /// All if missing.
     page: Option<String>,
-    /// Part of the command; all commands if not there.
+    /// Part of the command; all if missing.
     has: Option<String>,
-    /// What it would need.
     why: String,
 }
 
-/// What a shell does before a command.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Before {
     page: String,
-    /// Part of the command.
     has: String,
     shell: String,
 }
@@ -84,7 +80,7 @@ impl LeftOut {
     }
 }
 
-/// All pages but docs/start.md, each in its own folder with recordings and tools.
+/// All but docs/start.md, a directory each with recordings and tools.
 pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) -> Result<()> {
     let file = top.join("docs/commands.toml");
     let text = fs::read_to_string(&file).map_err(Error::io("read", &file))?;
@@ -157,8 +153,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// Commands of a page's code blocks, continued lines joined, without remarks: all lines of shell blocks; of others,
-/// which show output or input, those that call this program.
+/// With joined lines, without remarks: all of shell blocks, and of others those that call this program.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {
@@ -169,7 +164,7 @@ fn commands(page: &str) -> Vec<String> {
                 inside = false;
                 let whole = std::mem::take(&mut text);
                 let lines: Vec<&str> = whole.split("\\\n").map(str::trim_start).collect();
-                // Markdown joins blocks with nothing but an empty line between them.
+                // Markdown joins blocks with only an empty line between.
                 for part in lines.join("").split("\n\n") {
                     let lines: Vec<String> = part.lines().filter_map(command).collect();
                     let shell = lines.first().is_some_and(|line| begins_shell(line));

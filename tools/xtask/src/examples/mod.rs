@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask examples`: docs/embedding.md's examples, docs/start.md, and the pages' commands.
+//! `cargo xtask examples`: docs/embedding.md, docs/start.md, and the pages' commands.
 
 mod commands;
 
@@ -91,14 +91,14 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
         .arg("-o")
         .arg(&program)
         .arg(library);
-    // A program asks for the library by the version of its interface.
+    // Programs ask for the interface's version.
     let versioned = work.join("libgpureplay.so.0");
     std::os::unix::fs::symlink(library, &versioned).map_err(Error::io("create", &versioned))?;
     compile.arg(format!("-Wl,-rpath,{}", work.display()));
     good("compiling the example in C", &mut compile)?;
     let text = all_digits(top, || Command::new(&program))?;
 
-    // A file of another shape: the status of bad inputs, and words.
+    // Another shape: the status of bad inputs.
     let recording = digits(top);
     let wrong = recording.join("expected/3.npy");
     let mut run = Command::new(&program);
@@ -131,7 +131,6 @@ fn in_python(top: &Path, library: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-/// A Python with NumPy, or what is missing.
 fn python() -> std::result::Result<OsString, String> {
     let python = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     let numpy = Command::new(&python).args(["-c", "import numpy"]).output();
@@ -144,7 +143,7 @@ fn python() -> std::result::Result<OsString, String> {
     }
 }
 
-/// Returns a search path with a folder and the command's first.
+/// Returns a search path.
 fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build
@@ -159,7 +158,7 @@ fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     Ok(path)
 }
 
-/// In one shell, as pasted; answers must be those that the page states.
+/// In one shell; the page states the answers.
 fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
     let python = match python() {
         Ok(python) => python,
@@ -180,7 +179,6 @@ fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
         .env("PATH", path);
     let output = good("docs/start.md", &mut shell)?;
     let said = String::from_utf8_lossy(&output.stdout);
-    // A line of each begins and ends like this, in this order.
     let stated = [
         (
             "→ digit 3 (1.000)",
@@ -223,7 +221,7 @@ fn in_rust(top: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-/// As job chains and as command streams; the last ten words must be the probabilities.
+/// Chains and streams; the last ten words are probabilities.
 fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
     for recording in [digits(top), top.join("recordings/digits-g610")] {
         for digit in 0..10 {

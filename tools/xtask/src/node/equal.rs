@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels leave equal bytes on G52, G57 and G610: compiled for each, two translators.
+//! Kernels leave equal bytes on G52, G57 and G610.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -11,12 +11,10 @@ use crate::{
     repository::root,
 };
 
-/// Two instruction sets; the last takes streams.
+/// Two instruction sets; the last has streams.
 const GPUS: [&str; 3] = ["g52", "g57", super::STREAMS];
-/// In the repository's files.
 const FEWEST: usize = 69;
 
-/// Also the reference data's samples, where they are.
 pub(super) fn all(here: &Here) -> Result<End> {
     let python = || Command::new("/usr/bin/python3");
     if output(python().args(["-c", "import numpy, pyopencl"])).is_err() {
@@ -34,7 +32,7 @@ pub(super) fn all(here: &Here) -> Result<End> {
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         let entries = fs::read_dir(folder).map_err(Error::io("read", folder))?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        // What prints needs the program that reads its buffer.
+        // Printing kernels need a program.
         files.extend(paths.filter(|path| {
             path.extension().is_some_and(|end| end == "cl") && !path.ends_with("pf.cl")
         }));

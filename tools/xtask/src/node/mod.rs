@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask node`: OpenCL on Mesa and the model's render node, without guest; one is recorded.
+//! `cargo xtask node`: OpenCL on Mesa and the model, without guest.
 
 mod equal;
 mod piglit;
@@ -24,11 +24,8 @@ use crate::{
     repository::root,
 };
 
-/// Of a saxpy tensor.
 const ELEMENTS: usize = 1000;
-/// The GPU with command streams.
 const STREAMS: &str = "g610";
-/// Programs that check themselves, and their arguments.
 const CHECKED: [(&str, &[&str]); 5] = [
     ("kernels", &["--dir", "KERNELS"]),
     ("image_fill", &[]),
@@ -135,7 +132,7 @@ pub(crate) fn build() -> Result<()> {
     output(&mut build).map(drop)
 }
 
-/// Unpacks Debian's packages once into target/NAME, whole if it has `file`.
+/// Once, from Debian's packages; whole if it has `file`.
 fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
     let above = root().join("target");
     let own = above.join(name);
@@ -152,7 +149,7 @@ fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Images on one GPU per kind of texture descriptor, printing on one, kernels on all.
+/// Images: one per kind of texture descriptor; printing: one; kernels: all.
 fn tried(program: &str, gpu: &str) -> bool {
     match program {
         "kernels" => true,
@@ -161,7 +158,7 @@ fn tried(program: &str, gpu: &str) -> bool {
     }
 }
 
-/// As Mesa fills images.
+/// Mesa fills images by drawing.
 fn draws(gpu: &str) -> bool {
     gpu != STREAMS
 }
@@ -283,7 +280,7 @@ impl Here {
         Ok(names.iter().copied().map(judged).collect())
     }
 
-    /// The shipped digits, each input, by the kernel driver's requests: bit for bit.
+    /// Each input, by the kernel driver's requests: bit for bit.
     fn through_panthor(&self) -> Result<()> {
         let shipped = root().join("recordings/digits-g610");
         for digit in 0..10 {
@@ -307,7 +304,7 @@ impl Here {
         Ok(())
     }
 
-    /// On the G52, the shipped recording byte for byte; it answers other inputs rightly.
+    /// A G52 gives the shipped recording, byte for byte.
     fn recorded(&self, gpu: &str) -> Result<End> {
         let folder = format!("recorded-{gpu}");
         let shipped = root().join("recordings/saxpy-g52");

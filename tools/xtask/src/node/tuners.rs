@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CLBlast's tuners on the model: each compares variants with a plain kernel.
+//! CLBlast's tuners on the model.
 
 use std::path::Path;
 
@@ -8,15 +8,14 @@ use gpureplay_task::{checks::End, output};
 use super::{Here, unpacked};
 use crate::error::{Error, Result};
 
-/// Into its first argument; the package is in the current directory. They need no library.
+/// Argument: target; the package is in the current directory.
 const UNPACK: &str = r#"set -e
 apt-get -qq -o APT::Sandbox::User=root download clblast-utils
 dpkg-deb -x clblast-utils_*.deb root
 cp -a root/usr/bin/clblast_tuner_* "$1"
 "#;
 
-/// Tuners and sizes: kernels without bounds checks need multiples of their largest work group's part. One variant
-/// in so many is tried, at random.
+/// Sizes: without bounds checks, multiples of the largest work group's part. Of many variants a random fraction.
 const TUNERS: [(&str, &str); 12] = [
     ("copy_fast", "-m 256 -n 256"),
     ("copy_pad", "-m 256 -n 256"),
@@ -62,7 +61,6 @@ fn run(here: &Here, gpu: &str, folder: &Path, name: &str, sizes: &str) -> Result
     }
 }
 
-/// Right variants; or the first line of a wrong one.
 fn judge(printed: &str) -> std::result::Result<usize, String> {
     let variant = |line: &&str| {
         let number = line.strip_prefix('|').and_then(|it| it.split('|').next());

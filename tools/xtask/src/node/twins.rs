@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of equal code keep their names; a name changes nothing else.
+//! Kernels of equal code keep their names; names change nothing else.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 const COUNT: usize = 256;
 
-/// With two names, and with another second one. Only tensors have equal names in both: they are given.
+/// With two names, and another second one. Only tensors, equal in both, are given.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
 	gpureplay record $RECORD --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
@@ -20,7 +20,6 @@ done
 gpureplay node --gpu $1 -- twins alpha beta c.bin live.bin
 "#;
 
-/// From `gpureplay jobs --json`.
 #[derive(Deserialize)]
 struct Jobs {
     jobs: Vec<Job>,
@@ -29,11 +28,9 @@ struct Jobs {
 #[derive(Deserialize)]
 struct Job {
     name: String,
-    /// A hash of its code.
     kernel: String,
 }
 
-/// A replay with a third input equals the CPU and the live program.
 pub(super) fn all(here: &Here, gpu: &str) -> Result<std::result::Result<(), String>> {
     let work = here.work.as_path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
@@ -59,7 +56,6 @@ fn jobs(here: &Here, recording: &Path) -> Result<Jobs> {
     serde_json::from_str(&text).map_err(|error| Error::Usage(format!("jobs: {error}")))
 }
 
-/// Two jobs of equal code under their own names.
 fn named(jobs: &[Job], second: &str) -> std::result::Result<(), String> {
     match jobs {
         [one, other]

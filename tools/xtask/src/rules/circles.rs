@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of a crate that need each other in a circle. A module and its inner modules may: one idea in several
-//! files.
+//! Files that need each other in a circle; a module and its inner ones may.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,7 +40,6 @@ pub(super) fn found(crates: &[Crate]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Without those called `tests`.
 fn read(
     folder: &Path,
     place: &mut ModulePath,
@@ -93,7 +91,6 @@ fn arrows(files: &BTreeMap<ModulePath, syn::File>) -> BTreeMap<ModulePath, BTree
     all
 }
 
-/// From the crate's root.
 struct Names {
     place: ModulePath,
     found: Vec<ModulePath>,
@@ -173,7 +170,6 @@ fn is_for_tests(attribute: &Attribute) -> bool {
             .is_ok_and(|what| what == "test")
 }
 
-/// Sets of modules that all reach each other.
 fn circles(arrows: &BTreeMap<ModulePath, BTreeSet<ModulePath>>) -> Vec<Vec<String>> {
     let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = arrows
         .keys()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The floors: which crate may use which. docs/internals/design.md gives reasons.
+//! Which crate may use which: reasons in docs/internals/design.md.
 
 use crate::workspace::Crate;
 
-/// From the ground up; the longest folder that fits counts. A crate uses lower floors and its own.
+/// From the ground up; the longest prefix counts. Crates use lower floors and their own.
 const FLOORS: [&[&str]; 8] = [
     &[
         "base/host",
@@ -43,15 +43,15 @@ const FLOORS: [&[&str]; 8] = [
     &["fuzz", "replayer/core/size", "tools"],
 ];
 
-/// Folders that never meet, whatever their floors.
+/// Whatever their floors.
 const APART: [(&str, &[&str]); 3] = [
     ("base", &["cuda", "mali", "model"]),
     ("cuda", &["mali", "model"]),
     ("model", &["cuda", "replayer"]),
 ];
 
-/// Crates outside of `mali` that name a Mali register, descriptor or instruction, or link it as their one family
-/// (firmware and size). The list only shrinks.
+/// Outside of `mali`, but naming a Mali register, descriptor or instruction, or linking it alone (firmware and
+/// size). Only shrinks.
 const NAME_MALI: [&str; 15] = [
     "gpureplay",
     "gpureplay-bare",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/reasons.toml: why dependencies and unsafe code are there.
+//! docs/reasons.toml: why dependencies and unsafe code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +35,7 @@ impl Reasons {
         Ok(reasons)
     }
 
-    /// Missing reasons, and reasons for what is not there.
+    /// Missing and stale reasons.
     pub(super) fn complaints(&self, crates: &[Crate]) -> Vec<String> {
         let used: BTreeSet<&str> = crates
             .iter()
@@ -62,7 +62,7 @@ impl Reasons {
     }
 }
 
-/// Folders with a section, by the first row of its table.
+/// By the first row of a section's table.
 fn explained(page: &str) -> BTreeMap<String, String> {
     let sections = page.split("\n## `").skip(1);
     let folder = |section: &str| {

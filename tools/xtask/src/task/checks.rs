@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counted checks: one line each, and a last line of sums.
+//! Counted checks, a line each, and sums.
 
 use std::process::ExitCode;
 

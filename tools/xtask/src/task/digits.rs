@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The right answer of each replay of the digits: the recorded probabilities.
+//! The digits' right answers: the recorded probabilities.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub fn probabilities(path: &Path) -> Result<Vec<f32>> {
     Ok(tensor.values().map(|value| value as f32).collect())
 }
 
-/// The output must name the digit and end with the probabilities.
+/// The output names the digit and ends with probabilities.
 pub fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let from = words.len().saturating_sub(expected.len());

@@ -34,7 +34,7 @@ pub enum Error {
         what: String,
         /// Exit status.
         status: std::process::ExitStatus,
-        /// End of the output, empty if that was on the terminal.
+        /// End of the output; empty on the terminal.
         log: String,
     },
     /// Something must be there first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measurements: tables in measurements/NAME.json, committed; `cargo xtask docs` puts them into pages.
+//! Tables in measurements/NAME.json, for `cargo xtask docs`.
 
 use std::{
     fmt, fs,
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::error::{Error, Result};
 
-/// Numbers of one kind, and their origin.
+/// Numbers of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What was measured, where, and by which command.
+    /// What, where, by which command.
     pub about: String,
     /// With units.
     pub columns: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Column names are separated by ` | `. Without columns it is only text.
+    /// Column names, separated by ` | `; none: only text.
     pub fn new(about: impl Into<String>, columns: &str) -> Self {
         Self {
             about: about.into(),
@@ -32,7 +32,7 @@ impl Table {
         }
     }
 
-    /// Markdown's tables, each with the text before it; text at the end is a table without columns.
+    /// Markdown's tables with the text before; final text has no columns.
     pub fn all_of(markdown: &str) -> Vec<Self> {
         let mut tables = vec![Self::new("", "")];
         for line in markdown.lines() {
@@ -50,7 +50,6 @@ impl Table {
                 Some(cells) if last.columns.is_empty() => {
                     last.columns = cells.map(str::to_owned).collect();
                 }
-                // The line under the columns.
                 Some(cells) if is_line(&cells) => {}
                 Some(cells) => last.rows.push(cells.map(value).collect()),
                 None if last.columns.is_empty() => {
@@ -74,7 +73,7 @@ impl Table {
     }
 }
 
-/// Numbers that are not whole have four digits.
+/// Fractions have four digits.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.about.is_empty() {
@@ -132,7 +131,7 @@ pub fn keep(name: &str, tables: &[Table]) -> Result<()> {
 }
 
 /// # Errors
-/// Nothing was kept, or the file is damaged.
+/// Nothing kept, or a damaged file.
 pub fn kept(name: &str) -> Result<Vec<Table>> {
     let path = folder().join(format!("{name}.json"));
     let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
@@ -140,7 +139,7 @@ pub fn kept(name: &str) -> Result<Vec<Table>> {
     serde_json::from_slice(&bytes).map_err(wrong)
 }
 
-/// Names, and tables as Markdown.
+/// Names, and Markdown.
 ///
 /// # Errors
 /// A file cannot be read.

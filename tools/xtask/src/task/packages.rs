@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where `cargo xtask dist` left the packages of a machine.
+//! Where `cargo xtask dist` left a machine's packages.
 
 use std::{
     fs,
@@ -8,7 +8,6 @@ use std::{
 
 use super::error::{Error, Result};
 
-/// All packages have the version of this tree.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A machine's packages.
@@ -22,7 +21,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Below the top of the tree. `machine` is the compilers' name: `x86_64`, `aarch64`.
+    /// `machine`: `x86_64`, `aarch64`.
     ///
     /// # Errors
     ///

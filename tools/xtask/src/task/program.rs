@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that a task runs, for their output or their end.
+//! Programs that a task runs.
 
 use std::process::{Command, ExitCode};
 
@@ -9,7 +9,7 @@ use super::{Error, Result};
 ///
 /// # Errors
 ///
-/// [`Error::Start`] if it cannot be started; [`Error::Failed`] with its complaint if it fails.
+/// [`Error::Start`], or [`Error::Failed`] with its complaint.
 pub fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(Error::start(&program))?;
@@ -23,11 +23,11 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs on this terminal: success if it ends with 0.
+/// On this terminal.
 ///
 /// # Errors
 ///
-/// [`Error::Start`] if it cannot be started.
+/// [`Error::Start`].
 pub fn ended(command: &mut Command) -> Result<ExitCode> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(Error::start(program))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What files cost the commands, over all attacker runs: fuzz/costs.json.
+//! Costs of files over all attacker runs: fuzz/costs.json.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,21 +15,20 @@ pub(super) struct Cost {
     pub(super) inputs: u64,
     /// Processor seconds.
     pub(super) seconds: f64,
-    /// Inputs beyond the budget.
     pub(super) findings: u64,
     /// Largest share of the budget.
     shares: [f64; 4],
-    /// Most per byte, without what any file gets.
+    /// Per byte, without the base.
     ratios: [f64; 4],
     most: [u64; 4],
-    /// What any file may cost, and each of its bytes.
+    /// Per file, and per byte.
     budgets: [[u64; 2]; 4],
-    /// Times that a file's declared GPU memory may be taken on top.
+    /// Extra multiples of a file's declared GPU memory.
     memory: u64,
 }
 
 impl Cost {
-    /// Maxima count under an equal budget and without finding beyond it: such an input is mended.
+    /// Maxima survive an equal budget without finding: a finding is mended.
     pub(super) fn add(&mut self, more: &Self) {
         let same = self.budgets == more.budgets && self.memory == more.memory;
         let before = if same { self.clone() } else { Self::default() };
@@ -51,7 +50,6 @@ impl Cost {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Costs {
     pub(super) steps: bool,
-    /// Where the next run continues.
     pub(super) next_seed: u64,
     pub(super) commands: BTreeMap<String, Cost>,
 }
@@ -109,10 +107,10 @@ mod tests {
         all.add(&cost(5, 0, 0.5));
         all.add(&cost(7, 0, 0.25));
         assert_eq!((all.inputs, all.findings, all.shares), (12, 0, [0.5; 4]));
-        // One beyond the budget is counted; it is mended, so its share is not the largest from then on.
+        // The finding is mended: its share does not count.
         all.add(&cost(1, 1, 3.0));
         assert_eq!((all.inputs, all.findings, all.shares), (13, 1, [0.5; 4]));
-        // Another budget: shares begin anew, what was tried stays.
+        // Another budget: new shares, same counts.
         let mut other = cost(1, 0, 0.1);
         other.budgets = [[3, 4]; 4];
         all.add(&other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz`: runs fuzz targets from made seeds, and adds up results.
+//! `cargo xtask fuzz`: runs fuzz targets, and adds up.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -174,7 +174,7 @@ mod tests {
         assert!(!passed(&[good.clone(), found.clone()]));
         assert!(!passed(&[good.clone(), Total::default()]) && !passed(&[]));
         assert_eq!(sum(&[good.clone(), found.clone()]).executions, 10);
-        // A finding stays counted; a later run without one closes it.
+        // A later run without finding closes it.
         let mut total = found;
         assert!(total.findings == 1);
         total.add(&good);

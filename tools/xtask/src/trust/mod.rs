@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What shows that the replayer can trust a stranger's recording.
+//! Why to trust the replayer with a stranger's recording.
 
 mod cost;
 mod costs;
@@ -33,7 +33,7 @@ fn results() -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// `None` when the trial has not been run.
+/// `None` before the trial.
 fn read<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
     let path = results()?.join(name);
     match std::fs::read(&path) {

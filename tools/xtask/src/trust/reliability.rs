@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask reliability`: all trials, one after the other.
+//! `cargo xtask reliability`: all trials.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ impl Reliability {
     }
 }
 
-/// Targets without runs, with an open finding, or with too little time, as sentences.
+/// Without runs, with an open finding, or too little time.
 fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<String> {
     let none = Total::default();
     let mut short = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask sanitize`: tests of crates with unsafe code, under AddressSanitizer.
+//! `cargo xtask sanitize`: unsafe crates' tests under AddressSanitizer.
 
 use std::process::{Command, ExitCode};
 
@@ -8,7 +8,7 @@ use clap::Args;
 use super::root;
 use crate::error::{Error, Result};
 
-/// With unsafe code, and one that uses most of it from outside.
+/// And one that uses most of it from outside.
 const CRATES: [&str; 7] = [
     "mali-memory",
     "mali-shader",
@@ -26,7 +26,7 @@ const CRATES: [&str; 7] = [
 #[derive(Args)]
 pub(crate) struct Sanitize {}
 
-/// It loads a library as the CUDA driver: that wants the sanitizer's functions, which a program does not export.
+/// A library loaded as the CUDA driver wants the sanitizer's functions, which programs do not export.
 const SKIPPED: &str = "a_run_binds_runs_and_reads_as_other_recordings";
 
 impl Sanitize {
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// They cannot run under AddressSanitizer, with reasons.
+    /// Impossible under AddressSanitizer, with reasons.
     const LEFT_OUT: [(&str, &str); 6] = [
         (
             "gpureplay-cuda-launch",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fuzz targets: fuzz/Cargo.toml's, and two with numbered seeds.
+//! fuzz/Cargo.toml's targets, and two with numbered seeds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,9 +12,8 @@ use super::totals::{self, Total};
 use super::{read, results, root};
 use crate::error::{Error, Result};
 
-/// Where fuzz/Cargo.toml says nothing.
+/// Default.
 const LONGEST: u32 = 4096;
-/// Bounds the time of the tests on damaged copies.
 const SECONDS: &str = "GPUREPLAY_MUTATION_SECONDS";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +21,7 @@ pub(super) enum Kind {
     LibFuzzer,
     /// `gpureplay-trials soundness`.
     Soundness,
-    /// The test `damaged_copies` of `gpureplay-import`.
+    /// `damaged_copies` of `gpureplay-import`.
     DamagedCopies,
 }
 
@@ -30,7 +29,6 @@ pub(super) enum Kind {
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// In bytes.
     longest: u32,
 }
 
@@ -67,7 +65,7 @@ struct Soundness {
     next_seed: u64,
 }
 
-/// By name, those of seeds last.
+/// By name, seeds last.
 pub(super) fn all() -> Result<Vec<Target>> {
     let path = root().join("fuzz/Cargo.toml");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -121,7 +119,7 @@ impl Target {
         let (output, processor_seconds) = timed(&command)?;
         let executions = number_after(&output, "stat::number_of_executed_units:");
         let findings = show_failure(&output);
-        // What cargo builds before does not count.
+        // Without cargo's build.
         let fuzzed = run_time(&String::from_utf8_lossy(&output.stderr)).unwrap_or(0.0);
         Ok(Total {
             executions: executions.unwrap_or(0),
@@ -209,7 +207,7 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
     })
 }
 
-/// From libFuzzer's last line, `Done 1417 runs in 61 second(s)`.
+/// From `Done 1417 runs in 61 second(s)`.
 fn run_time(log: &str) -> Option<f64> {
     let line = log.lines().rev().find(|line| line.starts_with("Done "))?;
     let (_, rest) = line.split_once(" in ")?;
@@ -237,7 +235,7 @@ fn show_failure(output: &Output) -> u64 {
     1
 }
 
-/// Processor seconds of it and its children.
+/// Processor seconds with children.
 fn timed(command: &Command) -> Result<(Output, f64)> {
     const MARK: &str = "processor-seconds:";
     let mut shell = Command::new("bash");
@@ -261,7 +259,7 @@ fn timed(command: &Command) -> Result<(Output, f64)> {
     Ok((output, seconds))
 }
 
-/// With the toolchain that is there: a stable one's sanitizers are as good as a nightly one's.
+/// Any toolchain: a stable one's sanitizers suffice.
 fn fuzz_command() -> Command {
     let mut command = Command::new("cargo");
     command
@@ -272,7 +270,6 @@ fn fuzz_command() -> Command {
     command
 }
 
-/// Installs cargo-fuzz, makes seeds, builds the target or all.
 pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
     let found = fuzz_command()
         .arg("--version")

@@ -17,13 +17,11 @@ pub(super) struct Total {
     /// Processor seconds.
     pub(super) processor_seconds: f64,
     pub(super) findings: u64,
-    /// The last run had a finding, which is not mended yet.
+    /// The last run's finding is not mended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) open: bool,
-    /// For targets with numbered inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_seed: Option<u64>,
-    /// For targets that report them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) outcomes: BTreeMap<String, u64>,
 }

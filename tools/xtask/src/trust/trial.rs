@@ -48,7 +48,6 @@ impl Faults {
     }
 }
 
-/// Keeps its result.
 pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     let kept = results()?.join(format!("{trial}.json"));
     let mut command = command();
@@ -56,7 +55,6 @@ pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     ended(&mut command)
 }
 
-/// Does not keep its result.
 fn run_only(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     ended(command().arg(trial).args(arguments))
 }

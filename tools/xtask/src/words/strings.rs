@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program's words: string literals, and documentation that clap shows.
+//! A program's texts: literals, and clap's documentation.
 
-/// What begins the tests at the end of a file.
+/// Begins the tests at a file's end.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
-/// With line numbers.
 pub(super) fn said(source: &str) -> Vec<(usize, String)> {
     let source = &source[..source.find(TESTS).unwrap_or(source.len())];
     let mut found = literals(source);
@@ -30,7 +29,7 @@ fn documentation(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// One text per line. A line that ends with a backslash continues.
+/// A text per line; a final backslash continues it.
 fn literals(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -57,7 +56,7 @@ fn literals(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// End of a raw string: patterns and data here.
+/// Raw strings are patterns and data here.
 fn raw(rest: &str) -> Option<usize> {
     let inside = rest.strip_prefix('r')?;
     let hashes = inside.len() - inside.trim_start_matches('#').len();

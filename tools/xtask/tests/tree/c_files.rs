@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel modules' C files form no circles: a file uses only what stands above its part of the header.
+//! The kernel modules' C files form no circles.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ const MODULES: [(&str, &str); 2] = [
     ("driver-patch/recorder", "recorder.h"),
 ];
 
-/// Begins a part of a header: `/* FILE.c */`, or more about it.
+/// `/* FILE.c */`, or more about it.
 fn file(line: &str) -> Option<&str> {
     let text = line.strip_prefix("/* ").or(line.strip_prefix(" * "))?;
     let (file, rest) = text.split_once(".c")?;
@@ -34,7 +34,7 @@ fn parts(header: &str) -> Vec<(&str, Vec<&str>)> {
     parts
 }
 
-/// Files that use what a later part of the header declares.
+/// They use what a later part of the header declares.
 fn circles(header: &str, text_of: impl Fn(&str) -> String) -> Vec<String> {
     let parts = parts(header);
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures show shipped recordings, by hash, and state right sizes.
+//! Figures show shipped recordings and right sizes.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

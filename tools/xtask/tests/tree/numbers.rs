@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of docs/measurements.md and README.md are those of measurements/.
+//! Numbers of the pages are those of measurements/.
 
 use std::{fs, path::Path};
 
 use serde_json::Value;
 
-/// By table, the row that begins with a word, and column.
 fn cell(top: &Path, file: &str, table: usize, row: &str, column: usize) -> String {
     let path = top.join("measurements").join(file);
     let text = fs::read_to_string(&path).expect("measurements");
@@ -18,7 +17,6 @@ fn cell(top: &Path, file: &str, table: usize, row: &str, column: usize) -> Strin
     }
 }
 
-/// With commas.
 fn grouped(number: &str) -> String {
     match number.len() {
         0..4 => number.to_owned(),

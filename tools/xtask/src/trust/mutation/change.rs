@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changes of `cargo mutants`, and those known to mean the same.
+//! `cargo mutants`' changes, and equivalent ones.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -23,7 +23,7 @@ pub(super) enum Genre {
     Other,
 }
 
-/// Lines and columns count from 1.
+/// From 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -89,7 +89,7 @@ pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// No test can notice it, or need not.
+/// Tests cannot notice it, or need not.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Known {
@@ -97,7 +97,6 @@ pub(super) struct Known {
     /// As listed, with the function.
     what: String,
     line: String,
-    /// Why no test notices it.
     #[serde(rename = "reason")]
     _reason: String,
 }

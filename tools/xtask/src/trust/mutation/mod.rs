@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mutation`: changes operators one by one; a test of the crate must fail.
+//! `cargo xtask mutation`: changes operators; a test must fail.
 //!
-//! All changes are compiled at once, each behind a switch in the environment. So crates are built once, and a
-//! change costs only its tests.
+//! All changes are compiled at once, behind switches in the environment: a change costs only its tests.
 
 mod change;
 mod runner;
@@ -25,7 +24,7 @@ use self::{
 use super::root;
 use crate::error::{Error, Result};
 
-/// Crates that check what strangers send, and the crates whose tests reach each.
+/// Crates that check strangers' bytes, and those whose tests reach each.
 const CRATES: [(&str, &[&str]); 4] = [
     ("gpureplay-core", &["gpureplay-core", "mali-drive"]),
     (
@@ -40,7 +39,7 @@ const CRATES: [(&str, &[&str]); 4] = [
     ("gpureplay-sign", &["gpureplay-sign"]),
     ("mali-drive", &["mali-drive", "gpureplay-core"]),
 ];
-/// One change in so many may be missed.
+/// One in so many may be missed.
 const ALLOWED: usize = 10;
 const DAY: u64 = 24 * 60 * 60;
 
@@ -196,7 +195,6 @@ fn report(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Crates whose tests reach a crate.
 fn reach(package: &str) -> &'static [&'static str] {
     CRATES
         .iter()
@@ -209,7 +207,7 @@ fn today() -> u64 {
     now.map_or(0, |passed| passed.as_secs() / DAY)
 }
 
-/// One of equal samples, in turn as the seed counts up.
+/// Equal samples, in turn by seed.
 fn shard(all: u64, sample: u64, seed: u64) -> (u64, u64) {
     let shards = all.div_ceil(sample.max(1)).max(1);
     (seed % shards, shards)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the test programs with one change on, until one fails.
+//! Runs test programs with a change until one fails.
 
 use std::{
     io::Write,
@@ -16,19 +16,19 @@ use std::{
 use super::{change::Change, reach, tree::Program};
 use crate::error::{Error, Result};
 
-/// Least processor seconds of a program.
+/// At least.
 const SECONDS: u64 = 4;
-/// Seconds until a waiting program is ended.
+/// Seconds.
 const WAIT: u64 = 300;
-/// They run if the quick ones noticed nothing.
+/// Only if the quick ones noticed nothing.
 const SLOW: [&str; 3] = [
     "limits::bytes_moved_have_a_limit",
     "faults::a_fault_at_every_call_is_survived",
     "soundness::what_verifies_runs_inside_its_own_pages",
 ];
-/// Kilobytes of addresses per program.
+/// Kilobytes of addresses.
 const MEMORY: u64 = 8 << 20;
-/// For too much processor time, or too long a wait.
+/// Too much processor time, or too long a wait.
 const XCPU: i32 = 24;
 const KILL: i32 = 9;
 
@@ -37,18 +37,18 @@ pub(super) enum Verdict {
     Caught,
     TimedOut,
     Missed,
-    /// Not judged: it needs a build of its own.
+    /// Needs its own build.
     Constant,
 }
 
 pub(super) struct Runner {
-    /// Quick ones first, with processor seconds.
+    /// Quick first; processor seconds.
     programs: Vec<(Program, u64)>,
     jobs: usize,
 }
 
 impl Runner {
-    /// Without a change they must pass; their times order them.
+    /// Unchanged, they must pass; their times order them.
     pub(super) fn new(programs: Vec<Program>, jobs: Option<usize>) -> Result<Self> {
         let mut timed = Vec::new();
         for program in programs {
@@ -88,7 +88,7 @@ impl Runner {
                             {
                                 *result = Some(verdict);
                             }
-                            // Seen at once, as a whole run takes long.
+                            // A whole run takes long.
                             let mut err = std::io::stderr().lock();
                             let _ = writeln!(err, "{verdict:?} {}", change.name);
                         }
@@ -109,7 +109,6 @@ impl Runner {
             .collect())
     }
 
-    /// The change is always on in these.
     pub(super) fn alone(programs: Vec<Program>, change: &Change) -> Result<Verdict> {
         let programs = programs.into_iter().map(|program| (program, 60));
         let runner = Self {
@@ -137,14 +136,14 @@ impl Runner {
     }
 }
 
-/// `Err` holds what it noticed.
+/// `Err`: what it noticed.
 fn run(
     program: &Program,
     number: u32,
     tests: &[String],
     seconds: u64,
 ) -> Result<std::result::Result<(), Verdict>> {
-    // Processor time, so that a busy machine changes no verdict.
+    // Independent of the machine's load.
     let limits = format!(
         "ulimit -c 0; ulimit -t {seconds}; ulimit -v {MEMORY}; exec timeout -s KILL {WAIT} \"$0\" -q \"$@\""
     );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A source file with many changes, each behind a switch, in one build.
+//! A source file with many changes behind switches.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -12,23 +12,22 @@ use syn::{
 
 use super::change::{Change, Genre};
 
-/// Asked before a changed piece: is change N on?
+/// Is change N on?
 const ON: &str = "::gpureplay_format::mutation::on";
 
 /// In the text that [`instrument`] made.
 pub(super) struct Place {
     pub(super) number: u32,
-    /// Without its switch.
     pub(super) range: Range<usize>,
 }
 
 enum Piece {
-    /// `left OP right`, or `OP operand` with an empty left side.
+    /// `left OP right`, or `OP operand`.
     Operator {
         left: Range<usize>,
         right: Range<usize>,
     },
-    /// A guard, or the place where an arm has none.
+    /// Or the place where an arm has none.
     Guard,
     Body,
 }
@@ -42,9 +41,9 @@ struct Node<'a> {
 pub(super) struct Instrumented {
     pub(super) text: String,
     pub(super) places: Vec<Place>,
-    /// Changes that cannot lie behind a switch.
+    /// Not possible behind a switch.
     pub(super) lost: Vec<u32>,
-    /// The compiler may evaluate these: a switch may come too late.
+    /// The compiler evaluates these: a switch may be too late.
     pub(super) constants: Vec<u32>,
 }
 
@@ -76,9 +75,9 @@ pub(super) fn instrument(text: &str, changes: &[&Change]) -> syn::Result<Instrum
         .flat_map(|(_, changes)| changes.iter().map(|change| change.number))
         .collect();
     let mut nodes = finder.nodes;
-    // Outer pieces before those inside them.
+    // Outer pieces first.
     nodes.sort_by_key(|node| (node.range.start, std::cmp::Reverse(node.range.end)));
-    // A body's switches come first of all that begins there.
+    // A body's switches come first.
     nodes.sort_by_key(|node| (node.range.start, !matches!(node.piece, Piece::Body)));
     let mut writer = Writer {
         text,
@@ -122,7 +121,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// Lines count from 1, columns from 0, in characters.
+    /// Lines from 1, columns from 0, in characters.
     fn offset(&self, place: LineColumn) -> usize {
         let start = self
             .starts
@@ -145,7 +144,6 @@ struct Finder<'a, 't> {
     /// By first byte.
     wanted: BTreeMap<usize, Vec<&'a Change>>,
     nodes: Vec<Node<'a>>,
-    /// What the compiler may evaluate.
     constants: Vec<Range<usize>>,
 }
 
@@ -271,7 +269,7 @@ impl Writer<'_> {
         });
     }
 
-    /// `nodes` lie in the range, outer ones first.
+    /// Outer `nodes` first.
     fn write(&mut self, range: Range<usize>, nodes: &[Node<'_>]) {
         let mut at = range.start;
         let mut rest = nodes;
@@ -374,7 +372,6 @@ mod tests {
         }
     }
 
-    /// With a short name for the switch.
     fn made(text: &str, changes: &[Change]) -> (String, Vec<u32>) {
         let all: Vec<&Change> = changes.iter().collect();
         let made = instrument(text, &all).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A copy of the crates with all changes behind switches, and its test programs.
+//! The crates with all changes behind switches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,7 +30,7 @@ const COPIED: [&str; 7] = [
 ];
 /// It holds the switch; all others use it.
 const SWITCH: &str = "replayer/format/src";
-/// Each build leaves out what the compiler refused before.
+/// Each leaves out what was refused before.
 const BUILDS: usize = 40;
 
 pub(super) struct Program {
@@ -42,9 +42,8 @@ pub(super) struct Program {
 pub(super) struct Tree {
     folder: PathBuf,
     pub(super) programs: Vec<Program>,
-    /// Refused by the compiler, or not possible behind a switch.
     pub(super) refused: BTreeSet<u32>,
-    /// The compiler evaluates them: a switch may come too late.
+    /// A switch may be too late for them.
     pub(super) constants: BTreeSet<u32>,
     files: BTreeSet<String>,
 }
@@ -79,7 +78,7 @@ impl Tree {
         )))
     }
 
-    /// The change is always on; `false` if the compiler refuses it.
+    /// `false` if the compiler refuses it.
     pub(super) fn alone(&mut self, packages: &[&str], change: &Change) -> Result<bool> {
         self.write(&[change], change.number)?;
         Ok(self.compile(packages)?.is_empty())
@@ -117,7 +116,7 @@ impl Tree {
         workspace.insert("members".into(), members.into());
         workspace.remove("default-members");
         workspace.remove("exclude");
-        // A change may make the compiler see an overflow.
+        // A change may reveal an overflow.
         workspace.insert(
             "lints".into(),
             toml::from_str::<toml::Table>(
@@ -139,7 +138,7 @@ impl Tree {
         write(&self.folder.join("Cargo.toml"), &text)
     }
 
-    /// Returns where each change lies; change `on` is on from the beginning.
+    /// Returns each change's place; `on` is on from the beginning.
     fn write(
         &mut self,
         changes: &[&Change],
@@ -195,7 +194,6 @@ impl Tree {
         Ok(written)
     }
 
-    /// Returns the compiler's errors.
     fn compile(&mut self, packages: &[&str]) -> Result<Vec<Refusal>> {
         let mut command = Command::new("cargo");
         command
@@ -209,7 +207,7 @@ impl Tree {
             ])
             .args(["--quiet", "--offline"])
             .args(packages.iter().flat_map(|name| ["--package", name]))
-            // The crates of others are there already.
+            // Others' crates are there already.
             .env("CARGO_TARGET_DIR", root().join("target"))
             .env("CARGO_INCREMENTAL", "0")
             .stderr(Stdio::inherit());
@@ -237,7 +235,7 @@ impl Tree {
         Ok(refusals)
     }
 
-    /// Leaves out the changes that errors point to, or else all of the same lines.
+    /// By error; else all on the same lines.
     fn refuse(&mut self, refusals: &[Refusal], places: &BTreeMap<String, (String, Vec<Place>)>) {
         for refusal in refusals {
             let spans = || {
@@ -274,7 +272,6 @@ impl Tree {
 
 struct Refusal {
     text: String,
-    /// File, first byte, byte behind the last.
     spans: Vec<(String, usize, usize)>,
 }
 
@@ -321,7 +318,7 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Files that the workspace has no more.
+/// Removes files that left the workspace.
 fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
@@ -337,7 +334,7 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Only if it differs, so that cargo compiles only changes.
+/// Only differing files, for cargo.
 fn put(from: &Path, to: &Path) -> Result<()> {
     // Sources are written with their changes later.
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
