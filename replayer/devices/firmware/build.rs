@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links a recording and input values into the image.
+//! Links a recording and inputs into the image.
 //!
-//! - `GPUREPLAY_RECORDING`: a recording.gpr; without it the image uses the machine's load address.
-//! - `GPUREPLAY_INPUTS`: .npy files, separated by colons, in the order of tensors that need a value (inputs,
-//!   weights not held). A file may have a value per run along its first dimension.
-//! - `GPUREPLAY_RUNS`: number of runs (default 1), each from the states of the run before.
-//! - `GPUREPLAY_FAULTS`: the image only disturbs a step at every n-th call of the device (`src/faults.rs`).
+//! - `GPUREPLAY_RECORDING`: a recording.gpr; default: the machine's load address.
+//! - `GPUREPLAY_INPUTS`: .npy files, separated by colons, for tensors that need a value, in order; a first
+//!   dimension may hold a value per run.
+//! - `GPUREPLAY_RUNS`: runs (default 1), each from the last one's states.
+//! - `GPUREPLAY_FAULTS`: only disturbs a step at every n-th device call (`src/faults.rs`).
 //! - Feature `signature`: the recording is a signed pack, checked with `GPUREPLAY_PUBLIC_KEY` (64 hexadecimal
-//!   digits; without it nothing is trusted) and `GPUREPLAY_COUNTER` (smallest accepted).
+//!   digits; none: no trust) and `GPUREPLAY_COUNTER` (smallest accepted).
 
 use std::{env, fs, path::Path};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU of a machine, with pages from the machine's memory.
+//! The GPU of a machine, in its memory.
 
 use mali_drive::page_table::{PageTables, TableMemory};
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
@@ -13,9 +13,9 @@ use crate::machine::Machine;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// [`DeviceError::Refused`] code of a cancelled run.
+/// [`DeviceError::Refused`] code.
 const CANCELLED: i32 = 1;
-/// Longer than any wait of a recording (`Limits::DEFAULT`), in microseconds.
+/// Microseconds, beyond any wait of a recording (`Limits::DEFAULT`).
 const HOUR_US: u64 = 3_600_000_000;
 
 #[derive(Clone, Copy, Default)]
@@ -25,14 +25,14 @@ struct Cancellation {
     cancelled: bool,
 }
 
-/// Hands memory out from its start; takes it back all at once.
+/// Takes all memory back at once.
 struct Arena<M> {
     machine: M,
     used: usize,
 }
 
 impl<M: Machine> Arena<M> {
-    /// Offset of zeroed pages.
+    /// Offset.
     fn take(&mut self, pages: usize) -> Option<usize> {
         let start = self.used;
         let length = pages.checked_mul(PAGE)?;
@@ -45,7 +45,7 @@ impl<M: Machine> Arena<M> {
         Some(start)
     }
 
-    /// Callers pass ranges inside what `take` gave.
+    /// The range lies inside what `take` gave.
     fn fill(&mut self, offset: usize, length: usize, byte: u8) {
         // SAFETY: inside of the machine's memory, which is the session's alone.
         unsafe { self.at(offset).write_bytes(byte, length) };
@@ -88,13 +88,13 @@ pub struct Device<M = Callbacks> {
     arena: Arena<M>,
     tables: Option<PageTables>,
     cancellation: Cancellation,
-    /// How far the clock was put forward, in microseconds.
+    /// Microseconds put forward.
     ahead_us: u64,
 }
 
 impl<M: Machine> Device<M> {
     /// # Safety
-    /// [`Machine::memory`] names memory, aligned to 4096, that only this device uses.
+    /// [`Machine::memory`] is aligned to 4096 and exclusive.
     pub const unsafe fn new(machine: M) -> Self {
         Self {
             arena: Arena { machine, used: 0 },
@@ -108,7 +108,7 @@ impl<M: Machine> Device<M> {
         }
     }
 
-    /// Asks the machine for cancellation from now on.
+    /// Asks for cancellation from now on.
     pub fn begin_run(&mut self) {
         self.cancellation = Cancellation {
             running: true,
@@ -116,7 +116,7 @@ impl<M: Machine> Device<M> {
         };
     }
 
-    /// Stops asking; returns whether the run was cancelled.
+    /// Returns whether the run was cancelled.
     pub fn end_run(&mut self) -> bool {
         let cancelled = self.cancellation.cancelled;
         self.cancellation = Cancellation::default();
@@ -128,7 +128,7 @@ impl<M: Machine> Device<M> {
             return Ok(());
         }
         let asked = &mut self.cancellation;
-        // What follows upon a cancellation, such as the reset, is not cancelled.
+        // What follows a cancellation, such as the reset, is not cancelled.
         if asked.running && !asked.cancelled {
             asked.cancelled = self.arena.machine.is_cancelled();
         }
@@ -143,12 +143,12 @@ impl<M: Machine> Device<M> {
         &self.arena.machine
     }
 
-    /// Bytes in use for pages and page tables.
+    /// With page tables.
     pub const fn memory_used(&self) -> usize {
         self.arena.used
     }
 
-    /// Calls `each` with offset in memory, bytes done before, and length for each part.
+    /// `each` takes offset in memory, bytes done before, and length.
     fn parts(
         &mut self,
         va: u64,
@@ -181,7 +181,7 @@ impl<M: Machine> Gpu for Device<M> {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         if M::CANCELS && self.cancellation.chain && self.proceed().is_err() {
-            // The chain's wait is over; waits of the following reset keep their time.
+            // Only the chain's wait ends; the reset's waits keep their time.
             self.cancellation.chain = false;
             self.ahead_us = self.ahead_us.saturating_add(HOUR_US);
             return Lines::NONE;

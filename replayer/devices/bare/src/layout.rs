@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Field offsets of the C interface; `examples/layout.c` asks the header for the same.
+//! C field offsets; `examples/layout.c` prints the header's.
 
 use core::mem::offset_of;
 

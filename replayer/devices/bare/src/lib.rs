@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replay in other firmware: no operating system, no allocator.
 //!
-//! [`Device`] is the GPU of a [`Machine`]: registers, clock, interrupts and memory, by a trait or by [`Callbacks`].
-//! Rust uses it with `gpureplay-core` (`examples/embed.rs`, `replayer/devices/firmware`). C uses
-//! `include/gpureplay_bare.h` and the static library (`examples/embed.c`).
+//! [`Device`] is the GPU of a [`Machine`], a trait, or of [`Callbacks`]. Rust adds `gpureplay-core`
+//! (`examples/embed.rs`, `replayer/devices/firmware`); C uses `include/gpureplay_bare.h` and the static library
+//! (`examples/embed.c`).
 #![no_std]
 
 pub mod c;
@@ -18,7 +18,7 @@ pub use machine::{Machine, Memory};
 
 #[cfg(all(target_os = "none", feature = "panic-handler"))]
 unsafe extern "C" {
-    /// Defined nowhere: firmware with a panic does not link.
+    /// Defined nowhere: a panic does not link.
     safe fn size_must_not_panic() -> !;
 }
 

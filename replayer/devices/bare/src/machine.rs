@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What bare firmware gives: registers, a clock, interrupts, memory.
+//! Registers, clock, interrupts and memory of bare firmware.
 
 use mali_drive::page_table::Format;
 
 /// Memory for GPU pages and page tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Start as the processor sees it; aligned to 4096.
+    /// For the processor; aligned to 4096.
     pub start: *mut u8,
     /// Size in bytes.
     pub bytes: usize,
@@ -14,32 +14,29 @@ pub struct Memory {
     pub bus: u64,
 }
 
-/// A machine with a GPU.
-///
-/// Firmware in C fills [`crate::Callbacks`], which implement it.
+/// A machine with a GPU; [`crate::Callbacks`] is one for C.
 pub trait Machine {
-    /// Whether [`Machine::is_cancelled`] is asked; `false` leaves its code out.
+    /// `false` leaves [`Machine::is_cancelled`] out.
     const CANCELS: bool = false;
 
-    /// Reads the GPU register at a byte offset.
+    /// Reads a GPU register.
     fn read32(&mut self, register: u32) -> u32;
 
-    /// Writes the GPU register at a byte offset; earlier memory writes must be visible to the GPU first.
+    /// Writes a GPU register, after earlier memory writes are visible to the GPU.
     fn write32(&mut self, register: u32, value: u32);
 
     /// Monotonic clock in microseconds.
     fn now_us(&mut self) -> u64;
 
-    /// Returns after a GPU interrupt or this many microseconds, or earlier: at once without interrupts.
+    /// Returns after an interrupt or this many microseconds, or earlier.
     fn wait_interrupt(&mut self, timeout_us: u32);
 
-    /// Whether the run should end: asked before and during chains and before copies. The run fails and the GPU is
-    /// reset.
+    /// Asked before and during chains and before copies; ends the run and resets the GPU.
     fn is_cancelled(&mut self) -> bool {
         false
     }
 
-    /// Memory that only the GPU uses; always the same.
+    /// Exclusive memory, always the same.
     fn memory(&self) -> Memory;
 
     /// Page-table format.
@@ -47,17 +44,17 @@ pub trait Machine {
         Format::Lpae
     }
 
-    /// Whether the GPU snoops caches. Otherwise implement [`Machine::clean`] and [`Machine::invalidate`].
+    /// If not, implement [`Machine::clean`] and [`Machine::invalidate`].
     fn is_coherent(&self) -> bool {
         true
     }
 
-    /// Makes bytes of the processor visible to the GPU.
+    /// Makes processor writes visible to the GPU.
     fn clean(&self, start: *const u8, bytes: usize) {
         let _ = (start, bytes);
     }
 
-    /// Makes bytes of the GPU visible to the processor.
+    /// Makes GPU writes visible to the processor.
     fn invalidate(&self, start: *const u8, bytes: usize) {
         let _ = (start, bytes);
     }

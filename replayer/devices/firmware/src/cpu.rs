@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor: identity map, timer, waiting, power-off (Arm DDI 0487 for registers).
+//! The processor (Arm DDI 0487): identity map, timer, waiting, power-off.
 
 use core::arch::asm;
 
@@ -17,9 +17,8 @@ struct Table([u64; 512]);
 #[unsafe(link_section = ".tables")]
 static mut MAP: Table = Table([0; 512]);
 
-/// Maps every address to itself in 1 GiB blocks (39-bit addresses): RAM cached, the rest device memory.
-///
-/// Call once, before interrupts are on.
+/// Identity map in 1 GiB blocks (39-bit addresses): RAM cached, the rest device memory. Call once, before
+/// interrupts are on.
 pub fn start_mmu() {
     let table = &raw mut MAP;
     for index in 0..512usize {
@@ -94,7 +93,7 @@ pub fn stop_timer() {
     unsafe { asm!("msr cntv_ctl_el0, xzr", "isb") };
 }
 
-/// Sleeps until an interrupt; asks `ready` with interrupts masked, so none is missed.
+/// Asks `ready` with interrupts masked, so none is missed.
 pub fn sleep_unless(ready: impl Fn() -> bool) {
     // SAFETY: masks and unmasks interrupts; the handler touches atomics and devices only.
     unsafe {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trial image: disturbs a step at each device call, repeats it, compares states.
+//! Disturbs a step at each device call, repeats it, compares states.
 
 use mali_drive::Verified;
 use mali_drive::middleware::{FaultKind, Faulty};
@@ -18,11 +18,10 @@ const KINDS: [FaultKind; 4] = [
 const RUNS: u32 = 2;
 
 struct Ended {
-    /// Checksum of the states.
     states: u64,
-    /// First call of the last run, and one past its last.
+    /// From the last run's first call to one past its last.
     calls: (u64, u64),
-    /// Failed and repeated runs.
+    /// And repeated.
     failed: u32,
 }
 
@@ -60,7 +59,7 @@ fn trial<G: Gpu>(
     Some(ended)
 }
 
-/// Disturbs a step at every multiple of `stride` and reports.
+/// Disturbs a step at multiples of `stride`.
 pub fn trials<G: Gpu>(
     gpu: &mut G,
     verified: Verified<'_>,

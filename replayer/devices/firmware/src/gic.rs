@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GICv3 interrupts for one processor (Arm IHI 0069: register offsets and fields).
+//! GICv3 for one processor (Arm IHI 0069).
 
 use core::arch::asm;
 
@@ -12,10 +12,10 @@ const GROUP: usize = 0x80;
 const SET_ENABLE: usize = 0x100;
 const CLEAR_ENABLE: usize = 0x180;
 const AFFINITY_ROUTING_GROUP_1: u32 = 1 << 4 | 1 << 1;
-/// Interrupt ids from here on mean that nothing is pending.
+/// From here on nothing is pending.
 const SPURIOUS: u64 = 1020;
 
-/// Private interrupts live in the redistributor's frame.
+/// Private ones live in the redistributor.
 fn frame(interrupt: u32) -> usize {
     if interrupt < 32 {
         PRIVATE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's `virt` machine: fixed memory map (`hw/arm/virt.c`), and raw access.
+//! QEMU's `virt` machine (`hw/arm/virt.c`), and raw access.
 
 /// PL011 serial port.
 pub const UART: usize = 0x0900_0000;
@@ -9,17 +9,17 @@ pub const GIC_DISTRIBUTOR: usize = 0x0800_0000;
 pub const GIC_REDISTRIBUTOR: usize = 0x080a_0000;
 /// PCI Express configuration space (ECAM).
 pub const PCI_CONFIG: usize = 0x40_1000_0000;
-/// Start of the window for PCI BARs.
+/// Window for PCI BARs.
 pub const PCI_WINDOW: usize = 0x1000_0000;
-/// Interrupt id of PCI INTA (first of INTA..INTD).
+/// PCI INTA, the first of INTA..INTD.
 pub const PCI_FIRST_INTERRUPT: u32 = 32 + 3;
 /// Virtual timer (private peripheral interrupt).
 pub const TIMER_INTERRUPT: u32 = 27;
 /// First byte of RAM.
 pub const RAM: usize = 0x4000_0000;
-/// Bytes of RAM that the image needs (`-m 512` or more).
+/// Needed RAM (`-m 512` or more).
 pub const RAM_SIZE: usize = 512 << 20;
-/// Where the machine may load a recording that is not linked in.
+/// For a recording loaded by the machine.
 pub const LOADED_RECORDING: usize = RAM + (256 << 20);
 
 /// Second bank of NOR flash; non-volatile.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Minimal PCI: finds the GPU on bus 0, sets its address, enables decoding and mastering.
+//! Minimal PCI: finds and enables the GPU on bus 0.
 
 use crate::machine::{PCI_CONFIG, PCI_FIRST_INTERRUPT, PCI_WINDOW, read32, write32};
 
@@ -17,7 +17,7 @@ pub struct Function {
     pub interrupt: u32,
 }
 
-/// Finds and enables the function (device id in the high half, vendor id in the low half).
+/// `identity`: device id in the high half, vendor id in the low half.
 pub fn find(identity: u32, mask: u32) -> Option<Function> {
     for slot in 0..32usize {
         let config = PCI_CONFIG + (slot << 15);

@@ -14,7 +14,7 @@ pub fn field(name: &str, value: u64) {
     hex(value);
 }
 
-/// Prints entry `index` of names that end with zero bytes.
+/// Names end with zero bytes.
 fn listed(names: &str, index: usize) {
     let mut before = index;
     for &character in names.as_bytes() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Accepts only signed recordings, none older than a counter (feature `signature`).
 //!
-//! Key and smallest counter are linked in. Flash keeps the counter of each recording that ran; older ones are
-//! refused from then on.
+//! Key and smallest counter are linked in. Flash keeps the counters of recordings that ran.
 
 use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};
 
@@ -19,7 +18,7 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// Refuses older ones from now on; reports when that cannot be stored.
+    /// Refuses older ones from now on; reports failures.
     pub fn remember(&self) -> bool {
         let stored = self.stored.raise(self.counter);
         if !stored {
@@ -29,7 +28,7 @@ impl Trusted {
     }
 }
 
-/// The pack's recording, if its signature is right; otherwise reports why.
+/// Of a rightly signed pack; otherwise reports why.
 pub fn recording(pack: &'static [u8]) -> Option<Trusted> {
     let Some(stored) = counter::read() else {
         text("REFUSED no place for the counter\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text on the PL011 serial port, without formatting machinery.
+//! Text on the PL011, without formatting machinery.
 
 use crate::machine::{UART, read32, write32};
 
@@ -8,7 +8,7 @@ const TRANSMIT_FULL: u32 = 1 << 5;
 
 /// Writes one character.
 pub fn byte(value: u8) {
-    // Bounded, so that a dead port does not stop the firmware.
+    // Bounded: a dead port does not stop the firmware.
     for _ in 0..1_000_000 {
         if read32(FLAGS) & TRANSMIT_FULL == 0 {
             break;

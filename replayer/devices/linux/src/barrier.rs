@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Order of memory and device registers, as Linux's `readl` and `writel` on each architecture.
+//! Orders memory and device registers as Linux's `readl` and `writel`.
 //!
-//! A language fence orders the inner shareable domain. A GPU observes the outer one: 64-bit Arm needs `dmb osh`.
+//! A language fence orders the inner shareable domain; a GPU observes the outer one: 64-bit Arm needs `dmb osh`.
 
-/// Earlier memory writes are visible to a device before its next register write.
+/// The device sees earlier memory writes before its next register write.
 #[inline]
 pub(crate) fn before_register_write() {
     #[cfg(target_arch = "aarch64")]
@@ -15,7 +15,7 @@ pub(crate) fn before_register_write() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Later memory reads are at least as new as the register read before.
+/// Later memory reads are no older than the last register read.
 #[inline]
 pub(crate) fn after_register_read() {
     #[cfg(target_arch = "aarch64")]

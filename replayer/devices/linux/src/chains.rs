@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Count and duration of a device's job chains.
+//! Counts and times job chains.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Chains {
     started: Option<Instant>,
     pub(crate) ended: u64,
-    /// From each chain's start to the acknowledgement of its interrupt.
+    /// To the acknowledgement of the interrupt.
     pub(crate) working: Duration,
 }
 
@@ -16,7 +16,7 @@ impl Chains {
         self.started = Some(Instant::now());
     }
 
-    /// A failed chain does not count.
+    /// Failed chains do not count.
     pub(crate) fn end(&mut self, succeeded: bool) {
         if let Some(started) = self.started.take()
             && succeeded

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU through /dev/mem, where no module can be loaded: polling, no interrupts.
+//! The GPU through /dev/mem: polling, no module.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,8 +23,8 @@ use crate::own_tables::{OwnTables, TablePages};
 
 /// A GPU whose registers are mapped from /dev/mem.
 ///
-/// Only for powered, cache-coherent GPUs: user space cannot maintain caches or switch clocks. Memory is this
-/// process's own, pinned; physical addresses come from /proc/self/pagemap.
+/// It must be powered and cache-coherent: user space cannot maintain caches or switch clocks. Memory is this
+/// process's, pinned; /proc/self/pagemap has physical addresses.
 #[derive(Debug)]
 pub struct DevMem {
     registers: Mapped,
@@ -36,11 +36,10 @@ pub struct DevMem {
 }
 
 impl DevMem {
-    /// `board` locates the GPU if the device tree does not.
+    /// `board` helps where the device tree does not.
     ///
     /// # Errors
-    /// There is no GPU, a driver holds it, it is not coherent or powered, the board differs, or access is
-    /// forbidden.
+    /// No GPU, a driver on it, not coherent or powered, another board, or no access.
     pub fn open(board: Option<&Board>) -> Result<Self, OpenError> {
         let node = find_gpu_of(Path::new("/sys"), board)?;
         if let Some(driver) = node.driver {
@@ -105,12 +104,12 @@ impl DevMem {
         self.chains.ended
     }
 
-    /// Total time from chain start to acknowledged end.
+    /// Total time to acknowledged ends.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
 
-    /// Moved pages; always 0: they are pinned.
+    /// Always 0: pages are pinned.
     ///
     /// # Errors
     /// /proc/self/pagemap cannot be read.
@@ -129,7 +128,7 @@ impl DevMem {
         Ok(moved)
     }
 
-    /// Physical address per page; `None` when the kernel hides them.
+    /// `None` when the kernel hides them.
     fn physical(&self, memory: &Mapped) -> Option<Vec<u64>> {
         const PRESENT: u64 = 1 << 63;
         const FRAME: u64 = (1 << 55) - 1;
@@ -158,10 +157,10 @@ impl DevMem {
     }
 }
 
-/// A pinned page, to show that pages can be.
+/// A test page.
 ///
 /// # Errors
-/// The kernel has no io_uring, forbids it, or memory may not be locked.
+/// No io_uring, or locking memory is forbidden.
 pub(crate) fn pinnable() -> Result<Mapped, OpenError> {
     Mapped::pinned(PAGE_SIZE as usize).map_err(|error| {
         forbidden(
@@ -267,7 +266,7 @@ impl Gpu for DevMem {
 
 impl Drop for DevMem {
     fn drop(&mut self) {
-        // A GPU that does not stop must not write to pages that get another owner.
+        // A running GPU must not write to pages that get another owner.
         if self.reset().is_err() {
             self.mappings.take().into_iter().for_each(std::mem::forget);
             std::mem::forget(std::mem::take(&mut self.tables));

@@ -30,12 +30,12 @@ pub enum OpenError {
     OtherDriver {
         /// Render node.
         path: PathBuf,
-        /// Name and acceptable versions.
+        /// Name and versions.
         wanted: String,
         /// Name and version.
         found: String,
     },
-    /// The kernel's pages are larger than a recording's.
+    /// The kernel's pages are too large.
     #[error(
         "the driver of a kernel with pages of {found} bytes cannot place a recording's, which have 4096; boot a kernel with pages of 4096 bytes, or use --device nano"
     )]
@@ -100,12 +100,12 @@ pub enum OpenError {
         /// What helps.
         cure: &'static str,
     },
-    /// The GPU does not snoop CPU caches, and this device cannot maintain them.
+    /// The GPU does not snoop caches; this device cannot maintain them.
     #[error(
         "the GPU is not cache-coherent on this machine, and user space cannot maintain caches; use --device nano"
     )]
     NotCoherent,
-    /// The registers do not answer like a Mali GPU.
+    /// The registers are no Mali GPU's.
     #[error(
         "GPU_ID reads {found:#010x}: the GPU has no power or no clock; use --device nano, which switches both on"
     )]

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux devices for the replay engine.
 //!
-//! [`Stock`] uses the kernel's own driver: [`panfrost`], [`panthor`] or [`kbase`]. [`nano::Nano`] uses the nano
-//! driver (`nano-driver/`), [`devmem::DevMem`] /dev/mem, where no module can be loaded. [`board`] knows boards;
-//! [`machine`] finds the GPU and its obstacles. [`optee`] hands packs and tensors to the trusted application in the
-//! secure world.
+//! [`Stock`] uses kernel drivers: [`panfrost`], [`panthor`], [`kbase`]. [`nano::Nano`] uses the nano driver
+//! (`nano-driver/`), [`devmem::DevMem`] /dev/mem. [`board`] knows boards, [`machine`] the GPU's obstacles.
+//! [`optee`] replays in the secure world.
 //!
-//! All unsafe code of the replayer on Linux is here: `ioctl`, `mmap`, and access to mapped memory.
+//! All unsafe code of the replayer on Linux is here: `ioctl`, `mmap`, and mapped memory.
 
 mod barrier;
 pub mod board;

@@ -18,7 +18,7 @@ use crate::panfrost;
 
 /// Subject that concerns `--device panfrost` only.
 pub const PANFROST: &str = "panfrost";
-/// Subject that concerns `--device kbase` only; present where the driver's device is.
+/// For `--device kbase` only, if present.
 pub const KBASE: &str = "kbase";
 const DEV_MEM: &str = "/dev/mem";
 
@@ -35,11 +35,11 @@ pub struct Finding {
     pub good: bool,
     /// What was found.
     pub found: String,
-    /// What helps, when it is not good.
+    /// If it is not good.
     pub cure: Option<String>,
 }
 
-/// Checks everything that a replay on this GPU needs; finds the board in the device tree if not given.
+/// Checks what a replay needs; finds the board if not given.
 pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
     let known = board.cloned().or_else(|| Board::of_machine(root));
     let gpu = find_gpu(&root.join("sys"));
@@ -124,7 +124,7 @@ fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board
     }
 }
 
-/// Whether the kernel's driver takes work from this user.
+/// Whether it takes this user's work.
 fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
     let opened = panfrost::find(root).and_then(|path| Ok((panfrost::open(&path)?, path)));
     let device = gpu
@@ -164,7 +164,6 @@ fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
     }
 }
 
-/// The same for kbase, if present.
 fn arms_driver(root: &Path) -> Option<Finding> {
     let path = root.join(kbase::PATH.trim_start_matches('/'));
     match kbase::open(&path) {
@@ -401,7 +400,7 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         let cure = findings[0].cure.as_deref().unwrap_or_default();
         assert!(cure.contains("0xe82c0000"), "{cure}");
-        // /dev/mem refuses a GPU that does not snoop.
+        // /dev/mem needs a GPU that snoops.
         assert!(!cure.contains("devmem"), "{cure}");
         assert!(findings[2].found.contains("not yet run on silicon"));
     }

@@ -9,8 +9,7 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use crate::barrier;
 use crate::pin::Pin;
 
-/// A shared mapping of a device file. The GPU and interrupt handlers change it at any time, so no Rust reference to
-/// its bytes exists; access is by checked raw pointers.
+/// GPU and interrupt handlers change it at any time: no Rust reference exists, only checked raw pointers.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     map: MmapRaw,
@@ -19,7 +18,6 @@ pub(crate) struct Mapped {
 }
 
 impl Mapped {
-    /// Shared, for reading and writing.
     pub(crate) fn new(file: &File, offset: u64, length: usize) -> io::Result<Self> {
         let map = MmapOptions::new()
             .offset(offset)
@@ -28,7 +26,7 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
-    /// Nothing may be written to it.
+    /// Never write to it.
     pub(crate) fn read_only(file: &File, offset: u64, length: usize) -> io::Result<Self> {
         let map = MmapOptions::new()
             .offset(offset)
@@ -37,19 +35,18 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
-    /// Anonymous zeroed memory.
     pub(crate) fn anonymous(length: usize) -> io::Result<Self> {
         let map = MmapOptions::new().len(length).map_anon()?.into();
         Ok(Self { map, _pin: None })
     }
 
-    /// Anonymous zeroed memory whose pages keep their physical addresses.
+    /// Keeps physical addresses.
     ///
     /// # Errors
-    /// What `mmap` or `mlock` says, or why pages cannot be pinned.
+    /// `mmap`'s, `mlock`'s, or no pinning.
     pub(crate) fn pinned(length: usize) -> io::Result<Self> {
         let memory = Self::locked(length)?;
-        // A child has no use for copies.
+        // Children need no copies.
         memory.map.advise(Advice::DontFork)?;
         let pin = Pin::new(memory.address(), length)?;
         Ok(Self {
@@ -58,11 +55,11 @@ impl Mapped {
         })
     }
 
-    /// Anonymous zeroed memory, never swapped out; the kernel may move its pages.
+    /// Never swapped out; the kernel may move its pages.
     pub(crate) fn locked(length: usize) -> io::Result<Self> {
         let memory = Self::anonymous(length)?;
         memory.map.lock()?;
-        // A page that was only read may be the shared zero page.
+        // Otherwise it may be the shared zero page.
         memory.clear();
         Ok(memory)
     }
@@ -81,7 +78,7 @@ impl Mapped {
             .is_some_and(|end| end <= self.len())
     }
 
-    /// All ones outside the mapping. Later memory reads are no older than the value.
+    /// All ones outside. Later memory reads are no older.
     pub(crate) fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return u32::MAX;
@@ -92,7 +89,7 @@ impl Mapped {
         value
     }
 
-    /// Ignored outside the mapping. The device sees earlier memory writes.
+    /// Ignored outside. The device sees earlier memory writes.
     pub(crate) fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return;
@@ -108,7 +105,7 @@ impl Mapped {
         }
     }
 
-    /// `false`, and nothing copied, when the range is outside.
+    /// `false`, without copying, outside.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -124,7 +121,7 @@ impl Mapped {
         true
     }
 
-    /// `false`, and nothing copied, when the range is outside.
+    /// `false`, without copying, outside.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -150,7 +147,7 @@ impl Mapped {
 mod tests {
     use super::*;
 
-    /// Two pages; AddressSanitizer sees an access behind them, as no mapping follows.
+    /// No mapping follows: AddressSanitizer sees overruns.
     fn mapped() -> Mapped {
         Mapped::anonymous(8192).unwrap()
     }
@@ -161,7 +158,7 @@ mod tests {
         map.write32(0, 1);
         map.write32(8188, 2);
         assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
-        // Across the end, behind it, overflowing, and between words: nothing is accessed.
+        // Across the end, behind it, overflowing, between words.
         for offset in [
             8189,
             8190,
@@ -212,7 +209,6 @@ mod tests {
 
     #[test]
     fn what_others_change_meanwhile_is_some_value() {
-        // Another thread plays the GPU: each word read is one of those written.
         let map = std::sync::Arc::new(mapped());
         let gpu = map.clone();
         let writer = std::thread::spawn(move || {
@@ -235,13 +231,13 @@ mod tests {
     fn pages_are_pinned_or_it_is_said_why() {
         match Mapped::pinned(8192) {
             Ok(map) => {
-                // The pages stay readable; the mapping goes before the pin.
+                // Still readable; the mapping goes before the pin.
                 assert!(map.write(4096, b"here"));
                 let mut bytes = [0; 4];
                 assert!(map.read(4096, &mut bytes));
                 assert_eq!(&bytes, b"here");
             }
-            // A sandbox, a limit of locked memory, or no io_uring.
+            // A sandbox, a memory limit, or no io_uring.
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }
     }

@@ -38,8 +38,7 @@ impl Mappings {
         (offset < mapping.memory.len()).then_some((mapping, offset))
     }
 
-    /// Calls `each` with memory, offset, GPU address and place in the range for each part; a range may cross
-    /// adjacent mappings.
+    /// `each` gets memory, offset, GPU address, place in the range; ranges may cross adjacent mappings.
     pub(crate) fn pieces(
         &self,
         va: u64,
@@ -59,7 +58,6 @@ impl Mappings {
         Ok(())
     }
 
-    /// `done` is told of each part.
     pub(crate) fn write(
         &self,
         va: u64,
@@ -73,7 +71,6 @@ impl Mappings {
         })
     }
 
-    /// `before` is told of each part first.
     pub(crate) fn read(
         &self,
         va: u64,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that a kernel's own driver cannot replay, and why.
+//! Why kernel drivers cannot replay some recordings.
 
 use gpureplay_format::layout::FAMILY_MALI;
 use gpureplay_format::{Action, Recording};
 
-/// Slots that drivers choose for plain work: 0 for fragments, 1 for all else.
+/// 0 for fragments, 1 for all else.
 const SLOTS: u8 = 2;
 
-/// Why a driver cannot replay a recording.
+/// Why a driver cannot replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// Cores must stay unused.
@@ -37,7 +37,7 @@ pub enum Misfit {
         /// End of its addresses.
         end: u64,
     },
-    /// Code at the end of the address space.
+    /// Code at the address space's end.
     #[error(
         "code at {va:#x}: the driver puts no code above {end:#x}; record the app on this driver"
     )]
@@ -58,12 +58,11 @@ pub enum Misfit {
     /// Code that should have moved.
     #[error("code at {0:#x}: the driver cannot put it there")]
     Code(u64),
-    /// No room in this process for code that has to move.
+    /// No room here for moving code.
     #[error("no addresses are free for its code")]
     NoRoom,
 }
 
-/// Whether a recording's job chains need nothing special.
 pub(crate) fn plain_chains(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_MALI {
         return Err(Misfit::Streams);

@@ -26,39 +26,36 @@ use crate::way_in::way_in;
 
 /// Where the driver puts its device.
 pub const PATH: &str = "/dev/gpureplay-nano";
-/// INT_MASK registers in the driver's line order.
+/// In the driver's line order.
 const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 
-/// [`DeviceError::Refused`] code: the driver took the GPU away, after sleep or at the end of a turn.
+/// [`DeviceError::Refused`] code: the GPU was taken away, by sleep or turn.
 pub const TAKEN_AWAY: i32 = nix::Error::ESTALE as i32;
-/// What poll() says when the GPU is lost.
 const LOST: PollFlags = PollFlags::POLLERR
     .union(PollFlags::POLLHUP)
     .union(PollFlags::POLLNVAL);
 
-/// Least time that a sharing process keeps the GPU: reset and power-up cost less than a tenth.
+/// Reset and power-up cost less than a tenth.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Whether this process takes turns. The kernel owns page tables and checks register writes in both.
+/// Whether to take turns. The kernel checks everything in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Fails while another process has the GPU; never lends it.
+    /// Fails while the GPU is taken; never lends.
     Guarded,
-    /// Waits for the GPU, and lends it between jobs.
+    /// Waits, and lends the GPU between jobs.
     Shared,
 }
 
-/// A GPU behind the nano driver. Drop resets it and frees its pages.
+/// The nano driver's GPU. Drop resets it and frees pages.
 #[derive(Debug)]
 pub struct Nano {
     file: File,
     coherent: bool,
     mappings: Mappings,
-    /// INT_MASK values of the device's user.
+    /// As the user set them.
     masks: [u32; 3],
-    /// Lines masked by the driver at their interrupt.
     silenced: Lines,
-    /// Start of the turn, if the GPU is lent.
     turn: Option<Instant>,
     lent: u32,
     chains: Chains,
@@ -72,14 +69,14 @@ pub struct State {
     pub coherent: bool,
     /// GPU memory pages of all openers.
     pub pages: u64,
-    /// Whether an opener waits for its turn.
+    /// An opener waits for its turn.
     pub waiting: bool,
 }
 
-/// Asks without taking the GPU.
+/// Does not take the GPU.
 ///
 /// # Errors
-/// The device is missing or forbidden, or its driver is too old.
+/// Missing or forbidden, or too old.
 pub fn state(path: &Path) -> Result<State, OpenError> {
     let info = information(&open_file(path)?)?;
     Ok(State {
@@ -93,7 +90,7 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     let mut info = abi::Info::default();
     // SAFETY: the descriptor is open and the argument has the size that the request names.
     unsafe { abi::info(file.as_raw_fd(), &mut info) }.map_err(|errno| match errno {
-        // An older driver has no request of this size.
+        // An older driver lacks this request.
         nix::Error::ENOTTY | nix::Error::EINVAL => OpenError::OldDriver,
         other => io_error("nano driver: information")(other.into()),
     })?;
@@ -103,7 +100,7 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     }
 }
 
-/// Waits if the flags say so; a signal does not end the wait.
+/// A signal does not end the wait.
 fn take_turn(file: &File, acquire: abi::Acquire) -> Result<(), nix::Error> {
     loop {
         // SAFETY: the descriptor is open and the argument has the size that the request names.
@@ -144,7 +141,7 @@ fn raised_lines(event: &[u8]) -> u8 {
         .sum()
 }
 
-/// Whether a process that held the GPU for this long gives it away.
+/// After holding it for `held`.
 fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
     held.is_some_and(|held| held >= TURN) && is_asked()
 }
@@ -170,10 +167,10 @@ fn io_error(what: &str) -> impl FnOnce(io::Error) -> OpenError + '_ {
 }
 
 impl Nano {
-    /// The driver resets the GPU.
+    /// Resets the GPU.
     ///
     /// # Errors
-    /// The device is missing, busy or forbidden, or its driver is too old.
+    /// Missing, busy, forbidden, or too old.
     pub fn open(path: &Path, mode: Mode) -> Result<Self, OpenError> {
         let file = open_file(path)?;
         let info = information(&file)?;
@@ -211,7 +208,7 @@ impl Nano {
         self.chains.ended
     }
 
-    /// Total time from chain start to acknowledged end.
+    /// Total time to acknowledged ends.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -266,7 +263,7 @@ impl Nano {
             .map_err(|error| DeviceError::Refused(error.raw_os_error().unwrap_or(0)))
     }
 
-    /// The driver's events: `wanted` and trouble.
+    /// `wanted`, and trouble.
     fn said(&self, wanted: PollFlags) -> PollFlags {
         let mut poll = [PollFd::new(self.file.as_fd(), wanted)];
         match nix::poll::poll(&mut poll, PollTimeout::ZERO) {
@@ -282,7 +279,7 @@ impl Nano {
         self.said(PollFlags::empty()).intersects(LOST)
     }
 
-    /// Takes pending interrupts without waiting.
+    /// Without waiting.
     fn take_events(&mut self) -> Lines {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];
@@ -305,13 +302,13 @@ impl Gpu for Nano {
                 *mask = value;
             }
         }
-        // A refused write changes nothing; the engine sees that in what it waits for.
+        // The engine notices a refused write by its waits.
         let _ = self.access(register, true, value);
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
-        // The handler masked the line at an earlier interrupt; a raised level interrupts again.
+        // The handler masked the line; a raised level interrupts again.
         for (line, at) in MASKS.into_iter().enumerate() {
             if self.silenced.intersects(Lines(1 << line)) {
                 let value = self.masks.get(line).copied().unwrap_or(0);
@@ -331,7 +328,7 @@ impl Gpu for Nano {
             let milliseconds = left.as_micros().div_ceil(1000).min(60_000) as u16;
             let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
             match nix::poll::poll(&mut poll, PollTimeout::from(milliseconds)) {
-                // Unbound, asleep meanwhile, or taken away: no interrupt will come.
+                // Unbound, asleep, or taken away: no interrupt comes.
                 Ok(_) if is_lost(&poll) => return Lines::NONE,
                 Ok(_) | Err(nix::Error::EINTR) => {}
                 Err(_) => return Lines::NONE,
@@ -366,7 +363,7 @@ impl Gpu for Nano {
         if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
-        // GPU writes must be in memory before the reset empties its caches.
+        // Before the reset empties the caches.
         clean_caches(self).map_err(|_| DeviceError::ResetFailed)?;
         // SAFETY: no argument.
         match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {
@@ -408,7 +405,7 @@ impl Gpu for Nano {
     }
 
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
-        // An owner idle for too long, while another waited, has lost the GPU.
+        // A long idle owner loses the GPU to a waiting one.
         if self.is_lost() {
             return Err(DeviceError::Refused(TAKEN_AWAY));
         }

@@ -3,14 +3,13 @@
 
 use crate::structures::structures;
 
-/// All that this crate needs of a driver.
 pub(crate) const HAS_BASE: u32 = 1;
 pub(crate) const WAIT: u32 = 1;
-/// The GPU snoops CPU caches.
+/// The GPU snoops.
 pub(crate) const COHERENT: u32 = 1;
-/// Sync: the CPU wrote, the GPU will read.
+/// CPU wrote, GPU reads.
 pub(crate) const TO_GPU: u32 = 1;
-/// Sync: the GPU wrote, the CPU will read.
+/// GPU wrote, CPU reads.
 pub(crate) const FROM_GPU: u32 = 2;
 
 structures! {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pinned pages: registered as buffers of an io_uring that no request uses.
+//! Pinned pages: buffers of an io_uring that no request uses.
 //!
-//! Locked memory (`mlock`) is only not swapped out. The kernel still moves it: huge pages (khugepaged,
-//! `MADV_COLLAPSE`), compaction, copies for a writer after `fork`, ranges for CMA. A registered buffer stays pinned
-//! (`FOLL_LONGTERM`): the kernel leaves it alone in all these places, and `fork` gives the copy to the child.
-//! Pinning first moves a page out of ranges that must stay movable, so look up physical addresses afterwards.
+//! `mlock` only prevents swapping. The kernel still moves pages: huge pages (khugepaged, `MADV_COLLAPSE`),
+//! compaction, copies for a writer after `fork`, CMA. Registered buffers are pinned (`FOLL_LONGTERM`): none of
+//! these moves them, and `fork` copies for the child. Pinning first moves pages out of movable ranges: look up
+//! physical addresses afterwards.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use nix::libc;
 
-/// Most bytes of one registered buffer.
+/// Of one registered buffer.
 const MAX_BUFFER: usize = 1 << 30;
-/// `IORING_REGISTER_BUFFERS` of linux/io_uring.h.
+/// linux/io_uring.h.
 const REGISTER_BUFFERS: libc::c_uint = 0;
-/// 32-bit words of `struct io_uring_params` of linux/io_uring.h.
+/// Of `struct io_uring_params`, linux/io_uring.h.
 const PARAMETER_WORDS: usize = 30;
 
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(crate) struct Pin {
 
 impl Pin {
     /// # Errors
-    /// The range is not writable memory of this process, exceeds `RLIMIT_MEMLOCK`, or io_uring is missing
-    /// (`ENOSYS`) or forbidden (`EPERM`: `kernel.io_uring_disabled`, a sandbox).
+    /// Not writable memory of this process, above `RLIMIT_MEMLOCK`, or io_uring missing (`ENOSYS`) or forbidden
+    /// (`EPERM`: `kernel.io_uring_disabled`, a sandbox).
     pub(crate) fn new(address: usize, length: usize) -> io::Result<Self> {
         let mut parameters = [0u32; PARAMETER_WORDS];
         // SAFETY: one entry, and parameters of the structure's size, which the kernel fills in.
@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn only_memory_of_this_process_is_pinned() {
-        // The kernel checks the range: no page is at 4096 or behind a process's last address.
+        // The kernel checks: no page at 4096 or behind the last address.
         for (address, length) in [(4096, 4096), (1 << 47, 4096), (usize::MAX & !4095, 4096)] {
             assert!(Pin::new(address, length).is_err(), "{address:#x}");
         }
-        // The kernel pins nothing that this process may not write.
+        // Only writable pages can be pinned.
         static CONSTANT: [u8; 8192] = [1; 8192];
         let inside = (CONSTANT.as_ptr() as usize).next_multiple_of(4096);
         assert!(Pin::new(inside, 4096).is_err());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DRM render node, with a sync object for the end of a submission.
+//! A DRM render node with a sync object.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -38,13 +38,12 @@ const FIRST: &str = "dev/dri/renderD128";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Driver {
     pub(crate) name: &'static str,
-    /// Oldest minor version, in major 1, that suffices.
+    /// In major 1.
     pub(crate) oldest_minor: i32,
 }
 
 impl Driver {
-    /// First render node of this driver. Opens nothing: that would wake other GPUs. Only without any node in sysfs
-    /// it tries the first, which may be the model's.
+    /// Opens nothing: that would wake other GPUs. Without any node in sysfs, tries the first, maybe the model's.
     ///
     /// # Errors
     /// There is none.
@@ -75,8 +74,6 @@ impl Driver {
             .ok_or(OpenError::NoRenderNode(self.name))
     }
 
-    /// # Errors
-    /// It cannot be opened, or another driver has it.
     pub(crate) fn open(self, path: &Path) -> Result<RenderNode, OpenError> {
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(|error| match error.raw_os_error() {
@@ -149,7 +146,7 @@ impl RenderNode {
         self.sync
     }
 
-    /// A job that uses the object keeps it.
+    /// Jobs keep the objects that they use.
     pub(crate) fn close(&self, handle: u32) -> Result<(), nix::Error> {
         let argument = GemClose { handle, pad: 0 };
         // SAFETY: plain data in, nothing out.
@@ -169,7 +166,7 @@ impl RenderNode {
             match unsafe { wait_sync(self.file.as_raw_fd(), &mut wait) } {
                 Ok(_) => return self.ended(),
                 Err(nix::Error::ETIME) => return Ok(Ended::Runs),
-                // The time is absolute.
+                // Absolute time.
                 Err(nix::Error::EINTR | nix::Error::EAGAIN) => {}
                 Err(errno) => return Err(errno),
             }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all kernel drivers share as devices.
+//! What kernel drivers share as devices.
 //!
-//! The driver has the registers, the power and the page tables. So it takes the engine's steps whole: a setting,
-//! the start, a chain or stream.
+//! They have registers, power and page tables. So they take whole steps: a setting, the start, a chain or stream.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -27,9 +26,9 @@ pub(crate) struct Wanted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Success, or a fault that the driver hides (panfrost of Linux 6.1).
+    /// Or a hidden fault (panfrost of Linux 6.1).
     Well,
-    /// Taken off the GPU, mostly because it ran for too long.
+    /// Mostly for running too long.
     Cancelled,
     Failed,
     Runs,
@@ -44,29 +43,27 @@ pub(crate) fn refused(errno: nix::Error) -> DeviceError {
 
 pub(crate) trait Driver: Debug + Send {
     fn name(&self) -> &str;
-    /// The recording keeps the verifier's rules. The GPU is not looked at.
+    /// For verified recordings, without the GPU.
     fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit>;
-    /// Old and new starts of 16 MiB windows whose code has to move.
+    /// Old and new starts of moving 16 MiB code windows.
     fn code_moves(&self, _: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
         Ok(BTreeMap::new())
     }
-    /// Value of an identity register; 0 if the driver does not tell it.
+    /// Identity registers; 0 if the driver does not tell it.
     fn register(&self, offset: u32) -> u32;
-    /// The driver makes its own setting instead. That is right for this GPU; the verifier lets nothing else pass.
+    /// The driver's own setting is right for this GPU; the verifier lets nothing else pass.
     fn apply(&self) -> Result<(), ErrorKind> {
         Ok(())
     }
-    /// In an address space of its own.
     fn load(&self, wanted: &[Wanted]) -> Result<Box<dyn Loaded>, DeviceError>;
 }
 
 pub(crate) trait Loaded: Debug + Send {
     fn mappings(&self) -> &Mappings;
-    /// Runs a chain or stream to its end.
     fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind>;
 }
 
-/// A GPU behind a kernel driver. Drop frees all memory and ends what still runs.
+/// Drop frees memory and ends what still runs.
 #[derive(Debug)]
 pub struct Stock {
     driver: Box<dyn Driver>,
@@ -77,8 +74,6 @@ pub struct Stock {
 }
 
 impl Stock {
-    /// # Errors
-    /// The page size differs from recordings'.
     pub(crate) fn new(driver: Box<dyn Driver>) -> Result<Self, OpenError> {
         let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
         if page != PAGE_SIZE.into() {
@@ -98,7 +93,7 @@ impl Stock {
         self.driver.name()
     }
 
-    /// Checks a verified recording without looking at the GPU.
+    /// For verified recordings, without the GPU.
     ///
     /// # Errors
     /// The driver cannot replay it.
@@ -106,7 +101,7 @@ impl Stock {
         self.driver.fits(recording)
     }
 
-    /// Old and new starts of 16 MiB windows whose code has to move.
+    /// Old and new starts of moving 16 MiB code windows.
     ///
     /// # Errors
     /// There is no room.
@@ -119,7 +114,7 @@ impl Stock {
         self.chains.ended
     }
 
-    /// Total time from submission to end, with waits for other programs.
+    /// Total time with waits for other programs.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -181,7 +176,7 @@ impl Gpu for Stock {
         })
     }
 
-    /// The driver resets the GPU. What still runs ends with its file, which [`Gpu::release`] closes.
+    /// The driver resets. What still runs ends with its file, which [`Gpu::release`] closes.
     fn reset(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a chain and checks its end: Linux 6.1 reports success for a chain that faulted. So all headers are cleared
-//! before the start, whichever the recording makes ready, and decide afterwards.
+//! Runs a chain and checks its end: Linux 6.1 reports success for faults. So all headers are cleared first,
+//! whichever the recording makes ready, and decide.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn jobs(memory: &Mappings, head: u64) -> Result<Vec<Job>, DeviceError> {
     Ok(jobs.collect())
 }
 
-/// `submit` waits for the chain's end, for this time at most.
+/// `submit` waits for this time at most.
 pub(crate) fn run(
     memory: &Mappings,
     work: &Submission<'_>,
@@ -90,7 +90,7 @@ pub(crate) fn run(
     }
 }
 
-/// Taken off the GPU by no fault of its own.
+/// By no fault of its own.
 fn was_interrupted(status: u32) -> bool {
     [0, 3, 4].contains(&(status & 0xff))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a user without rights to a device gets in.
+//! How users without rights get in.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use nix::unistd::{Gid, Group};
 
-/// Mode bits that let the group read and write.
+/// Read and write.
 const GROUP_MAY: u32 = 0o060;
 
 pub(crate) fn to_render_node(path: &Path) -> String {
@@ -25,7 +25,7 @@ pub(crate) fn way_in(path: &Path) -> String {
     })
 }
 
-/// Joining the device's group, if its mode admits that.
+/// If the mode admits it.
 fn by_group(path: &Path) -> Option<String> {
     let state = fs::metadata(path).ok();
     let admitted = state.filter(|state| state.mode() & GROUP_MAY == GROUP_MAY && state.gid() != 0);
@@ -49,7 +49,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("gpureplay-way-in-{}", std::process::id()));
         fs::write(&path, "").unwrap();
         let with = |mode, group: Option<&Group>| {
-            // Root gives the file to any group; a user has one already that is not root's.
+            // Root may use any group; a user has one that is not root's.
             if let Some(group) = group {
                 let _ = chown(&path, None, Some(group.gid.as_raw()));
             }
@@ -68,12 +68,12 @@ mod tests {
                 assert_ne!(gid, 0);
                 assert!(open.contains(&format!("usermod -aG {name} ")), "{open}");
             }
-            // Containers give users groups without a name.
+            // Containers have groups without names.
             None => assert_eq!(open, closed),
         }
         assert!(closed.contains("60-gpureplay-nano.rules"), "{closed}");
         assert_eq!(read_only, closed);
-        // Never suggest the group of root.
+        // Never suggest root's group.
         assert_eq!(of_root == closed, is_of_root, "{of_root}");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver's guard on the host: its table test, and its settings against the verifier's.
+//! The nano driver's guard: its table test, and against the verifier.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -14,11 +14,11 @@ impl Drop for Scratch {
     }
 }
 
-/// Compiles `nano-driver/tests/guard.c` with the driver's `guard.c`; returns its output.
+/// Compiles `nano-driver/tests/guard.c` with the driver's `guard.c`.
 fn guard(arguments: &[&str]) -> String {
     let name = format!("gpureplay-guard-{}-{}", std::process::id(), arguments.len());
     let scratch = Scratch(std::env::temp_dir().join(name));
-    // The kernel's headers have nothing that the test does not define.
+    // The test defines all that kernel headers would.
     fs::create_dir_all(scratch.0.join("linux")).unwrap();
     for header in ["bits.h", "kernel.h"] {
         fs::write(scratch.0.join("linux").join(header), "").unwrap();
@@ -51,7 +51,7 @@ fn the_guard_admits_what_it_should_and_nothing_else() {
     );
 }
 
-/// Bit for bit, on every product.
+/// Bit for bit, every product.
 #[test]
 fn the_guard_and_the_verifier_agree_on_settings() {
     let said = guard(&["settings"]);

@@ -34,29 +34,27 @@ use streams::Firmware;
 
 pub use watched::{Watch, Watched};
 
-/// 8 GiB of address space; only used pages cost memory.
+/// 8 GiB; only used pages cost memory.
 const PAGES: usize = 1 << 21;
 
-/// Default work limit of a run, in clauses: ends an endless shader within ten seconds of processor time.
+/// Clauses per run: an endless shader ends within ten seconds of processor time.
 pub const WORK_LIMIT: u64 = 1 << 28;
-/// Additional clauses per recording byte: set-up reorders hundreds of megabytes of weights.
+/// More clauses per recording byte: set-up reorders hundreds of megabytes of weights.
 pub const WORK_PER_BYTE: u64 = 2;
 
 /// A modelled GPU with memory of its own.
 ///
-/// Its clock stands still during a chain, so that a slow model ends no wait early. A wait for the impossible
-/// advances the clock by its whole time and returns at once. An endless run is terminated at its work limit
-/// ([`Options::work_limit`], [`WORK_LIMIT`]); [`OnModel::renew_work`] renews it for a run of segments.
+/// Its clock stands still during chains: slowness ends no wait early. A hopeless wait advances it by the whole
+/// time. Endless runs end at a work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which [`OnModel::renew_work`]
+/// renews for segments.
 pub struct OnModel<B: Bus = Ram> {
     body: Body<B>,
     memory: Memory,
     format: Format,
     started: Instant,
     working: Duration,
-    /// Waits that were left out.
     skipped: Duration,
     chains: u64,
-    /// The limit is the default.
     default_work: bool,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -67,8 +65,6 @@ enum Body<B: Bus> {
 }
 
 impl OnModel {
-    /// A freshly powered GPU.
-    ///
     /// # Errors
     /// The operating system has no address space left.
     pub fn new(model: impl Into<Product>, options: Options) -> io::Result<Self> {
@@ -78,10 +74,9 @@ impl OnModel {
 }
 
 impl<B: Bus> OnModel<B> {
-    /// Address space that the device uses.
     const ADDRESS_SPACE: u8 = 0;
 
-    /// Takes pages from `ram` and reaches them through `bus`, which can watch.
+    /// Pages come from `ram`; `bus` can watch.
     pub fn on_bus(model: impl Into<Product>, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
         let default_work = options.work_limit.is_none();
         let options = Options {
@@ -122,7 +117,7 @@ impl<B: Bus> OnModel<B> {
         self.chains
     }
 
-    /// Gives a run the whole work limit.
+    /// The whole limit again.
     pub fn renew_work(&mut self) {
         match &mut self.body {
             Body::Chains(gpu) => gpu.renew_work(),
@@ -130,7 +125,7 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// What writes the byte at `va` in a chain, or a launch of these words; `None` where unknown.
+    /// In a chain, or a launch of these words; `None` if unknown.
     pub fn writer(&mut self, chain: &Chain, words: &[u8], va: u64) -> Option<Writer> {
         match &mut self.body {
             Body::Chains(gpu) => gpu.writer(chain.space.into(), chain.head, va),
@@ -143,7 +138,6 @@ impl<B: Bus> OnModel<B> {
         self.memory.pages()
     }
 
-    /// Tells the observer of host writes.
     fn wrote(&self, va: u64, bytes: u64) {
         if let Some(observer) = &self.observer {
             observer.wrote(va, bytes);
@@ -196,7 +190,7 @@ impl<B: Bus> Gpu for OnModel<B> {
         }
         let raised = Lines(self.raised().0 & lines.0);
         if raised == Lines::NONE {
-            // Nothing more happens before the next access.
+            // Nothing happens before the next access.
             self.skipped += Duration::from_micros(timeout_us.into());
         }
         raised
@@ -207,7 +201,7 @@ impl<B: Bus> Gpu for OnModel<B> {
         u64::try_from((idle + self.skipped).as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Sets the default limit: [`WORK_LIMIT`], and [`WORK_PER_BYTE`] for each byte.
+    /// [`WORK_LIMIT`], and [`WORK_PER_BYTE`] for each byte.
     fn expect_recording(&mut self, bytes: u64) {
         if self.default_work {
             let more = bytes.saturating_mul(WORK_PER_BYTE);
@@ -241,7 +235,7 @@ impl<B: Bus> Gpu for OnModel<B> {
         let Body::Streams(_) = &self.body else {
             return None;
         };
-        // Firmware makes all settings: the family allows none.
+        // Firmware makes all settings.
         Some(Err(ErrorKind::Device(DeviceError::Refused(0))))
     }
 

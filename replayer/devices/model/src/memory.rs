@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages of the model's memory, by GPU virtual address.
+//! The model's pages by GPU address.
 
 use std::sync::Arc;
 
@@ -10,14 +10,12 @@ use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// A run of pages at neighbouring virtual addresses.
 struct Region {
     va: u64,
     access: Access,
     pages: Vec<u64>,
 }
 
-/// Pages of a session and of its page tables.
 pub(crate) struct Memory {
     ram: Arc<Ram>,
     /// By ascending address.
@@ -69,7 +67,6 @@ impl Memory {
             .for_each(|page| self.ram.release(page));
     }
 
-    /// Virtual address, physical address and access per page.
     pub(crate) fn mappings(&self) -> Vec<(u64, u64, Access)> {
         let pages = |region: &'_ Region| {
             let (va, access) = (region.va, region.access);
@@ -82,7 +79,6 @@ impl Memory {
         self.regions.iter().flat_map(pages).collect()
     }
 
-    /// With the offset in the page.
     fn page(&self, va: u64) -> Option<(Page<'_>, usize)> {
         let after = self.regions.partition_point(|region| region.va <= va);
         let region = self.regions.get(after.checked_sub(1)?)?;
@@ -91,7 +87,7 @@ impl Memory {
         Some((self.ram.page(*page)?, (offset % PAGE) as usize))
     }
 
-    /// Calls `step` with page, offset and bytes done; it returns the bytes moved.
+    /// `step` gets page, offset, bytes done; returns bytes moved.
     fn walk(
         &self,
         va: u64,
@@ -130,7 +126,6 @@ impl Memory {
     }
 }
 
-/// Memory for the page-table builder.
 pub(crate) struct Tables<'a> {
     pub(crate) memory: &'a mut Memory,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes command streams as whole launches, as a driver with firmware does.
+//! Takes streams as whole launches, as a driver with firmware does.
 
 use std::sync::Arc;
 
@@ -13,17 +13,16 @@ use mali_model::{Options, Sequencer, Streams, Writer};
 
 use crate::memory::Memory;
 
-/// Pages for a launch's instructions: the most that it has.
+/// A launch's most instructions.
 const STREAM_PAGES: u32 = 16;
 
 pub(crate) struct Firmware<B: Bus> {
     streams: Streams<B>,
-    /// Page tables, once work can start.
+    /// Once work can start.
     root: Option<u64>,
     used_up: Option<UsedUp>,
 }
 
-/// Makes room for launches' instructions.
 pub(crate) fn map(memory: &mut Memory) -> Result<(), DeviceError> {
     memory.map(LAUNCHED_AT, STREAM_PAGES, Access::READ)
 }
@@ -76,11 +75,11 @@ impl<B: Bus> Firmware<B> {
         }
     }
 
-    /// Puts instructions where they are called; returns their bytes and the page tables.
+    /// Returns bytes and page tables.
     fn place(&self, memory: &Memory, words: &[u8]) -> Result<(u32, u64), ErrorKind> {
         let root = self.root.ok_or(ErrorKind::Internal)?;
         let length = u32::try_from(words.len()).map_err(|_| ErrorKind::Internal)?;
-        // A chain has no words: it is work of another family.
+        // Chains, of another family, have no words.
         if words.is_empty() || words.len() > STREAM_PAGES as usize * PAGE_SIZE {
             return Err(ErrorKind::Device(DeviceError::Refused(0)));
         }
@@ -95,7 +94,7 @@ impl<B: Bus> Firmware<B> {
 
     pub(crate) fn launch(&mut self, memory: &Memory, words: &[u8]) -> Result<(), ErrorKind> {
         let (length, root) = self.place(memory, words)?;
-        // Each launch says all that it needs: nothing is left of the one before.
+        // Nothing is left of the launch before.
         let ended = self
             .streams
             .run(&mut Sequencer::new(), root, LAUNCHED_AT, length);
@@ -140,7 +139,6 @@ mod tests {
             c: 0.into(),
             d: 0.into(),
         };
-        // Sixteen instructions that do nothing.
         let words = &[0; 128];
         let mut launch = |index| {
             let chain = Chain {
@@ -155,7 +153,6 @@ mod tests {
         };
         assert_eq!(launch(0), (true, None));
         assert_eq!(launch(1), (false, Some(24)));
-        // The limit is renewed.
         assert_eq!(launch(0), (true, None));
     }
 }

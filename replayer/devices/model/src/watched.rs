@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model with an observer of chain starts and ends.
+//! The model with an observer of chains.
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Wrapper};
 
@@ -7,7 +7,7 @@ use crate::OnModel;
 
 /// The observer. Chains count from 1.
 pub trait Watch {
-    /// Before a chain; false prevents it, and the run fails.
+    /// False fails the run.
     fn starts(&mut self, device: &mut OnModel, number: u32, chain: &Chain) -> bool;
     /// After a successful chain.
     fn ended(&mut self, device: &mut OnModel, number: u32) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cancelled run ends at once, with a reset; the next one runs.
+//! A cancelled run ends at once; the next one runs.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ extern "C" fn read32(context: *mut c_void, register: u32) -> u32 {
 extern "C" fn write32(context: *mut c_void, register: u32, value: u32) {
     let gpu = stuck(context);
     match register {
-        // A reset (GPU_CMD) completes at once: bit 8 of GPU_INT_RAWSTAT.
+        // Reset (GPU_CMD) completes: bit 8 of GPU_INT_RAWSTAT.
         0x30 => {
             gpu.resets += 1;
             gpu.registers.insert(0x20, 1 << 8);
@@ -84,7 +84,7 @@ struct Arena([u8; ARENA]);
 #[test]
 fn a_cancelled_run_ends_with_a_reset() {
     let mut arena = Box::new(Arena([0; ARENA]));
-    // MMU features, slots, address spaces, and cores: present and powered.
+    // MMU features, slots, address spaces, present and powered cores.
     let cores = [0x100, 0x110, 0x120, 0x140, 0x150, 0x160];
     let present = [(0, GPU), (0x14, 0x2830), (0x18, 0xff), (0x1c, 7)];
     let mut gpu = Stuck {
@@ -147,7 +147,7 @@ fn a_cancelled_run_ends_with_a_reset() {
         // SAFETY: the session is open; the name is a string or null.
         assert_eq!(unsafe { gpureplay_find(state, name) }, -1);
     }
-    // Not cancelled: the job's time-out, 6.
+    // The job's time-out, 6.
     let (status, code, time, resets, started) = run(None);
     assert_eq!((status, code, started), (3, 6, true));
     assert!(time > u64::from(TIMEOUT) && resets > 0, "{time} {resets}");
@@ -158,7 +158,6 @@ fn a_cancelled_run_ends_with_a_reset() {
     let (status, _, time, _, started) = run(Some(0));
     assert_eq!((status, started), (5, false));
     assert!(time < 100_000, "{time}");
-    // The next run is not cancelled.
     assert_eq!((run(None).0, run(None).1), (3, 6));
     // SAFETY: it is open.
     assert_eq!(unsafe { gpureplay_close(state, &mut error) }, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flash counter survives power loss after any write: never back, never beyond what was written.
+//! The flash counter survives power loss: never back, never beyond what was written.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ mod counter;
 
 mod machine {
     pub const FLASH: usize = 0x400_0000;
-    /// Bytes of an erase block: fewer than real, so that it fills soon.
+    /// Small, so that it fills soon.
     pub const FLASH_BLOCK: usize = 0x400;
 
     pub fn read32(address: usize) -> u32 {
@@ -22,16 +22,16 @@ mod machine {
 
 use machine::{FLASH, FLASH_BLOCK};
 
-/// NOR flash: a word of two chips; programming only clears bits.
+/// A word of two chips; programming only clears bits.
 #[derive(Clone)]
 struct Flash {
     words: Vec<u32>,
     programming: bool,
-    /// Reads give the state, not words.
+    /// Reads give the state.
     status: bool,
-    /// Words programmable before power is lost.
+    /// Words before power is lost.
     power: usize,
-    /// Bits cleared in the word being programmed when power is lost.
+    /// Bits of the last word that are still cleared.
     partly: u32,
 }
 
@@ -63,7 +63,6 @@ impl Flash {
             let word = &mut self.words[(address - FLASH) / 4];
             if self.power == 0 {
                 *word &= value | !self.partly;
-                // The processor stops here as well.
                 std::panic::resume_unwind(Box::new("the power is gone"));
             }
             *word &= value;
@@ -78,7 +77,7 @@ impl Flash {
     }
 }
 
-/// `None` when there is no place for another value.
+/// `None` without room for another value.
 fn value() -> Option<u64> {
     counter::read().map(|counter| counter.value)
 }
@@ -91,7 +90,6 @@ fn with(flash: &Flash) {
     FLASHES.set(flash.clone());
 }
 
-/// The flash with power back.
 fn now() -> Flash {
     let mut flash = FLASHES.with_borrow(Flash::clone);
     (flash.power, flash.partly) = (usize::MAX, 0);
@@ -150,7 +148,7 @@ fn power_may_go_at_any_write() {
                 let after = value();
                 let whole = after == Some(old) || after == Some(new);
                 assert!(whole, "{old} {new} {power} {partly:#x}: {after:?}");
-                // An interrupted write takes one place: the next attempt succeeds.
+                // An interrupted write takes one place.
                 assert!(raise(new), "{old} {new} {power} {partly:#x}");
                 assert_eq!(value(), Some(new));
             }
@@ -162,7 +160,7 @@ fn power_may_go_at_any_write() {
 fn a_full_flash_takes_nothing_newer() {
     with(&Flash::erased());
     let records = FLASH_BLOCK as u64 / 16;
-    // All but the last: without a free place nothing is accepted.
+    // Without a free place nothing is accepted.
     let stored = (1..=records).take_while(|value| raise(*value)).count() as u64;
     assert!(stored >= records - 1, "{stored}");
     assert!(!raise(1 << 40));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A replay that retries after each error until enough runs in a row are right.
+//! Retries after each error until enough runs are right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,7 +12,7 @@ use crate::Values;
 
 const RUNS: u32 = 5;
 
-/// Reports each run on standard output and each error on standard error, by one write.
+/// Runs on standard output, errors on standard error, one write each.
 ///
 /// # Errors
 /// The device cannot be opened, or an output differs.

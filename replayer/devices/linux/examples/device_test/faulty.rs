@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fails calls of a command to a device, by ptrace: each in turn, in fresh processes or one that continues.
+//! Fails a command's device calls by ptrace.
 //!
-//! A call is a request of DRM, its fences or kbase, or a shared file mapping. It is made with no file, so the
-//! driver never sees it; the command gets a chosen error.
+//! Calls are requests of DRM, its fences or kbase, and shared file mappings. A failing call is made with no file,
+//! so the driver never sees it, and gets a chosen error.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,14 +22,13 @@ const NO_FILE: u64 = -1_i64 as u64;
 /// Request types, bits 15:8: DRM, its fences, kbase.
 const TYPES: [u8; 3] = [b'd', b'>', 0x80];
 const SHARED: u64 = 1;
-/// Exit code of a Rust panic.
+/// A Rust panic.
 const PANICKED: i32 = 101;
-/// Added to a signal's number in an exit code.
+/// Plus the signal.
 const SIGNALLED: i32 = 128;
-/// Waits for a line, so that tracing starts first.
+/// Tracing starts before the line.
 const SHELL: &str = r#"read -r go; exec "$@""#;
 
-/// Registers of a system call: number, arguments, result.
 struct Call(user_regs_struct);
 
 #[cfg(target_arch = "aarch64")]
@@ -71,7 +70,6 @@ impl Call {
 }
 
 impl Call {
-    /// Index of the file argument of a device call, and the call's name.
     fn device(&mut self) -> Option<(usize, String)> {
         let number = self.number();
         if number == SYS_ioctl {
@@ -170,10 +168,10 @@ fn summary(tried: usize, quiet: usize, errors: BTreeMap<String, Vec<String>>) ->
     text
 }
 
-/// Fails every `stride`-th call, one per run; counts silent runs and lists errors by failed call.
+/// Every `stride`-th call, one per run; counts silent runs, lists errors by call.
 ///
 /// # Errors
-/// It ended by a signal, or badly without a word.
+/// Ended by a signal, or badly without a word.
 pub(crate) fn test(
     (stride, errno): (u32, i32),
     command: &[String],
@@ -212,10 +210,10 @@ pub(crate) fn test(
     Ok(summary(tried, well, errors))
 }
 
-/// Fails every `stride`-th call of a run, and of the run after an error, in one process.
+/// Every `stride`-th call of a run, and of the run after an error, in one process.
 ///
 /// # Errors
-/// It ended badly, or reported an error though no call had failed.
+/// Ended badly, or an error without a failed call.
 pub(crate) fn sweep(
     (stride, errno): (u32, i32),
     command: &[String],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Unverified chains on panfrost or kbase: each must fail, and the next replay must be right.
+//! Unverified chains on panfrost or kbase must fail; the next replay is right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,19 +14,19 @@ use mali_facts::registers::gpu::GpuId;
 
 use crate::{Values, wrong_then_right};
 
-/// Offset of the type in a job header, and an invalid type.
+/// Offset in a job header, and an invalid type.
 const TYPE: (u64, u8) = (16, 0xfe);
-/// Offset of the next job's address.
+/// Offset in a job header.
 const NEXT: u64 = 24;
-/// An unmapped address, and one outside the driver's.
+/// Unmapped, and outside the driver's addresses.
 const NOWHERE: u64 = 0x7000_0000;
 const BEYOND: u64 = 0x1_0000_0000;
-/// Work groups in two dimensions, far beyond the driver's time limit.
+/// Work groups, far beyond the time limit.
 const ENDLESS: [u32; 2] = [0xffff, 64];
-/// First Valhall architecture, whose compute jobs count work groups in payload words: Y is 3, Z is 4.
+/// From here on compute jobs count work groups in payload words: Y is 3, Z is 4.
 const VALHALL: u32 = 9;
 const COUNTS: u64 = PAYLOAD + 3 * 4;
-/// Shift bits in an invocation's second word.
+/// In an invocation's second word.
 const SHIFTS: u32 = (1 << 28) - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +34,10 @@ pub(crate) enum Twist {
     Type,
     Loop,
     Outside,
-    /// Data pointers into unmapped memory.
+    /// Data pointers, into unmapped memory.
     Pointer,
-    /// The same above the driver's addresses.
+    /// Above the driver's addresses.
     Above,
-    /// Code pointers into data.
     Code,
     Long,
 }
@@ -53,7 +52,6 @@ pub(crate) const TWISTS: &[(&str, Twist)] = &[
     ("long", Twist::Long),
 ];
 
-/// A driver whose next chain is made wrong.
 struct Twisted<'a> {
     gpu: Stock,
     recording: &'a Recording<'a>,
@@ -101,7 +99,7 @@ impl Twisted<'_> {
                     .and_then(|(size, [x, ..])| Invocation::pack(size, [x, ENDLESS[0], ENDLESS[1]]))
                     .ok_or(DeviceError::NotMapped(head))?;
                 let [sizes, shifts] = new.words;
-                // Bits above the shifts say how groups are split.
+                // Above the shifts: how groups are split.
                 let shifts = shifts | old.words[1] & !SHIFTS;
                 self.gpu
                     .write_memory(head + INVOCATION, &sizes.to_le_bytes())?;
@@ -119,9 +117,8 @@ impl Twisted<'_> {
         }
     }
 
-    /// Replaces words in memory that are addresses.
     fn replace(&mut self, other: impl Fn(u64) -> Option<u64>) -> Result<(), DeviceError> {
-        // Some pointers have flags in their low and high bits.
+        // Pointers may have flags in low and high bits.
         const ADDRESS: u64 = 0xffff_ffff_ff00;
         let (mut page, mut changed) = ([0; PAGE_SIZE as usize], 0);
         for region in self.recording.regions() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays a recording many times on a device and compares every output.
+//! Replays on a device many times and compares outputs.
 //!
-//! The full-system tests (`cargo xtask guest devices`) run this in the guest:
+//! `cargo xtask guest devices` runs this in the guest:
 //!
 //!     device_test recordings/digits-g52/recording.gpr nano 200 image=3.npy probabilities=expected/3.npy
 //!
@@ -15,16 +15,15 @@
 //!     device_test faulty:always STRIDE ERRNO COMMAND...
 //!
 //! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Outputs are compared, other names are inputs.
-//! Prints `running` when the recording is open; 0 runs are endless; ends with 1 at the first difference.
+//! Prints `running` at the start; 0 runs are endless; ends with 1 at the first difference.
 //!
-//! - `memory`: holds that many MiB on the nano driver at once.
-//! - `pages`: prints the pages in use.
-//! - `moves`: makes the kernel move pages in all ways; compares locked memory with `devmem`'s GPU pages.
-//! - `zeroes`: reads unwritten pages of the nano driver.
-//! - `hostile`: makes a verified chain wrong, on panfrost, or on kbase where that drives the GPU; or a stream on
-//!   panthor.
-//! - `again`: retries after each error, until five runs in a row are right.
-//! - `faulty`: fails one device call per run, each in turn; `faulty:always` fails call after call in one run.
+//! - `memory`: MiB on the nano driver.
+//! - `pages`: pages in use.
+//! - `moves`: the kernel moves pages in all ways: locked memory against `devmem`'s pages.
+//! - `zeroes`: unwritten pages of the nano driver.
+//! - `hostile`: wrong chains on panfrost or kbase, or streams on panthor.
+//! - `again`: retries until five runs in a row are right.
+//! - `faulty`: fails one device call per run, each in turn; `faulty:always`: all in one run.
 
 mod again;
 mod faulty;
@@ -45,7 +44,6 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
 use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfrost};
 use mali_drive::verify;
 
-/// Values by tensor index.
 struct Values {
     given: BTreeMap<u32, Vec<u8>>,
     found: BTreeMap<u32, Vec<u8>>,
@@ -184,7 +182,7 @@ fn stock(name: &str) -> Result<Stock, OpenError> {
     }
 }
 
-/// Returns the chains of the last run.
+/// Returns the last run's chains.
 fn replay<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -217,7 +215,7 @@ fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
     found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))
 }
 
-/// Makes the first work wrong, then replays unchanged.
+/// The first work is wrong.
 fn wrong_then_right<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -238,7 +236,7 @@ fn wrong_then_right<F: Family>(
     Ok(format!("{:?}, then right", error.kind))
 }
 
-/// New pages are zero in memory, where the GPU reads them, not only in caches.
+/// Zero in memory, not only in caches.
 fn zeroes() -> Result<String, Box<dyn Error>> {
     const VA: u64 = 0x1000_0000;
     const PAGES: u32 = 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes the kernel move pages (huge pages, compaction, fork); locked memory proves it.
+//! Makes the kernel move pages; locked memory proves it.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -11,18 +11,17 @@ use gpureplay_linux::DevMem;
 use memmap2::{MmapMut, MmapOptions};
 use nix::libc;
 
-/// 8 MiB of each kind: holds three huge pages wherever it starts.
+/// 8 MiB: three huge pages wherever it starts.
 const PAGES: u32 = 2048;
 const VA: u64 = 0x1000_0000;
-/// `MADV_COLLAPSE` of linux/mman.h, since Linux 6.1.
+/// linux/mman.h, since Linux 6.1.
 const COLLAPSE: libc::c_int = 25;
 
 type Provoke = fn(&mut Locked, &mut DevMem) -> Result<(), Box<dyn Error>>;
 
-/// Whether compaction moves pages depends on where the kernel put them.
+/// Compaction depends on where pages are.
 const ATTEMPTS: usize = 12;
 
-/// How often each kind of memory moved.
 pub(crate) fn test() -> Result<String, Box<dyn Error>> {
     let mut gpu = DevMem::open(None)?;
     gpu.map(VA, PAGES, Access::READ)
@@ -34,10 +33,10 @@ pub(crate) fn test() -> Result<String, Box<dyn Error>> {
         ("fork", fork),
     ];
     for (name, provoke) in ways {
-        // Unmoved memory stays, so that the next lies elsewhere.
+        // Unmoved memory stays: the next lies elsewhere.
         let mut stayed = Vec::new();
         let (plain, pinned) = loop {
-            // New each time, in 4 KiB pages: a huge page does not move again.
+            // New each time: a huge page does not move again.
             let mut locked = Locked::new()?;
             provoke(&mut locked, &mut gpu)?;
             let moved = (locked.moved()?, gpu.moved_pages()?);
@@ -62,7 +61,6 @@ pub(crate) fn test() -> Result<String, Box<dyn Error>> {
     Ok(format!("{text}pages stay"))
 }
 
-/// Locked memory and its first addresses.
 struct Locked {
     map: MmapMut,
     first: Vec<u64>,
@@ -90,7 +88,6 @@ impl Locked {
     }
 }
 
-/// Page map entries without flags.
 fn addresses(map: &MmapMut) -> Result<Vec<u64>, Box<dyn Error>> {
     let pagemap = File::open("/proc/self/pagemap")?;
     let mut bytes = vec![0; 8 * PAGES as usize];
@@ -101,7 +98,7 @@ fn addresses(map: &MmapMut) -> Result<Vec<u64>, Box<dyn Error>> {
         .collect())
 }
 
-/// Collapses every mapping of this process that the kernel allows.
+/// All mappings that the kernel allows.
 fn collapse() -> Result<(), Box<dyn Error>> {
     for line in fs::read_to_string("/proc/self/maps")?.lines() {
         let range = line.split_whitespace().next().unwrap_or_default();
@@ -118,7 +115,7 @@ fn collapse() -> Result<(), Box<dyn Error>> {
 
 fn compact() -> Result<(), Box<dyn Error>> {
     fs::write("/proc/sys/vm/compact_unevictable_allowed", "1")?;
-    // Holes to fill: every other page of much memory is freed.
+    // Holes: every other page is freed.
     let mut holes = MmapOptions::new().len(256 << 20).map_anon()?;
     holes.advise(memmap2::Advice::NoHugePage)?;
     holes.fill(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays and unverified streams on panthor: each bad stream must fail; the next replay must be right.
+//! Replays and unverified streams on panthor; bad ones must fail.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,24 +12,22 @@ use mali_jobs::streams::{Streams, verify};
 
 use crate::{Values, again, replay, wrong_then_right};
 
-/// An unmapped address.
+/// Unmapped.
 const NOWHERE: u64 = 0x7000_0000;
 const MOVE: u64 = 1;
 const RUN_COMPUTE: u64 = 4;
 /// Low 48 bits of a MOVE.
 const VALUE: u64 = (1 << 48) - 1;
-/// Bits 55:48 of a MOVE that names a dispatch's program: one of four.
+/// Bits 55:48 of a MOVE of a dispatch's program.
 const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
     Unknown,
     Draw,
-    /// A branch to itself.
     Endless,
     Jump,
     Store,
-    /// A wait that never ends.
     Wait,
     Program,
 }
@@ -46,7 +44,7 @@ pub(crate) const TWISTS: &[(&str, Twist)] = &[
 
 impl Twist {
     fn of(self, words: &[u8]) -> Vec<u8> {
-        // r2 and r3 hold the address, r4 the bytes.
+        // r2, r3: address; r4: bytes.
         let there = |address: u64| MOVE << 56 | 2 << 48 | address;
         let mut wrong = match self {
             Self::Unknown => vec![0xff << 56],
@@ -58,7 +56,7 @@ impl Twist {
                 0x21 << 56 | 2 << 40 | 4 << 32,
             ],
             Self::Store => vec![there(NOWHERE), 0x15 << 56 | 4 << 48 | 2 << 40 | 1 << 16],
-            // A program's address serves as the sync object, with the value it has.
+            // A program's address serves as sync object.
             Self::Wait | Self::Program => Vec::new(),
         };
         for word in words.as_chunks::<8>().0 {
@@ -66,7 +64,7 @@ impl Twist {
             let names = word >> 56 == MOVE && PROGRAMS.contains(&(word >> 48 & 0xff));
             match self {
                 Self::Program if names => wrong.push(word & !VALUE | NOWHERE),
-                // SYNC_WAIT64 until that is greater than all values.
+                // SYNC_WAIT64 until greater than all values.
                 Self::Wait if word >> 56 == RUN_COMPUTE => wrong.extend([
                     MOVE << 56 | 4 << 48 | VALUE,
                     2 << 56 | 5 << 48 | 0x7fff_ffff,
@@ -80,7 +78,6 @@ impl Twist {
     }
 }
 
-/// Panthor whose next stream is made wrong.
 struct Twisted {
     gpu: Stock,
     twist: Option<Twist>,
@@ -112,7 +109,6 @@ fn verified<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a, Streams>, B
     verify(recording, &Limits::default()).map_err(|error| format!("{error:?}").into())
 }
 
-/// Returns the number of streams.
 pub(crate) fn run(
     recording: &Recording<'_>,
     values: &mut Values,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses failing calls until each call of a run, and of the run after an error, has failed.
+//! Chooses failing calls: each of a run, and of the run after an error.
 //!
-//! A run after a right one makes few calls; a run after an error reopens the device. So calls fail in pairs: one of
-//! a run, then one of the next; the third must be right.
+//! A right run's successor makes few calls; after an error a run reopens the device. So calls fail in pairs, one of
+//! a run, one of the next; the third must be right.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -15,11 +15,10 @@ pub(crate) enum Event {
 enum Phase {
     /// Nothing before this number of right runs.
     Undisturbed(u32),
-    /// A call of the run after a right one.
+    /// Of the run after a right one.
     Run,
-    /// A call of the run after an error.
+    /// Of the run after an error.
     Again,
-    /// Nothing before a right run.
     Rest,
     Ended,
 }
@@ -28,21 +27,20 @@ enum Phase {
 pub(crate) struct Sweep {
     stride: u32,
     phase: Phase,
-    /// Calls since the last right run or error.
+    /// Since the last right run or error.
     calls: u32,
-    /// Calls of an undisturbed run after a right one.
+    /// Of an undisturbed run after a right one.
     run: u32,
-    /// Next failing call of a run, and of one after an error.
+    /// Of a run, and of one after an error.
     next: [u32; 2],
-    /// A call failed, not reported yet.
     failed: bool,
     count: usize,
-    /// Failed calls, by order, that an error reported.
+    /// Failed calls that an error reported.
     told: Vec<usize>,
 }
 
 impl Sweep {
-    /// Lets two runs be right, then disturbs every `stride`-th call.
+    /// Two right runs first.
     pub(crate) fn new(stride: u32) -> Self {
         Self {
             stride: stride.max(1),
@@ -56,10 +54,8 @@ impl Sweep {
         }
     }
 
-    /// Whether this call fails.
-    ///
     /// # Errors
-    /// The process reported an error though no call had failed.
+    /// An error without a failed call.
     pub(crate) fn fails(&mut self, event: Event) -> Result<bool, String> {
         match event {
             Event::Call => {
@@ -84,7 +80,6 @@ impl Sweep {
                         self.run = self.calls.max(1);
                         Phase::Run
                     }
-                    // The run does not make this call, nor later ones.
                     Phase::Again if !self.failed => Phase::Ended,
                     Phase::Run | Phase::Again | Phase::Rest => Phase::Run,
                     Phase::Ended => Phase::Ended,

@@ -7,26 +7,24 @@ use nix::errno::Errno;
 
 /// The driver places nothing below.
 pub(crate) const LOWEST: u64 = 2 << 20;
-/// Guard gap below the stack. Linux 5.10 may put a region there all the same.
+/// Guard gap. Linux 5.10 may use it all the same.
 const STACK: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gaps {
     between: Vec<(u64, u64)>,
-    /// End of the last mapping, usually the stack's, at a random place.
+    /// The last mapping's, usually the stack's: random.
     end: u64,
 }
 
 impl Gaps {
-    /// # Errors
-    /// /proc is not there.
     pub(crate) fn now() -> Result<Self, Errno> {
         let maps = fs::read_to_string("/proc/self/maps");
         let maps = maps.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
         Ok(Self::between(&maps))
     }
 
-    /// Gaps in /proc/self/maps, from the driver's lowest address on.
+    /// In /proc/self/maps, from the driver's lowest address on.
     fn between(maps: &str) -> Self {
         let mut between = Vec::new();
         let mut end = LOWEST;
@@ -62,12 +60,12 @@ impl Gaps {
         self.end
     }
 
-    /// Ascending; without what lies above the last mapping.
+    /// Ascending; without the end.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.between.iter().copied()
     }
 
-    /// Whether a range is free; above the last mapping counts as taken.
+    /// Above the last mapping counts as taken.
     pub(crate) fn has(&self, start: u64, end: u64) -> bool {
         let mut gaps = self.between.iter();
         gaps.any(|&(from, to)| from <= start && start < end && end <= to)

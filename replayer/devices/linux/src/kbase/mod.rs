@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase, Arm's kernel driver, as a device: no module, no root, on vendors' kernels and Android.
+//! kbase, Arm's kernel driver: no module, no root, on vendors' kernels and Android.
 //!
-//! A region has one address on CPU and GPU, so memory lies in this process where the recording has it (`reserve`).
-//! Code moves by an edit of the recording at opening: see `moves`. Chains are atoms; job headers decide how they
-//! ended.
+//! Regions have one address on CPU and GPU, so memory lies here where the recording has it (`reserve`). Code moves
+//! by an edit at opening: see `moves`. Chains are atoms; job headers decide how they ended.
 
 mod abi;
 mod context;
@@ -37,7 +36,7 @@ use reserve::Reservation;
 /// The driver's device.
 pub const PATH: &str = "/dev/mali0";
 
-/// Longest wait for other programs' chains, each of which ends after 5 s (`DEFAULT_JS_HARD_STOP_TICKS_SS`).
+/// For other programs' chains, which end after 5 s (`DEFAULT_JS_HARD_STOP_TICKS_SS`).
 const QUEUE: Duration = Duration::from_secs(20);
 
 #[derive(Debug)]
@@ -50,12 +49,12 @@ struct Kbase {
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
-    /// One context per loaded recording.
+    /// Per loaded recording.
     context: Context,
 }
 
 /// # Errors
-/// The device is missing or forbidden, has another interface, or the page size differs from recordings'.
+/// Missing or forbidden, another interface, or another page size.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let context = Context::open(path)?;
     let registers = context.registers().map_err(|errno| OpenError::Io {
@@ -70,14 +69,13 @@ pub fn open(path: &Path) -> Result<Stock, OpenError> {
     }))
 }
 
-/// Whether the device exists and may be opened; not opened: that would make a context.
+/// Does not open it, which would make a context.
 pub fn may_open(path: &Path) -> bool {
     let device = fs::metadata(path).is_ok_and(|it| it.file_type().is_char_device());
     device && access(path, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
 }
 
 impl Kbase {
-    /// End of GPU addresses.
     fn limit(&self) -> u64 {
         let bits = self.registers.get(&MMU_FEATURES).map_or(0, |it| it & 0xff);
         1u64.checked_shl(bits).unwrap_or(u64::MAX)
@@ -93,7 +91,7 @@ impl Loaded {
         })?;
         let mut made = Vec::with_capacity(steps.len());
         let mut reservation = Reservation::of_process(steps.len()).map_err(refused)?;
-        // Nothing may ask for memory before the reservation is dropped.
+        // No memory may be asked for before the reservation is dropped.
         let result = steps.iter().try_for_each(|step| {
             let memory = reservation.place(step, || context.allocate(step));
             match memory.map_err(refused)? {
@@ -108,7 +106,7 @@ impl Loaded {
         for memory in made {
             mappings.insert(memory.address() as u64, memory);
         }
-        // Freed page tables come back full of invalid entries (`kbase_mmu_free_pgd` of r44p1).
+        // Freed tables come back full of invalid entries (`kbase_mmu_free_pgd` of r44p1).
         for step in &steps {
             for va in (step.va..step.end()).step_by(PAGE_SIZE as usize) {
                 mappings.write(va, &[0; PAGE_SIZE as usize], |_, _| Ok(()))?;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory at chosen GPU addresses, code where the driver allows it.
 //!
-//! Data lies where the recording has it. An executable region begins at a multiple of 16 MiB (the program counter
-//! has 24 bits) and neither begins nor ends at a multiple of 4 GiB. So each 16 MiB window with code becomes one
-//! region. It moves if other memory or this process is in the way: see [`moves`]. Source:
-//! `kbase_context_get_unmapped_area` of r25p0 to r44p1.
+//! Executable regions begin at a multiple of 16 MiB (24-bit program counter) and neither begin nor end at a
+//! multiple of 4 GiB. So each 16 MiB window with code is one region. It moves if other memory or this process is in
+//! the way: see [`moves`]. Source: `kbase_context_get_unmapped_area` of r25p0 to r44p1.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +13,15 @@ use super::abi::flags;
 use super::gaps::{Gaps, LOWEST};
 use crate::misfit::Misfit;
 
-/// Alignment of executable regions.
+/// Of executable regions.
 pub(crate) const CODE_ALIGNMENT: u64 = 1 << 24;
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Regions from 2 MiB on would be aligned; to the GPU, neighbours of this size are the same.
+/// From 2 MiB on the driver aligns; neighbours look the same to the GPU.
 const LARGEST: u64 = 1 << 20;
-/// Each region is a mapping of this process, which has 65,530.
+/// Each is a mapping of this process, which has 65,530.
 const MOST_REGIONS: usize = 1 << 14;
-/// Windows of code here would touch a multiple of 4 GiB.
+/// Here code would touch a multiple of 4 GiB.
 const AT_THE_EDGE: [u64; 2] = [0x00, 0xff];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
@@ -69,7 +68,6 @@ impl Step {
         self.flags & flags::GPU_EXECUTE != 0
     }
 
-    /// What must be free when it is made.
     fn room(&self) -> (u64, u64) {
         let below = if self.executable() { CODE_ALIGNMENT } else { 0 };
         (self.va.saturating_sub(below), self.end())
@@ -83,7 +81,7 @@ pub(crate) fn ranges(recording: &Recording<'_>) -> Vec<Range> {
         .collect()
 }
 
-/// Windows with code, and where the code ends.
+/// With the code's end.
 fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     let mut ends = BTreeMap::new();
     for range in ranges.iter().filter(|range| range.executable()) {
@@ -100,7 +98,7 @@ fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     ends
 }
 
-/// Regions to make, in order. Ranges ascend without overlap; `limit` is the end of GPU addresses.
+/// In order. Ranges ascend without overlap; `limit` ends GPU addresses.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -115,7 +113,7 @@ pub(crate) fn plan(ranges: &[Range], limit: u64) -> Result<Vec<Step>, Misfit> {
     }
     let base = flags::CPU_READ | flags::CPU_WRITE | flags::GPU_READ;
     let mut steps: Vec<Step> = Vec::new();
-    // The room of each goes first: nothing lies in it yet.
+    // Room goes first: nothing lies in it yet.
     for (window, end) in windows(ranges) {
         let step = Step {
             va: window,
@@ -147,7 +145,6 @@ pub(crate) fn plan(ranges: &[Range], limit: u64) -> Result<Vec<Step>, Misfit> {
     Ok(steps)
 }
 
-/// Whether this process leaves room for all regions.
 pub(crate) fn free(steps: &[Step], gaps: &Gaps) -> Result<(), Misfit> {
     let room = steps.iter().map(Step::room);
     match room.into_iter().find(|&(start, end)| !gaps.has(start, end)) {
@@ -156,7 +153,7 @@ pub(crate) fn free(steps: &[Step], gaps: &Gaps) -> Result<(), Misfit> {
     }
 }
 
-/// New places of 16 MiB code windows that the driver cannot place; the lowest 24 address bits stay.
+/// New places of code windows that cannot stay; the lowest 24 bits stay.
 ///
 /// # Errors
 /// There is no room.
@@ -171,7 +168,7 @@ pub(crate) fn moves(
         Err(misfit) => return Err(misfit),
     }
     let top = ranges.iter().map(Range::end).max().unwrap_or(0);
-    // An unused window below each one is the room that the driver searches.
+    // The driver searches an unused window below each.
     let mut least = top.next_multiple_of(CODE_ALIGNMENT) + CODE_ALIGNMENT;
     let mut found = BTreeMap::new();
     for (window, end) in windows(ranges) {
@@ -182,7 +179,7 @@ pub(crate) fn moves(
     Ok(found)
 }
 
-/// Lowest window from an address on with room for this much code.
+/// With room for this much code.
 fn lowest(gaps: &Gaps, least: u64, bytes: u64, limit: u64) -> Option<u64> {
     gaps.iter().find_map(|(from, to)| {
         let first = from.checked_next_multiple_of(CODE_ALIGNMENT)?;

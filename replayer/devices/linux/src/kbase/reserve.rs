@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reserves this process's addresses while regions are placed.
+//! Reserves addresses while regions are placed.
 //!
-//! kbase gives a 64-bit process the same address on CPU and GPU and refuses wishes. It takes the highest large
-//! enough gap: first below the libraries, then above. So everything but the wanted gap is reserved meanwhile.
+//! kbase gives a 64-bit process equal CPU and GPU addresses and refuses wishes. It takes the highest sufficient
+//! gap, below the libraries first. So all but the wanted gap is reserved.
 
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -14,13 +14,13 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use super::gaps::Gaps;
 use super::placement::{CODE_ALIGNMENT, Step};
 
-/// Ends of the address space on arm64, by kernel configuration.
+/// Of arm64's address space, by configuration.
 const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
 
-/// Attempts, as other threads take addresses meanwhile.
+/// Other threads take addresses meanwhile.
 const TRIES: u32 = 10;
 
-/// A page of a file without access.
+/// Without access.
 #[derive(Debug)]
 pub(crate) struct Area(u64);
 
@@ -37,12 +37,12 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // Nothing helps against a failure.
+        // A failure has no remedy.
         let _ = release(self.0, self.0 + Self::LENGTH.get() as u64);
     }
 }
 
-/// The rest of the address space, taken while regions are placed: other threads get no memory.
+/// Meanwhile other threads get no memory.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     taken: Vec<(u64, u64)>,
@@ -51,7 +51,7 @@ pub(crate) struct Reservation {
 
 impl Reservation {
     /// # Errors
-    /// What `mmap` says, or other threads take addresses all the time.
+    /// `mmap`'s, or other threads keep taking addresses.
     pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
         for _ in 0..TRIES {
             match Self::new(&Gaps::now()?, regions) {
@@ -63,9 +63,9 @@ impl Reservation {
     }
 
     /// # Errors
-    /// What `mmap` says; what was taken is given back.
+    /// `mmap`'s; everything is given back.
     fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
-        // Room for all entries now: while the address space is taken, allocations may fail.
+        // For all entries: allocations may fail later.
         let mut reservation = Self {
             taken: Vec::with_capacity(gaps.iter().count() + 1),
             placed: Vec::with_capacity(2 * regions),
@@ -83,28 +83,28 @@ impl Reservation {
         Ok(reservation)
     }
 
-    /// Frees room for a region, calls `make`, and takes the rest back. `None`: the room is not free.
+    /// Frees room, calls `make`, takes the rest back. `None`: not free.
     pub(crate) fn place<T>(
         &mut self,
         step: &Step,
         make: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<Option<T>, Errno> {
         let end = step.end();
-        // The driver searches for room that would do at the worst alignment.
+        // The driver searches for the worst alignment.
         let start = match step.executable() {
             true => step.va.saturating_sub(CODE_ALIGNMENT),
             false => step.va,
         };
-        // Unreserved room may be the program's own; a placed region is another one.
+        // Unreserved or placed room is in use.
         if !is_free(&self.taken, &self.placed, start, end) {
             return Ok(None);
         }
         release(start, end)?;
         let made = make();
-        // What was made lies in the room, or where nothing was reserved.
+        // In the room, or where nothing was reserved.
         self.placed.push((step.va, end));
         if start < step.va && reserve(start, step.va).is_err() {
-            // Another thread was faster: it is that thread's now.
+            // Another thread was faster.
             self.placed.push((start, step.va));
         }
         made.map(Some)
@@ -118,7 +118,7 @@ impl Drop for Reservation {
             let inside = |&&(from, _): &&(u64, u64)| (start..end).contains(&from);
             let mut at = start;
             for &(from, to) in self.placed.iter().filter(inside) {
-                // Nothing helps against a failure, and the rest works without.
+                // A failure has no remedy; the rest works.
                 let _ = release(at, from);
                 at = to;
             }
@@ -141,7 +141,7 @@ fn reserve(start: u64, end: u64) -> Result<(), Errno> {
     let at = unsafe { mmap_anonymous(wish, length, ProtFlags::PROT_NONE, flags) }?;
     let found = at.as_ptr() as u64;
     if found != start {
-        // Linux before 4.17 ignores the flag, and takes another range if this one is not free.
+        // Linux before 4.17 ignores the flag, and may take another range.
         release(found, found.saturating_add(end - start))?;
         return Err(Errno::EEXIST);
     }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_reservation_leaves_one_place_and_goes_without_a_trace() {
-        // Other threads may need memory, so only a window of the process is reserved.
+        // Other threads may need memory: reserves a window only.
         let window = 1u64 << 40;
         let all = Gaps::now().unwrap();
         if !all.has(window, window + (64 << 20)) {
@@ -201,7 +201,7 @@ mod tests {
             Ok(7)
         });
         assert_eq!(made, Ok(Some(7)));
-        // Nothing was put there, but it counts as placed.
+        // Counts as placed.
         assert_eq!(reservation.place(&code, || Ok(7)), Ok(None));
         assert!(free(code.va, code.end()) && !free(code.va - 4096, code.va));
         let failed = reservation.place(&step(window, 0), || Err::<(), _>(Errno::ENOMEM));

@@ -3,7 +3,6 @@
 
 use crate::structures::structures;
 
-/// OP-TEE's implementation number.
 pub(crate) const OPTEE: u32 = 1;
 pub(crate) const LOGIN_PUBLIC: u32 = 0;
 
@@ -18,7 +17,7 @@ structures! {
     Allocate: 16, { size: u64, flags: u32, id: i32 }
     /// Place of a call's argument.
     Buffer: 16, { address: u64, length: u64 }
-    /// Memory: offset, size and shared-memory number; value: itself.
+    /// Memory: offset, size, number; or a value.
     Parameter: 32, { kind: u64, a: u64, b: u64, c: u64 }
     Open: 56 + 4 * 32, {
         application: [u8; 16], client: [u8; 16], login: u32, cancel_id: u32, session: u32,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface with the trusted application: `../pta/gpureplay_tee.h`; a test compares them.
+//! The trusted application's interface: `../pta/gpureplay_tee.h`, compared by a test.
 
-/// In the driver's form.
+/// As the driver wants it.
 pub(crate) const APPLICATION: [u8; 16] = [
     0x3d, 0x6f, 0x5c, 0x1e, 0x7a, 0x42, 0x4c, 0x0b, 0x9e, 0x57, 0x21, 0x8d, 0xb4, 0x60, 0xfe, 0x13,
 ];
@@ -15,10 +15,10 @@ pub(crate) const UNLOAD: u32 = 3;
 pub const MOST_TENSORS: usize = 32;
 /// Most bytes of a pack.
 pub const MOST_RECORDING_BYTES: usize = 2 << 20;
-/// Most bytes in, and out, per run; each tensor has an 8-byte header.
+/// In, and out, per run; with an 8-byte header per tensor.
 pub const MOST_TENSOR_BYTES: usize = 1 << 20;
 
-/// GlobalPlatform's answers that mean something here.
+/// GlobalPlatform's.
 pub(crate) mod answer {
     pub(crate) const CANCELLED: u32 = 0xffff_0002;
     pub(crate) const ACCESS_DENIED: u32 = 0xffff_0001;
@@ -37,7 +37,6 @@ pub(crate) mod answer {
 mod tests {
     use super::*;
 
-    /// The number behind these words in the header.
     fn number(header: &str, words: &str) -> u64 {
         let (_, after) = header.split_once(words).unwrap();
         let text: String = after

@@ -16,27 +16,26 @@ use super::entries;
 use super::error::{Error, answered, io};
 use super::shared::Shared;
 
-/// Devices to look at, as libteec does.
+/// As libteec does.
 const DEVICES: u32 = 10;
-/// Longest wait for secure memory or the GPU.
+/// For secure memory or the GPU.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest wait for OP-TEE to load the application.
+/// For the application.
 const LOADING: Duration = Duration::from_secs(15);
-/// Time between attempts. Waits are outside the secure world, which has few threads.
+/// Waits outside the secure world, which has few threads.
 const STEP: Duration = Duration::from_millis(10);
 const CANCEL_ID: u32 = 1;
 
-/// A session of the trusted application. Drop closes it: the secure world resets the GPU and clears memory.
+/// Drop closes it: the secure world resets the GPU and clears memory.
 #[derive(Debug)]
 pub struct Client {
     tee: Arc<File>,
     session: u32,
-    /// Memory to and from the secure world.
     to: Option<Shared>,
     from: Option<Shared>,
 }
 
-/// Cancels a [`Client`]'s runs from another thread.
+/// Cancels a [`Client`]'s runs.
 #[derive(Clone, Debug)]
 pub struct Canceller {
     tee: Arc<File>,
@@ -44,7 +43,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Asks to end the current run; checked between chains and while one is waited for. No effect without a run.
+    /// Ends the current run, if any; checked between and during chains.
     pub fn cancel(&self) {
         let mut which = abi::Cancel {
             cancel_id: CANCEL_ID,
@@ -55,7 +54,7 @@ impl Canceller {
     }
 }
 
-/// Retries while another client may be in the way.
+/// While another client is in the way.
 fn patiently<T>(
     stands: impl Fn(&Error) -> bool,
     mut attempt: impl FnMut() -> Result<T, Error>,
@@ -77,7 +76,7 @@ fn find(directory: &Path) -> Result<File, Error> {
         let path = directory.join(format!("tee{number}"));
         match open_device(&path) {
             Ok(file) => return Ok(file),
-            // A found device says more than a missing one.
+            // What is there says more.
             Err(Error::NoDriver { .. }) => {}
             Err(error) => last = error,
         }
@@ -136,25 +135,24 @@ impl Client {
     /// Waits up to a minute for secure memory.
     ///
     /// # Errors
-    /// There is no OP-TEE, it may not be used, it does not answer, or it lacks the application.
+    /// No OP-TEE, no access, no answer, or no application.
     pub fn open() -> Result<Self, Error> {
         Self::open_within(PATIENCE + LOADING)
     }
 
-    /// With a limit: without tee-supplicant, which gives OP-TEE the application's file, the kernel waits forever.
+    /// Without tee-supplicant, which has the application's file, the kernel would wait forever.
     ///
     /// # Errors
     /// As for [`Client::open`].
     pub fn open_within(time: Duration) -> Result<Self, Error> {
         let (sender, receiver) = mpsc::channel();
-        // A call stuck in the kernel ends with the process, or when a supplicant comes; then the session closes
-        // unused.
+        // A stuck call ends with the process, or by a supplicant; the session then closes unused.
         let opens = move || {
-            // The waiter may have given up.
+            // The waiter may be gone.
             let _ = sender.send(Self::open_at_last());
         };
         if std::thread::Builder::new().spawn(opens).is_err() {
-            // No thread is left: waits as long as it takes.
+            // Without thread: no limit.
             return Self::open_at_last();
         }
         receiver.recv_timeout(time).unwrap_or_else(|_| {
@@ -178,7 +176,7 @@ impl Client {
         })
     }
 
-    /// Loads a pack (recording and signature) in place of an earlier one; waits up to a minute for the GPU.
+    /// Replaces an earlier pack; waits up to a minute for the GPU.
     ///
     /// # Errors
     /// The secure world refuses it.
@@ -208,12 +206,10 @@ impl Client {
         )
     }
 
-    /// `inputs`: index and bytes of inputs and weights. `outputs`: the same of results; of a tensor that also goes
-    /// in, its value.
+    /// `inputs` and `outputs`: index and bytes; a tensor in both has its value in `outputs`.
     ///
     /// # Errors
-    /// Tensors are too many or too large, or the run failed or was cancelled: nothing comes out, and nothing stays
-    /// loaded.
+    /// Too many or too large tensors, failure or cancellation: nothing comes out, nothing stays loaded.
     pub fn run(
         &mut self,
         inputs: &[(u32, &[u8])],
@@ -264,7 +260,7 @@ impl Client {
         Ok(())
     }
 
-    /// Forgets the recording: the secure world resets the GPU, clears its memory, and frees it for others.
+    /// Resets the GPU, clears memory, and lets others use it.
     ///
     /// # Errors
     /// The secure world does not answer.
@@ -281,7 +277,6 @@ impl Client {
         }
     }
 
-    /// Returns the answer, its origin, and the parameters.
     fn invoke(
         &self,
         command: u32,
@@ -308,7 +303,7 @@ impl Client {
     }
 }
 
-/// The kernel closes forgotten sessions only with the file's last user, which may be a [`Canceller`].
+/// The kernel closes sessions with the file's last user, which may be a [`Canceller`].
 impl Drop for Client {
     fn drop(&mut self) {
         let mut which = abi::Close {
@@ -320,7 +315,6 @@ impl Drop for Client {
     }
 }
 
-/// Holds the application's status and code.
 fn value() -> Parameter {
     Parameter {
         kind: abi::VALUE_OUTPUT,
@@ -329,7 +323,7 @@ fn value() -> Parameter {
 }
 
 fn judged(what: &'static str, answer: (u32, u32), status: &Parameter) -> Result<(), Error> {
-    // The application's values have 32 bits.
+    // They have 32 bits.
     let value = (status.a as u32, status.b as u32);
     match answer {
         (0, _) => Ok(()),
@@ -344,7 +338,7 @@ fn fits(what: &'static str, bytes: usize, most: usize) -> Result<(), Error> {
     }
 }
 
-/// Reuses the last run's memory if large enough.
+/// Reuses the last memory if large enough.
 fn room<'a>(tee: &File, place: &'a mut Option<Shared>, bytes: usize) -> Result<&'a Shared, Error> {
     let shared = match place.take().filter(|shared| shared.len() >= bytes) {
         Some(shared) => shared,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensor blocks for the application: index, length, bytes, zeros up to a multiple of eight (`struct
-//! gpureplay_tee_entry` in `../pta/gpureplay_tee.h`).
+//! Tensor blocks: index, length, bytes, zeros to a multiple of eight (`struct gpureplay_tee_entry` in
+//! `../pta/gpureplay_tee.h`).
 
 const HEADER: usize = 8;
 
@@ -13,7 +13,7 @@ pub(crate) fn block<'a>(tensors: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u
     let mut block = Vec::new();
     for (index, bytes) in tensors {
         block.extend(index.to_le_bytes());
-        // Larger blocks are refused earlier.
+        // Larger ones are refused earlier.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         block.extend(length.to_le_bytes());
         block.extend(bytes);
@@ -26,7 +26,7 @@ pub(crate) fn length(tensors: impl Iterator<Item = usize>) -> usize {
     tensors.map(taken).fold(0, usize::saturating_add)
 }
 
-/// Takes tensors out of a block made for them. Only our own headers are used.
+/// Trusts only headers that we wrote.
 pub(crate) fn take<'a>(mut block: &[u8], tensors: impl Iterator<Item = &'a mut Vec<u8>>) {
     for bytes in tensors {
         let found = block.get(HEADER..HEADER.saturating_add(bytes.len()));
@@ -53,7 +53,7 @@ mod tests {
         let mut found = [vec![0; 3], Vec::new(), vec![0; 8]];
         take(&made, found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), b"12345678".to_vec()]);
-        // A short block leaves the rest unchanged.
+        // Short blocks leave the rest.
         let mut found = [vec![1; 3], Vec::new(), vec![1; 8]];
         take(made.get(..20).unwrap(), found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), vec![1; 8]]);

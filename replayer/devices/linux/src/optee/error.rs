@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::application::answer;
 
-/// Why a call of the application failed, with the cure.
+/// Why a call failed, with the cure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,7 +31,7 @@ pub enum Error {
         /// Number in the kernel's header.
         implementation: u32,
     },
-    /// OP-TEE does not find the application, or it no GPU.
+    /// No application, or no GPU for it.
     #[error(
         "OP-TEE has no trusted application that replays, or the GPU's pseudo-TA is not in it; install the .ta file of `cargo xtask guest optee build` in /lib/optee_armtz, and let tee-supplicant run"
     )]
@@ -44,10 +44,10 @@ pub enum Error {
         /// Waited for.
         seconds: u64,
     },
-    /// The secure world did not find the GPU.
+    /// The secure world found no GPU.
     #[error("the secure world finds no GPU where its gpureplay_board.h says")]
     NoGpu,
-    /// A pack or tensor block is too large.
+    /// A pack or tensor block.
     #[error("{what}: {bytes} bytes, the secure world takes {most} at most")]
     TooLarge {
         /// Subject.
@@ -70,12 +70,12 @@ pub enum Error {
         "the secure world refuses the recording: it has no signature (`gpureplay sign` makes one)"
     )]
     Unsigned,
-    /// The pack is signed with another key.
+    /// Another key signed the pack.
     #[error(
         "the secure world refuses the recording: it is signed with another key than the one in the trusted application"
     )]
     OtherKey,
-    /// The pack is older than one that ran.
+    /// Older than one that ran.
     #[error(
         "the secure world refuses the recording: its counter is smaller than that of one that has run (`gpureplay sign --counter`)"
     )]
@@ -85,27 +85,27 @@ pub enum Error {
         "the secure world refuses the recording: its signature does not fit, one of them was changed after signing"
     )]
     Forged,
-    /// The recording is damaged or breaks a rule.
+    /// Damaged, or against a rule.
     #[error("the secure world refuses the recording (status {status}, code {code})")]
     NotAllowed {
-        /// 1: damaged, 2: not allowed; as `gpureplay_error` in `gpureplay_bare.h`.
+        /// 1: damaged, 2: not allowed (`gpureplay_error` in `gpureplay_bare.h`).
         status: u32,
         /// Section, or rule.
         code: u32,
     },
-    /// The GPU failed, or is not the one recorded.
+    /// The GPU failed, or is another one.
     #[error("the replay failed in the secure world (code {code})")]
     Gpu {
-        /// Error kind of `gpureplay_bare.h`.
+        /// As in `gpureplay_bare.h`.
         code: u32,
     },
-    /// A tensor has no value, or a wrong size.
+    /// Missing value, or wrong size.
     #[error("the secure world refuses the tensors (code {code})")]
     Tensors {
-        /// Error kind of `gpureplay_bare.h`.
+        /// As in `gpureplay_bare.h`.
         code: u32,
     },
-    /// The run was cancelled; the GPU was reset, its memory cleared.
+    /// The GPU was reset, its memory cleared.
     #[error("the run was cancelled; the secure world has reset the GPU and cleared its memory")]
     Cancelled,
     /// Another client kept the GPU.
@@ -116,7 +116,7 @@ pub enum Error {
         /// Waited for.
         seconds: u64,
     },
-    /// The secure world has not enough memory.
+    /// The secure world lacks memory.
     #[error("the secure world has not enough memory for this")]
     OutOfMemory,
     /// Another answer.
@@ -126,7 +126,7 @@ pub enum Error {
         what: &'static str,
         /// GlobalPlatform's number.
         result: u32,
-        /// 1 this side's interface, 2 the way there, 3 OP-TEE, 4 the application.
+        /// 1 this side, 2 the way, 3 OP-TEE, 4 the application.
         origin: u32,
     },
     /// The driver failed.
@@ -146,7 +146,7 @@ pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     }
 }
 
-/// Meaning of an answer to LOAD or RUN and its `status`.
+/// Of LOAD or RUN, with `status`.
 pub(crate) fn answered(
     what: &'static str,
     (result, origin): (u32, u32),
@@ -194,7 +194,6 @@ mod tests {
         assert!(matches!(named(answer::CANCELLED, 5), Error::Cancelled));
         let tensors = named(answer::BAD_PARAMETERS, 4);
         assert!(matches!(tensors, Error::Tensors { code: 7 }));
-        // A refusal of parameters is not one of tensors.
         let text = named(answer::BAD_PARAMETERS, 0).to_string();
         assert_eq!(
             text,

@@ -9,7 +9,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::abi;
 use super::error::{Error, io};
 
-/// The secure world may change it during a call, so no reference to its bytes exists.
+/// Changes during calls: no reference to its bytes exists.
 #[derive(Debug)]
 pub(crate) struct Shared {
     map: MmapRaw,
@@ -39,32 +39,32 @@ impl Shared {
         self.map.len()
     }
 
-    /// Its first bytes as a parameter, at most all.
+    /// At most all of it.
     pub(crate) fn parameter(&self, kind: u64, bytes: usize) -> abi::Parameter {
         abi::Parameter {
             kind,
             a: 0,
             b: bytes.min(self.len()) as u64,
-            // The driver counts from 0: never negative.
+            // Never negative.
             c: u64::try_from(self.id).unwrap_or_default(),
         }
     }
 
-    /// As many bytes as fit.
+    /// As many as fit.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: the range is inside of the mapping, to which no reference exists, so `bytes` does not overlap it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr(), length) };
     }
 
-    /// As many bytes as there are.
+    /// As many as there are.
     pub(crate) fn read(&self, bytes: &mut [u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: as in `write`, in the other direction.
         unsafe { std::ptr::copy_nonoverlapping(self.map.as_ptr(), bytes.as_mut_ptr(), length) };
     }
 
-    /// Zeroes it: secret inputs stay no longer than needed.
+    /// Secret inputs do not stay.
     pub(crate) fn clear(&self) {
         // SAFETY: the whole mapping, to which no reference exists.
         unsafe { std::ptr::write_bytes(self.map.as_mut_ptr(), 0, self.len()) };

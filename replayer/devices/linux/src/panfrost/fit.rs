@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which recordings panfrost can replay.
 //!
-//! The driver's chip settings, memory attributes, cache flushes and address space serve as well. Read-only memory
-//! is writable here. The rest must be what it gives: all shader cores, slots 0 and 1, addresses from 32 MiB to 4
-//! GiB.
+//! Its own chip settings, memory attributes, flushes and address space serve as well; read-only memory is writable.
+//! Needed: all shader cores, slots 0 and 1, addresses from 32 MiB to 4 GiB.
 
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 
 use super::placement::{Range, plan};
 use crate::misfit::{Misfit, plain_chains};
 
-/// The recording keeps the verifier's rules. The GPU is not looked at.
+/// For verified recordings, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     plain_chains(recording)?;
     let regions = recording.regions().iter();

@@ -6,12 +6,10 @@ use std::collections::BTreeMap;
 use mali_facts::panfrost::parameter::{PRODUCT, REVISION, gpu_id, shown};
 use mali_facts::registers::gpu::GPU_ID;
 
-/// Constant registers by offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity(BTreeMap<u32, u32>);
 
 impl Identity {
-    /// Leaves out what the driver does not have.
     pub(crate) fn read(parameter: impl Fn(u32) -> Option<u64>) -> Self {
         let mut values = BTreeMap::new();
         if let (Some(product), Some(revision)) = (parameter(PRODUCT), parameter(REVISION)) {
@@ -28,7 +26,7 @@ impl Identity {
         Self(values)
     }
 
-    /// 0 for a register that the driver does not tell.
+    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         self.0.get(&offset).copied().unwrap_or(0)
     }
@@ -54,7 +52,7 @@ mod tests {
         assert_eq!(identity.register(GPU_ID), 0x100 << 16 | 0x101);
         assert_eq!(identity.register(gpu::SHADER_PRESENT_HI), 2);
         assert_eq!(identity.register(gpu::STACK_PRESENT_HI), 5);
-        // The kernel's names: TEXTURE_FEATURES3 is 21, JS_FEATURES15 is 37.
+        // In the kernel TEXTURE_FEATURES3 is 21, JS_FEATURES15 is 37.
         assert_eq!(identity.register(TEXTURE_FEATURES_3), 0x100 + 21);
         assert_eq!(identity.register(JS15_FEATURES), 0x100 + 37);
         assert_eq!(identity.register(gpu::GPU_CMD), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! panfrost as a device: no module, no root, and other programs keep using the GPU.
+//! panfrost: no module, no root, other programs go on.
 //!
-//! The driver owns registers, power, address spaces and resets. This device puts objects where the recording has
-//! memory (`placement`), submits chains, and checks how they ended (`watched`).
+//! The driver owns registers, power, address spaces, resets. This device places objects as recorded (`placement`),
+//! submits chains, and checks their ends (`watched`).
 
 mod abi;
 mod fit;
@@ -29,7 +29,7 @@ use identity::Identity;
 use node::Node;
 use placement::Range;
 
-/// Longest wait for other programs' chains, each of which ends after 500 ms (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
+/// For other programs' chains, which end after 500 ms (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
 const QUEUE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -42,12 +42,12 @@ struct Panfrost {
 struct Loaded {
     mappings: Mappings,
     objects: Vec<u32>,
-    /// One file per loaded recording: objects that a job has just used keep their addresses for a while.
+    /// Per recording: just used objects keep their addresses for a while.
     node: Node,
 }
 
 /// # Errors
-/// The node is missing or forbidden, another driver has it, or the page size differs from recordings'.
+/// Missing or forbidden, another driver, or another page size.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let node = Node::open(path)?;
     Stock::new(Box::new(Panfrost {
@@ -75,7 +75,7 @@ impl Loaded {
                 false => placed.push((handle, step)),
             }
         }
-        // Access outside the recording must fault.
+        // Access outside must fault.
         for filler in fillers {
             node.shared().close(filler).map_err(refused)?;
         }

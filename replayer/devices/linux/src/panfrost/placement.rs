@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at chosen GPU addresses, though the driver chooses them.
+//! Memory at chosen GPU addresses, though the driver chooses.
 //!
-//! A file's address space starts as one hole, from 32 MiB to 4 GiB. A new object gets the lower end of the smallest
-//! hole that it fits. So creating objects in address order, with fillers between, fixes their places. Alignment: an
-//! executable object lies at a multiple of its size, any other of 2 MiB or more at a multiple of 2 MiB. Ranges are
-//! cut so that no object leaves a hole below it. Source: `panfrost_gem_open` and `panfrost_drm_mm_color_adjust`,
-//! the same in Linux 5.10 to 7.3.
+//! A file starts with one hole, from 32 MiB to 4 GiB. An object gets the lower end of the smallest sufficient hole.
+//! So objects in address order, with fillers between, have known places. Executable objects are aligned to their
+//! size, others of 2 MiB or more to 2 MiB; ranges are cut to leave no hole below an object. Source:
+//! `panfrost_gem_open` and `panfrost_drm_mm_color_adjust`, equal in Linux 5.10 to 7.3.
 
 use gpureplay_format::PAGE_SIZE;
 
@@ -14,15 +13,15 @@ use crate::misfit::Misfit;
 
 pub(crate) const FIRST: u64 = 32 << 20;
 pub(crate) const END: u64 = 4 << 30;
-/// Code does not begin from here on: the driver keeps it away from the end.
+/// The driver keeps code away from the end.
 pub(crate) const END_OF_CODE: u64 = END - SEGMENT;
-/// Most objects of a recording; each submission names all of them.
+/// Each submission names all of them.
 pub(crate) const MOST_OBJECTS: usize = 4096;
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Objects from this size on are aligned to it; heap objects are a multiple of it.
+/// Alignment from this size on; heap objects are multiples.
 const BIG: u64 = 2 << 20;
-/// The program counter has 24 bits: no executable object crosses a multiple of this.
+/// 24-bit program counter: no executable object crosses a multiple.
 const SEGMENT: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +42,11 @@ pub(crate) struct Step {
     pub(crate) va: u64,
     pub(crate) bytes: u64,
     pub(crate) flags: u32,
-    /// Keeps later addresses, and goes when all is in place.
+    /// Temporary, to keep later addresses.
     pub(crate) filler: bool,
 }
 
-/// Objects to create, in order, in an empty address space. Ranges ascend without overlap.
+/// In order, in an empty address space. Ranges ascend without overlap.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -75,7 +74,6 @@ pub(crate) fn plan(ranges: &[Range]) -> Result<Vec<Step>, Misfit> {
     Ok(steps)
 }
 
-/// Joins neighbours of one kind.
 fn joined(ranges: &[Range]) -> Vec<Range> {
     let mut joined: Vec<Range> = Vec::new();
     for range in ranges {
@@ -89,7 +87,7 @@ fn joined(ranges: &[Range]) -> Vec<Range> {
     joined
 }
 
-/// Mostly heap objects, which have no pages.
+/// Heap objects have no pages.
 fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     while at < to {
         let left = to - at;
@@ -108,7 +106,7 @@ fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     }
 }
 
-/// Each object is as large as the alignment of its size permits.
+/// As large as alignment permits.
 fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     let mut at = range.va;
     while at < range.end() {
@@ -134,7 +132,7 @@ fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Largest executable object at `at`: its size divides the address.
+/// Its size divides the address.
 fn code_at(at: u64, left: u64) -> u64 {
     let page = at / PAGE;
     let most = left.min(SEGMENT - at % SEGMENT) / PAGE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which recordings panthor can replay: command streams, below its own addresses.
+//! Which recordings panthor can replay: streams below its addresses.
 
 use gpureplay_format::layout::FAMILY_STREAMS;
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
@@ -7,9 +7,9 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use super::abi;
 use crate::misfit::Misfit;
 
-/// Bytes for a launch's instructions: the most that it has.
+/// A launch's largest.
 pub(crate) const STREAM: u64 = 1 << 16;
-/// First of the driver's addresses, on GPUs with 48-bit addresses.
+/// For 48-bit addresses.
 const END: u64 = 1 << 47;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,6 @@ impl Range {
         self.va.saturating_add(self.bytes)
     }
 
-    /// What the GPU may not do with it.
     pub(crate) fn flags(&self) -> u32 {
         let unless = |allowed, flag| match self.access.contains(allowed) {
             true => 0,
@@ -42,7 +41,7 @@ impl Range {
     }
 }
 
-/// Highest address below `end` with room for a launch's instructions and a page on each side, outside all ranges.
+/// Room for a launch's instructions and a page on each side, outside all ranges.
 pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     let (page, mut top) = (u64::from(PAGE_SIZE), end);
     let mut ranges = ranges.to_vec();
@@ -56,7 +55,7 @@ pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     top.checked_sub(STREAM + page).filter(|at| *at >= page)
 }
 
-/// The recording keeps the verifier's rules. The GPU is not looked at.
+/// For verified recordings, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_STREAMS {
         return Err(Misfit::Chains);
@@ -95,7 +94,6 @@ mod tests {
                 assert!(at > range.end() || at + STREAM < range.va, "{at:#x}");
             }
         }
-        // Only a few pages are left.
         let whole = range(0x4000, 0x1_0000);
         assert_eq!(gap(&[whole], whole.end() + 0x1000), None);
     }

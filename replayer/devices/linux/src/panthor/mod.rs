@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! panthor as a device: no module, no root, and other programs keep using the GPU.
+//! panthor: no module, no root, other programs go on.
 //!
-//! The driver owns registers and firmware, maps memory where it is told, and calls streams from a queue. This
-//! device fills an address space as the recording says, and puts each launch's instructions into memory that the
-//! GPU only reads.
+//! The driver owns registers and firmware, maps memory as told, and calls streams from a queue. This device fills
+//! an address space as recorded, and puts launches' instructions into memory that the GPU only reads.
 
 mod abi;
 mod fit;
@@ -26,17 +25,17 @@ use crate::stock::{self, Ended, Stock, Wanted, refused};
 use fit::{Range, STREAM, gap};
 use node::{Node, Told};
 
-/// Longest wait for other programs' streams, each of which ends after 5 s (`JOB_TIMEOUT_MS` of `panthor_sched.c`).
+/// For other programs' streams, which end after 5 s (`JOB_TIMEOUT_MS` of `panthor_sched.c`).
 const QUEUE: Duration = Duration::from_secs(20);
 
-/// [`DeviceError::Refused`] code: no room for the recording.
+/// [`DeviceError::Refused`] code: no room.
 pub const NO_ROOM: i32 = -11;
 /// The same: a stream faulted.
 pub const FAULTED: i32 = -12;
-/// The same: a stream was ended after 5 s.
+/// The same: ended after 5 s.
 pub const TOO_LONG: i32 = -13;
 
-/// Meaning of a [`DeviceError::Refused`] code of this device.
+/// Meaning of a [`DeviceError::Refused`] code.
 pub fn refusal(code: i32) -> Option<&'static str> {
     match code {
         NO_ROOM => {
@@ -61,18 +60,16 @@ struct Panthor {
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
-    /// Where a launch's instructions go.
     stream: (u64, Mapped),
-    /// Numbers of the address space and its group.
     vm: u32,
     group: u32,
     told: Arc<Told>,
-    /// One file per loaded recording.
+    /// Per recording.
     node: Node,
 }
 
 /// # Errors
-/// The node is missing or forbidden, another driver has it, or the page size differs from recordings'.
+/// Missing or forbidden, another driver, or another page size.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let node = Node::open(path)?;
     let told = Told::new(&node).map_err(|errno| OpenError::Io {
@@ -127,7 +124,7 @@ impl Loaded {
         let stream = (*at, bytes);
         let latest = self.told.latest_flush();
         match self.node.submit(self.group, stream, latest) {
-            // The group takes no more: its time was up when its last stream had just ended well.
+            // Its time was up when its last stream had just ended well.
             Err(nix::Error::EINVAL) => {
                 let group = self.node.renew(self.group, self.vm, &self.told.info);
                 self.group = group.map_err(refused)?;
@@ -158,7 +155,7 @@ impl stock::Loaded for Loaded {
         &self.mappings
     }
 
-    /// A group that failed takes no more work, so another takes its place.
+    /// A failed group takes no more work: replaces it.
     fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let result = self.call(work);
         if result.is_err()
@@ -183,7 +180,7 @@ impl stock::Driver for Panthor {
         self.told.register(offset)
     }
 
-    /// Firmware makes all settings: no recording of the family has one.
+    /// Firmware makes all settings: no recording has one.
     fn apply(&self) -> Result<(), ErrorKind> {
         Err(ErrorKind::Internal)
     }

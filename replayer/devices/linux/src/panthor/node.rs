@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of panthor: an address space, and a group with one queue.
+//! An open file of panthor: address space, group, queue.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::render_node::{Driver, RenderNode};
 
-/// All versions have what a replay needs.
+/// All versions suffice.
 const PANTHOR: Driver = Driver {
     name: "panthor",
     oldest_minor: 0,
 };
 /// Bytes of the queue's ring.
 const RING: u32 = 1 << 16;
-/// Between groups that ask for more and those in the background.
+/// Above background groups, below demanding ones.
 const MEDIUM: u8 = 1;
 
-/// The first render node of panthor.
+/// Panthor's first render node.
 ///
 /// # Errors
 /// There is none.
@@ -40,8 +40,6 @@ fn list<T>(items: &[T]) -> abi::ObjectArray {
 }
 
 impl Node {
-    /// # Errors
-    /// It cannot be opened, or another driver has it.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         PANTHOR.open(path).map(Self)
     }
@@ -98,7 +96,7 @@ impl Node {
         Ok(create.handle)
     }
 
-    /// Gives a group up, with what it still runs, for a new one.
+    /// Drops what it still runs.
     pub(crate) fn renew(
         &self,
         group: u32,
@@ -114,7 +112,7 @@ impl Node {
         self.group(vm, info)
     }
 
-    /// Signals the sync object at the stream's end.
+    /// Signals the sync object at the end.
     pub(crate) fn submit(
         &self,
         group: u32,
@@ -163,12 +161,11 @@ impl Node {
 pub(crate) struct Space<'n> {
     node: &'n Node,
     pub(crate) vm: u32,
-    /// Where the driver's own addresses begin.
     pub(crate) end: u64,
 }
 
 impl Space<'_> {
-    /// With these `MAP_` flags for the GPU, and for this process.
+    /// `MAP_` flags for the GPU; also for this process.
     pub(crate) fn map(&self, va: u64, bytes: u64, flags: u32) -> Result<Mapped, nix::Error> {
         let fd = self.node.0.fd();
         let mut create = abi::BoCreate {
@@ -204,7 +201,6 @@ impl Space<'_> {
     }
 }
 
-/// Registers, and the number of the latest flush.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) info: abi::GpuInfo,
@@ -220,7 +216,7 @@ impl Told {
         Ok(Self { info, flush })
     }
 
-    /// 0 for a register that the driver does not tell.
+    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         let found = registers(&self.info)
             .into_iter()
@@ -228,7 +224,7 @@ impl Told {
         found.map_or(0, |(_, value)| value)
     }
 
-    /// Number of the latest cache flush: a stream with it begins with another flush.
+    /// A stream with the latest flush's number begins with another flush.
     pub(crate) fn latest_flush(&self) -> u32 {
         self.flush.read32(0)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A lying application: clients get typed errors or bytes of the stated lengths, nothing of a failed run.
+//! A lying application: clients get typed errors or right lengths.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -7,7 +7,6 @@ use std::process::Command;
 
 use gpureplay_linux::optee::{Client, Error};
 
-/// Seed of the lies, in the child process.
 const SEED: &str = "LIAR_SEED";
 const SESSIONS: u64 = 200;
 
@@ -22,7 +21,7 @@ fn told<T>(result: Result<T, Error>) -> bool {
     text.is_some()
 }
 
-/// Several packs and runs; counts runs that gave something and that failed.
+/// Counts runs that gave something, and that failed.
 fn session() -> (u32, u32) {
     let (mut ran, mut failed) = (0, 0);
     let mut client = match Client::open() {
@@ -38,7 +37,6 @@ fn session() -> (u32, u32) {
         let mut outputs = before.clone();
         let inputs: [(u32, &[u8]); 2] = [(0, b"secret"), (4, &[5; 3000])];
         match told(client.run(&inputs, &mut outputs)) {
-            // A failed run gives nothing.
             true => {
                 failed += 1;
                 assert_eq!(outputs, before);
@@ -56,7 +54,6 @@ fn session() -> (u32, u32) {
     (ran, failed)
 }
 
-/// The child process, with the library.
 #[test]
 fn child() {
     if std::env::var_os(SEED).is_some() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU lent after each chain comes back reset: the answer stays bit-identical.
+//! A GPU lent after each chain: the answer stays bit-identical.
 
 use std::path::Path;
 
@@ -45,13 +45,12 @@ fn lent() -> Lent {
     }
 }
 
-/// The digits, one job per chain: a GPU is lent between chains.
+/// One job per chain: lending is between chains.
 fn apart() -> Vec<u8> {
     let file = "../../../mali/jobs/tests/as-recorded/digits-g52.gpr";
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// Runs the digits twice; returns the chains of a run.
 fn replay(gpu: impl Gpu) -> u32 {
     let folder = shipped("digits-g52");
     let file = apart();
@@ -75,7 +74,7 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
     let mut lent = lent();
     let chains = replay(&mut lent);
     assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
-    // A returned GPU gets the recording's settings and no others.
+    // It gets the recording's settings only.
     let file = apart();
     let entries = Recording::parse(&file).unwrap().action_entries().to_vec();
     let settings = entries

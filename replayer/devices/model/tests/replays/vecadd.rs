@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A real OpenCL kernel's dump (c[i] = a[i] + b[i], Mesa, G52), replayed with new inputs.
+//! A real kernel's dump (c[i] = a[i] + b[i], Mesa, G52), with new inputs.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -8,13 +8,12 @@ use gpureplay_core::Workspace;
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 use gpureplay_kit::{Values, floats, model, open, shared};
 
-/// Job header and shader in the dump.
 const JOB: u64 = 0xf7f6_f1c0;
 const PUSH_UNIFORMS: u64 = 0xf7f6_f150;
 const SHADER: u64 = 0xf7fe_f780;
 const THREADS: usize = 64;
 
-/// Buffers of a dump: sixteen bytes per line behind an offset, a star for repeated lines.
+/// Lines: offset, sixteen bytes; a star repeats.
 fn buffers(text: &str) -> BTreeMap<u64, Vec<u8>> {
     let mut buffers = BTreeMap::new();
     let mut current: Option<(u64, Vec<u8>)> = None;

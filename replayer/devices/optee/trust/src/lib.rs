@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a signed pack for the trusted application, which is in C.
+//! Checks packs for the trusted application in C.
 #![cfg_attr(target_os = "none", no_std)]
 
 use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};
 
-/// Verdict on a pack; `gpureplay_trust` in `ta/gpureplay_trust.h`.
+/// `gpureplay_trust` in `ta/gpureplay_trust.h`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Signed with the key, and not too old.
+    /// And not too old.
     Signed = 0,
     /// No pack, or unsigned.
     Unsigned = 1,
@@ -16,7 +16,7 @@ pub enum Trust {
     Key = 2,
     /// Older than the counter allows.
     Rollback = 3,
-    /// The signature does not fit, or is malformed.
+    /// Misfit or malformed signature.
     Forged = 4,
 }
 
@@ -32,7 +32,7 @@ pub struct Signed {
     pub counter: u64,
 }
 
-/// Checks a pack with an Ed25519 key (32 bytes) and the smallest accepted counter.
+/// `key`: Ed25519, 32 bytes; `oldest`: smallest accepted counter.
 ///
 /// # Errors
 /// Why the pack is refused.
@@ -47,7 +47,7 @@ pub fn check(bytes: &[u8], key: [u8; 32], oldest: u64) -> Result<Signed, Trust> 
         SignatureError::Rollback { .. } => Trust::Rollback,
         _ => Trust::Forged,
     })?;
-    // The recording is a part of the pack, so the difference is an offset.
+    // A part of the pack: the difference is an offset.
     let offset = (signed.recording.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
     Ok(Signed {
         offset,
@@ -59,7 +59,7 @@ pub fn check(bytes: &[u8], key: [u8; 32], oldest: u64) -> Result<Signed, Trust> 
 /// [`check`] for C.
 ///
 /// # Safety
-/// `pack` points at `length` bytes, `key` at 32, unchanged meanwhile.
+/// `pack` has `length` bytes, `key` 32, unchanged meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_trust_check(
     pack: *const u8,
