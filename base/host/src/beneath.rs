@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opens and writes files inside a recording's directory only: no link is followed, whatever changes meanwhile.
+//! Opens and writes files inside a recording's directory only; no link is followed.
 //!
-//! A name's parts are opened one by one, each in the one before, so that none can be a link. The directory itself
-//! is the caller's and may be reached through links.
+//! A name's parts are opened one in the other, so none can be a link. The directory itself may be reached through
+//! links.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,7 +21,6 @@ mod write;
 pub(crate) use write::write_in;
 pub use write::{link, make_folder, write, write_soon};
 
-/// Only a place in the file system.
 const FOLDER: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_CLOEXEC);
@@ -32,19 +31,19 @@ enum Absent {
     IsMade,
 }
 
-/// Opens a regular file for reading.
+/// A regular file, for reading.
 ///
 /// # Errors
-/// The system's, or [`ErrorKind::InvalidInput`]: the name leads out, one of its parts is a link, or it is no file.
+/// The system's, or [`ErrorKind::InvalidInput`]: the name leads out, has a link, or is no file.
 pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     let (folder, name) = place(directory, name, Absent::Fails)?;
-    // A device may do something when it is opened.
+    // Opening a device may have effects.
     match kind(&folder, name)? {
         SFlag::S_IFREG => {}
         SFlag::S_IFLNK => return Err(linked(Errno::ELOOP)),
         _ => return Err(refused("it is no file")),
     }
-    // A pipe that took its place opens at once, and is then refused.
+    // A pipe in its place opens at once, and is refused.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = openat(&folder, name, flags | OFlag::O_CLOEXEC, Mode::empty());
     let file = File::from(file.map_err(linked)?);
@@ -54,10 +53,10 @@ pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether the name is a regular file's, not a link's.
+/// A regular file, not a link.
 ///
 /// # Errors
-/// As for [`open`], of the file's folders, if they are there.
+/// As for [`open`], of existing folders.
 pub fn is_file(directory: &Path, name: &Path) -> io::Result<bool> {
     let found =
         place(directory, name, Absent::Fails).and_then(|(folder, name)| Ok(kind(&folder, name)?));
@@ -68,7 +67,7 @@ pub fn is_file(directory: &Path, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// Calls `found` with each name in a folder, unordered.
+/// Calls `found` for each name, unordered.
 ///
 /// # Errors
 /// As for [`open`], or the folder cannot be read.
@@ -119,7 +118,7 @@ fn place<'a>(directory: &Path, name: &'a Path, absent: Absent) -> io::Result<(Ow
     Ok((place, last))
 }
 
-/// Contents of a file of at most `limit` bytes.
+/// At most `limit` bytes.
 ///
 /// # Errors
 /// As for [`open`], or it is longer.
@@ -127,10 +126,10 @@ pub fn read(directory: &Path, name: &Path, limit: u64) -> io::Result<Vec<u8>> {
     contents(open(directory, name)?, limit)
 }
 
-/// Contents of an open file of at most `limit` bytes; a longer one is not read.
+/// Of an open file, at most `limit` bytes.
 ///
 /// # Errors
-/// The system's, or it is longer.
+/// The system's, or it is longer; then nothing is read.
 pub fn contents(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || refused(&format!("longer than {limit} bytes"));
     let found = file.metadata()?;
@@ -199,7 +198,6 @@ mod tests {
             );
         }
         assert_eq!(read("inputs/y").unwrap_err().kind(), ErrorKind::NotFound);
-        // The directory itself is the caller's.
         symlink("rec", at("link")).unwrap();
         assert!(open(&at("link"), Path::new("inputs/x")).is_ok());
     }

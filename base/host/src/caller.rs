@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads memory at the caller's addresses: an unreachable one is an error, no crash. Nothing here writes: safe code
-//! could change what it has no reference to.
+//! Reads memory at a caller's addresses: errors, no crash. Writing would break safe code.
 
 use std::fs::OpenOptions;
 use std::io::{self, IoSliceMut};
@@ -10,11 +9,9 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-/// Works in a sandbox that forbids the calls.
+/// For sandboxes that forbid the calls.
 const MEMORY: &str = "/proc/self/mem";
 
-/// Fills `to` from an address.
-///
 /// # Errors
 /// `EFAULT` if not all of it can be read.
 pub fn read(address: u64, to: &mut [u8]) -> io::Result<()> {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Strangers' text on a terminal: what moves the cursor, hides or reorders text is escaped.
+//! Strangers' text on a terminal: escapes what moves the cursor, hides or reorders text.
 //!
-//! Commands print through [`Lines`] only: a formatted write is one line at most, whatever its arguments hold. Other
-//! texts go through [`escaped`]. An escape is `\u` and four hexadecimal digits per UTF-16 unit, valid in JSON
-//! strings too.
+//! Commands print through [`Lines`] only: a formatted write is at most one line, whatever its arguments. Other
+//! texts use [`escaped`]. Escapes are `\u` and four hexadecimal digits per UTF-16 unit, as in JSON.
 
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Ranges of format characters (Unicode 16, general categories Cf, Zl, Zp): invisible, or they reorder others.
+/// Format characters (Unicode 16, general categories Cf, Zl, Zp): invisible, or they reorder others.
 const FORMAT: [(char, char); 21] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -32,7 +31,7 @@ const FORMAT: [(char, char); 21] = [
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0001}', '\u{e0001}'),
     ('\u{e0020}', '\u{e007f}'),
-    // Unassigned, reserved for such characters.
+    // Reserved for such characters.
     ('\u{e0080}', '\u{e00ff}'),
 ];
 
@@ -44,7 +43,7 @@ fn is_hidden(character: char) -> bool {
             .any(|(first, last)| (*first..=*last).contains(&character))
 }
 
-/// On one line: escapes control characters, line feeds and format characters.
+/// On one line: escapes control and format characters and line feeds.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden)
 }
@@ -78,11 +77,10 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// A stream that escapes text.
 ///
-/// In a formatted write (`writeln!`) only a line feed at the end stays, so that no argument can begin a line. Raw
-/// bytes keep their line feeds.
+/// A formatted write (`writeln!`) keeps only a final line feed: no argument can begin a line. Raw bytes keep
+/// theirs.
 pub struct Lines<W: Write> {
     stream: W,
-    /// Text after the last line feed.
     line: Vec<u8>,
 }
 
@@ -132,7 +130,7 @@ impl<W: Write> Write for Lines<W> {
 
 impl<W: Write> Drop for Lines<W> {
     fn drop(&mut self) {
-        // Callers that need errors flush first.
+        // For errors, flush first.
         let _ = self.flush();
     }
 }
@@ -163,7 +161,7 @@ mod tests {
         drop(out);
         let text = String::from_utf8(kept).unwrap();
         let name = "saxpy\\u000araces: none\\u000a";
-        // A formatted write with a line feed at its end is the program's own line.
+        // Ends with a line feed: the program's own line.
         assert_eq!(
             text,
             format!("kernel saxpy\\u000araces: none\n has {name}\n")
@@ -180,7 +178,7 @@ mod tests {
             escaped("\u{202e}txt.\u{2066}\u{200b}\u{feff}"),
             r"\u202etxt.\u2066\u200b\ufeff"
         );
-        // Tags are invisible and lie beyond the first 65536 characters.
+        // Invisible tags beyond the first 65536 characters.
         assert_eq!(escaped("\u{e0041}"), r"\udb40\udc41");
         assert_eq!(escaped_lines("a\nb\r"), "a\nb\\u000d");
         assert_eq!(shown(Path::new("a\tb")), r"a\u0009b");

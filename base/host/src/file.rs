@@ -22,9 +22,9 @@ pub enum Existing {
     Replace,
 }
 
-/// A reader sees the old file or the whole new one.
+/// Readers see the old file or the whole new one.
 ///
-/// A symbolic link stays; its target is written. A device, pipe or socket is written directly.
+/// A symbolic link stays; its target is written. Devices, pipes and sockets are written directly.
 ///
 /// # Errors
 /// The system's; nothing is left behind.
@@ -32,8 +32,8 @@ pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Resu
     write_unless(path, contents, existing, |_, _| false)
 }
 
-/// [`write_whole`] unless the file `stays`: asked with device and number, after all links, just before replacement.
-/// A link changed meanwhile has no effect.
+/// [`write_whole`], unless the file `stays`: asked with device and number, behind all links, just before
+/// replacement. Links changed meanwhile have no effect.
 ///
 /// # Errors
 /// As for [`write_whole`]; [`io::ErrorKind::ResourceBusy`] if the file stays.
@@ -46,12 +46,12 @@ pub fn write_unless(
     write_with_mode(&followed(path)?, contents, existing, READABLE_BY_ALL, stays)
 }
 
-/// [`write_whole`], but a symbolic link counts as an existing file: it is replaced, its target stays.
+/// [`write_whole`], but an existing link is replaced, not its target.
 ///
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    // The new file takes a link's name as it takes a file's.
+    // Takes a link's name too.
     write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 
@@ -72,7 +72,6 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_whole(path, contents, Existing::Replace)
 }
 
-/// Links were followed.
 fn write_with_mode(
     destination: &Path,
     contents: &[u8],
@@ -85,7 +84,7 @@ fn write_with_mode(
         Ok(found) if !found.is_file() => {
             let mut opened = File::options().write(true).open(destination)?;
             return match opened.metadata()?.is_file() {
-                // It took the place meanwhile.
+                // Meanwhile.
                 true => Err(io::ErrorKind::AlreadyExists.into()),
                 false => opened.write_all(contents),
             };
@@ -96,7 +95,6 @@ fn write_with_mode(
     write_file(destination, contents, existing, mode, stays)
 }
 
-/// A new file gets this name at the end.
 fn write_file(
     destination: &Path,
     contents: &[u8],
@@ -115,14 +113,13 @@ fn write_file(
     write_in(folder, name, contents, existing, mode, stays)
 }
 
-/// The path itself if it is no symbolic link.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {
             return Ok(path);
         };
-        // The kernel's link to an open pipe or a removed file names what does not exist.
+        // The kernel's link to a pipe or a removed file leads nowhere.
         let named = path.parent().unwrap_or(Path::new("")).join(target);
         if fs::metadata(&path).is_ok() && fs::metadata(&named).is_err() {
             return Ok(path);
@@ -161,7 +158,7 @@ mod tests {
         let (link, second) = (folder.0.join("link"), folder.0.join("second"));
         std::os::unix::fs::symlink("link", &second).unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        // The link leads to nothing at first, then to a file.
+        // The target is missing, then there.
         for contents in ["new", "newer"] {
             write_atomic(&second, contents.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(folder.0.join("file")).unwrap(), contents);
@@ -179,7 +176,7 @@ mod tests {
         let pipe = folder.0.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // By a link too, as /dev/stdout is one.
+        // Like /dev/stdout.
         let link = folder.0.join("link");
         std::os::unix::fs::symlink("pipe", &link).unwrap();
         for path in [&pipe, &link] {

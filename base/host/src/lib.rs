@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all parts do on a host: files that appear whole or not at all, paths [`beneath`] a directory, safe text,
-//! memory at a [`caller`]'s addresses, tables ([`csv`]), [`statistics`].
+//! Host work: whole files, paths [`beneath`] a directory, safe text, memory at a [`caller`]'s addresses, tables
+//! ([`csv`]), [`statistics`].
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output, also where the process was started without one.
+//! Standard output, even where it is missing.
 
 use std::io::{self, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use nix::errno::Errno;
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Called if the process has no standard output: Rust's runtime opens /dev/null instead, which loses results.
+/// The process has no standard output: Rust's runtime opens /dev/null instead, which loses results.
 pub fn output_was_closed() {
     CLOSED.store(true, Ordering::Relaxed);
 }
 
-/// Writing fails where the process was started without one.
+/// Writing fails if the process started without.
 pub fn output() -> Output {
     Output(match CLOSED.load(Ordering::Relaxed) {
         true => None,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Order, middle and spread of numbers, and whether two sets differ.
+//! Order, middle, spread; do two sets differ?
 
 use serde::{Deserialize, Serialize};
 
@@ -33,13 +33,13 @@ impl Sorted {
         self.0.last().copied()
     }
 
-    /// Of an even number, the mean of the middle two.
+    /// Mean of the middle two, if even.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
         self.quartile(2)
     }
 
-    /// Quartile 0 to 4; interpolates between neighbours.
+    /// 0 to 4; between neighbours.
     #[must_use]
     pub fn quartile(&self, quarter: usize) -> Option<f64> {
         let place = self.0.len().saturating_sub(1).saturating_mul(quarter);
@@ -164,18 +164,18 @@ impl Summary {
         }
     }
 
-    /// Standard error: the mean's deviation over as many runs.
+    /// Standard error of the mean.
     fn error(&self) -> f64 {
         self.deviation / (self.runs.max(1) as f64).sqrt()
     }
 
-    /// Relative change of the mean from `other`: -0.1 is a tenth less.
+    /// Of means, relative to `other`: -0.1 is a tenth less.
     #[must_use]
     pub fn change_from(&self, other: &Self) -> f64 {
         self.mean / other.mean - 1.0
     }
 
-    /// Whether the means differ by over twice the standard error of their difference.
+    /// By over twice the standard error of the difference.
     #[must_use]
     pub fn differs_from(&self, other: &Self) -> bool {
         let error = self.error().hypot(other.error());
@@ -219,7 +219,7 @@ mod tests {
         let found = Percentiles::of(&times);
         assert_eq!(found.p50, 100.0);
         assert_eq!((found.p90, found.p99), (Some(180.0), Some(198.0)));
-        // One run says nothing of 99 in 100.
+        // One run shows no 99 in 100.
         let one = Percentiles::of(&[3.0]);
         assert_eq!((one.p50, one.p90, one.p99), (3.0, None, None));
     }

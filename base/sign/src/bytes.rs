@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers and slices of bytes, without panics.
+//! Numbers and slices, without panics.
 
 /// Little-endian; 0 outside.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who made a recording, and everything that belongs to it in one file.
+//! Who made a recording, and all its files in one.
 //!
-//! A detached [`Signature`] covers a recording and the SHA-256 of the files beside it (manifest, weights, inputs,
-//! expected outputs). It is Ed25519 (RFC 8032), with a counter by which a device refuses older recordings. A
-//! [`Pack`] holds all these files. Layouts: `docs/reference/format.md`.
+//! A detached [`Signature`] covers a recording and the SHA-256 of its files (manifest, weights, inputs, expected
+//! outputs). It is Ed25519 (RFC 8032) with a counter against older recordings. A [`Pack`] holds all files. Layouts:
+//! `docs/reference/format.md`.
 //!
-//! Reading and checking never allocate or panic. Feature `write` makes both.
+//! Reading never allocates or panics. Feature `write` makes both.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ pub use signature::{MAX_SIGNATURE, PublicKey, Signature, SignedFile, SignedFiles
 #[cfg(feature = "write")]
 pub use write::{SecretKey, WriteError, digest, pack, sign};
 
-/// The recording's name in directories and packs.
+/// In directories and packs.
 pub const RECORDING: &str = "recording.gpr";
-/// The signature's name in directories and packs.
+/// In directories and packs.
 pub const SIGNATURE: &str = "recording.sig";

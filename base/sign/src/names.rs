@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names that stay inside a directory on any system.
+//! Names that stay inside a directory anywhere.
 
 /// In bytes.
 pub const MAX_NAME: usize = 255;
 /// Files beside a recording.
 pub const MAX_FILES: u32 = 4096;
 
-/// One to eight components of letters, digits, `_`, `-`, `+`, `.`, separated by `/`; none starts with a dot.
+/// One to eight parts of letters, digits, `_`, `-`, `+`, `.`, separated by `/`; none starts with a dot.
 pub fn is_safe(name: &str) -> bool {
     name.len() <= MAX_NAME
         && name.split('/').count() <= 8

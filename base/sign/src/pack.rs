@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording and the files beside it, in one file.
+//! A recording and its files in one file.
 
 use gpureplay_format::checksum::{Checksum, checksum};
 
@@ -10,9 +10,7 @@ use crate::names::{MAX_FILES, safe};
 
 pub(crate) const MAGIC: [u8; 8] = *b"GPUREPAK";
 pub(crate) const MAJOR: u16 = 1;
-/// Bytes before the table.
 pub(crate) const HEADER: usize = 64;
-/// Bytes of a table entry.
 pub(crate) const ENTRY: usize = 32;
 
 /// A pack whose checksums are right.
@@ -32,7 +30,7 @@ pub struct Packed<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Over the header, its checksum field zero, and the table with the names behind it.
+/// Of the header, with zeros for the checksum, and the table with names.
 pub(crate) fn table_checksum(header: &[u8; HEADER], rest: &[u8]) -> u64 {
     let mut unsummed = *header;
     if let Some(field) = unsummed.get_mut(24..32) {
@@ -47,10 +45,10 @@ impl<'a> Pack<'a> {
         bytes.starts_with(&MAGIC)
     }
 
-    /// Checks every byte, in linear time.
+    /// In linear time.
     ///
     /// # Errors
-    /// The first damaged entry, and how.
+    /// The first damaged entry.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PackError> {
         if !Self::is_pack(bytes) {
             return Err(PackError::NotAPack);
@@ -101,7 +99,6 @@ impl<'a> Pack<'a> {
             let (name, after) = name.ok_or(PackError::Name(index))?;
             names = after;
             let name = safe(name).ok_or(PackError::Name(index))?;
-            // The recording comes first, the others ascend.
             if (index == 0) != (name == RECORDING) || (index > 1 && name <= before) {
                 return Err(PackError::Name(index));
             }
@@ -131,7 +128,7 @@ impl<'a> Pack<'a> {
         Ok(())
     }
 
-    /// The recording first, the others by ascending name.
+    /// Recording first, then by name.
     pub fn files(&self) -> impl Iterator<Item = Packed<'a>> + use<'a> {
         let (bytes, mut names) = (self.bytes, self.names);
         self.table.chunks(ENTRY).filter_map(move |entry| {

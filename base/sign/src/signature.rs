@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A detached statement about a recording and its files, signed with the recording.
+//! A detached, signed statement about a recording and its files.
 
 use crate::bytes::{array, u32_at, u64_at};
 use crate::error::SignatureError;
@@ -7,11 +7,9 @@ use crate::names::{MAX_FILES, MAX_NAME, safe};
 
 pub(crate) const MAGIC: [u8; 8] = *b"GPURESIG";
 pub(crate) const MAJOR: u16 = 1;
-/// Bytes before the table of files.
 pub(crate) const HEADER: usize = 64;
-/// Bytes of a table entry.
 pub(crate) const ENTRY: usize = 48;
-/// The Ed25519 signature at the end, in bytes.
+/// The final Ed25519 signature.
 pub(crate) const SEAL: usize = 64;
 
 /// In bytes: most files, longest names.
@@ -22,7 +20,7 @@ pub const MAX_SIGNATURE: u64 = (HEADER + SEAL + MAX_FILES as usize * (ENTRY + MA
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// RFC 8032. Checking a signature shows whether the key may be used.
+    /// RFC 8032. Checking shows whether it may be used.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -32,7 +30,7 @@ impl PublicKey {
         &self.0
     }
 
-    /// Whether it is canonical, on the curve and of large order.
+    /// Canonical, on the curve, of large order.
     pub fn is_sound(&self) -> bool {
         ed25519_compact::PublicKey::new(self.0).validate().is_ok()
     }
@@ -80,22 +78,22 @@ impl<'a> Iterator for SignedFiles<'a> {
     }
 }
 
-/// A recording that a key's owner has signed.
+/// Signed by a key's owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted<'a> {
     /// The bytes of the recording.
     pub recording: &'a [u8],
-    /// To refuse older recordings, remember the largest one that ran.
+    /// Remember the largest one that ran, to refuse older recordings.
     pub counter: u64,
     /// The files that belong to it.
     pub files: SignedFiles<'a>,
 }
 
 impl<'a> Signature<'a> {
-    /// Checks the form, in linear time.
+    /// Form only, in linear time.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, SignatureError> {
         if array(bytes, 0) != Some(MAGIC) {
             return Err(SignatureError::NotASignature);
@@ -137,7 +135,7 @@ impl<'a> Signature<'a> {
         Ok(signature)
     }
 
-    /// `None` if the statement is too short.
+    /// `None` if too short.
     fn list(&self) -> Option<SignedFiles<'a>> {
         let rest = self.bytes.get(HEADER..)?;
         let (table, names) = rest.split_at_checked(self.files as usize * ENTRY)?;
@@ -168,12 +166,12 @@ impl<'a> Signature<'a> {
         self.list().unwrap_or(none)
     }
 
-    /// Requires a signature of `key`'s owner with a counter of at least `minimum`.
+    /// Requires `key`'s signature and a counter of at least `minimum`.
     ///
-    /// Files are not read; compare one with its [`SignedFile`] before use.
+    /// Compare each file with its [`SignedFile`] before use.
     ///
     /// # Errors
-    /// Why it is not to be trusted.
+    /// Why not to trust it.
     pub fn verify(
         &self,
         recording: &'a [u8],

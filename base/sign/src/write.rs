@@ -17,7 +17,7 @@ use crate::{RECORDING, SIGNATURE};
 /// Why neither could be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// Not allowed ([`is_safe`]), or the recording's or its signature's name.
+    /// Bad ([`is_safe`]), or the recording's or its signature's.
     Name(String),
     /// More than [`MAX_FILES`] files.
     TooManyFiles,
@@ -25,16 +25,16 @@ pub enum WriteError {
     NoRecording,
     /// 32 zero bytes are no key.
     WeakKey,
-    /// The text holds no key of the expected kind.
+    /// No key of the expected kind.
     NotAKey,
 }
 
-/// An Ed25519 secret key: the seed of RFC 8032.
+/// Ed25519 secret key: the seed of RFC 8032.
 #[derive(Clone)]
 pub struct SecretKey(KeyPair);
 
 impl SecretKey {
-    /// The 32-byte seed must come from a good random source.
+    /// From a good random source.
     ///
     /// # Errors
     /// All zeros.
@@ -48,16 +48,16 @@ impl SecretKey {
         *self.0.sk.seed()
     }
 
-    /// From OpenSSL's PEM (PKCS#8).
+    /// OpenSSL's PEM (PKCS#8).
     ///
     /// # Errors
-    /// The text holds no such key.
+    /// No such key.
     pub fn from_pem(text: &str) -> Result<Self, WriteError> {
         let pair = KeyPair::from_pem(text);
         pair.map(Self).map_err(|_| WriteError::NotAKey)
     }
 
-    /// PEM for OpenSSL. The caller keeps it secret.
+    /// PEM for OpenSSL; keep it secret.
     pub fn to_pem(&self) -> String {
         self.0.sk.to_pem()
     }
@@ -69,10 +69,10 @@ impl SecretKey {
 }
 
 impl PublicKey {
-    /// From OpenSSL's PEM (SubjectPublicKeyInfo), or 64 hexadecimal digits.
+    /// OpenSSL's PEM (SubjectPublicKeyInfo), or 64 hexadecimal digits.
     ///
     /// # Errors
-    /// The text holds no such key, or one of small order.
+    /// No such key, or one of small order.
     pub fn from_text(text: &str) -> Result<Self, WriteError> {
         let bytes = match ed25519_compact::PublicKey::from_pem(text) {
             Ok(key) => *key,
@@ -113,10 +113,10 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Signs a recording and its files (contents by name), deterministically.
+/// Deterministic; file contents by name.
 ///
 /// # Errors
-/// Names that are not allowed, or too many.
+/// Bad names, or too many.
 pub fn sign(
     key: &SecretKey,
     counter: u64,
@@ -160,10 +160,10 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), WriteErro
     Ok(())
 }
 
-/// Packs files (contents by name), with the recording and perhaps its signature.
+/// Contents by name: the recording, perhaps its signature.
 ///
 /// # Errors
-/// Names that are not allowed, too many, or no recording.
+/// Bad names, too many, or no recording.
 pub fn pack(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, WriteError> {
     let recording = files.get(RECORDING).ok_or(WriteError::NoRecording)?;
     let beside = files.iter().filter(|(name, _)| *name != RECORDING);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of a verified recording's run.
 
-/// [`ReplayError::action`] of an error outside of actions.
+/// [`ReplayError::action`] outside of actions.
 pub const NO_ACTION: u32 = u32::MAX;
 
 /// Why a device failed.
@@ -9,17 +9,17 @@ pub const NO_ACTION: u32 = u32::MAX;
 pub enum DeviceError {
     /// Not enough pages.
     OutOfMemory,
-    /// Nothing is mapped at this GPU address.
+    /// At this GPU address.
     NotMapped(u64),
-    /// Neither a soft nor a hard reset succeeded.
+    /// Neither soft nor hard reset worked.
     ResetFailed,
     /// An address-space command did not end.
     AddressSpaceStuck,
-    /// The device is gone, or its driver refused; the device's number.
+    /// Gone, or refused by its driver; the device's number.
     Refused(i32),
 }
 
-/// An error and its place. The GPU has been reset.
+/// The GPU has been reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayError {
     /// Index of the action, or [`NO_ACTION`].
@@ -46,11 +46,11 @@ pub enum ErrorKind {
         /// Read.
         found: u32,
     },
-    /// A region lies above the GPU's address range of this many bits.
+    /// A region is above the GPU's address bits.
     AddressRange(u32),
-    /// The GPU has no job slot of this number.
+    /// The GPU lacks this job slot.
     NoSuchSlot(u8),
-    /// Shader cores or the level-2 cache got no power in time.
+    /// Shader cores or level-2 cache, in time.
     NoPower {
         /// Offset of the READY register.
         register: u32,
@@ -81,7 +81,7 @@ pub enum ErrorKind {
         /// Fault pointer in its header.
         fault_address: u64,
     },
-    /// The slot reports success, but a job is not done.
+    /// The slot reports success, a job does not.
     JobNotDone {
         /// Job header.
         header: u64,
@@ -102,12 +102,12 @@ pub enum ErrorKind {
         /// GPU_FAULT_ADDRESS.
         address: u64,
     },
-    /// A tensor without value was not given one.
+    /// No value for a tensor that needs one.
     Unbound {
         /// Index.
         tensor: u32,
     },
-    /// A wrong number of bytes was given.
+    /// Wrong number of bytes.
     TensorSize {
         /// Index.
         tensor: u32,
@@ -116,7 +116,7 @@ pub enum ErrorKind {
         /// Bytes given.
         found: usize,
     },
-    /// No such segment, or not one that runs.
+    /// Missing, or does not run.
     NoSuchSegment(u32),
     /// Verifier and engine disagree: a bug, not the file's fault.
     Internal,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU families for verifier and engine. A program names its family at compile time: without a function table,
-//! other families are not linked.
+//! GPU families, named at compile time: without function table, others are not linked.
 
 use core::fmt::Debug;
 
@@ -11,11 +10,11 @@ use crate::error::ErrorKind;
 use crate::gpu::{Gpu, Submission};
 use crate::verify::rules::Rule;
 
-/// [`Driver::error`] says why; reasons in every result would be more code.
+/// [`Driver::error`] has the reason; in every result it would be more code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
-/// A device, with the engine's state between steps.
+/// A device with the engine's state.
 #[derive(Debug)]
 pub struct Driver<G, S> {
     /// The device.
@@ -29,7 +28,7 @@ pub struct Driver<G, S> {
 }
 
 impl<G, S> Driver<G, S> {
-    /// Records why a step failed.
+    /// Records why.
     ///
     /// # Errors
     /// Always.
@@ -47,12 +46,12 @@ impl<G, S> Driver<G, S> {
     }
 }
 
-/// GPUs with one set of rules and one register driver.
+/// One set of rules, one register driver.
 pub trait Family {
     /// Number in the recording's header.
     const ID: u16;
-    /// Work is words ([`gpureplay_format::Opcode::Launch`]), or else chains ([`gpureplay_format::Opcode::Submit`]),
-    /// whose headers are made ready before and checked afterwards.
+    /// Work is words ([`gpureplay_format::Opcode::Launch`]); otherwise chains
+    /// ([`gpureplay_format::Opcode::Submit`]), whose headers are made ready before and checked afterwards.
     const LAUNCHES: bool;
     /// Bits of the largest GPU address.
     const ADDRESS_BITS: u32;
@@ -61,47 +60,47 @@ pub trait Family {
     /// The state after a reset.
     const RESET: Self::State;
 
-    /// Whether an identity check may read it: a constant of the GPU.
+    /// A constant of the GPU, for identity checks.
     fn is_identity(register: u32) -> bool;
 
-    /// Whether a check demands the header's product.
+    /// A check for the header's product.
     fn demands_product(check: &IdentityCheck, gpu_id: u32) -> bool;
 
     /// Whether set-up may write this value.
     fn may_write(gpu_id: u32, register: u32, value: u32) -> bool;
 
-    /// Whether such memory may have this access. Write and execute never go together.
+    /// Write and execute never go together anyway.
     fn suits(kind: RegionKind, access: Access) -> bool;
 
-    /// Whether a chain's header may lie here; chains only.
+    /// For chains' headers.
     fn may_rearm(recording: &Recording<'_>, va: u64) -> bool;
 
-    /// Checks work beyond ready headers and bounded waits, which the verifier knows.
+    /// What the verifier cannot; it knows ready headers and bounded waits.
     ///
     /// # Errors
     /// The broken rule.
     fn check(recording: &Recording<'_>, work: &Submission<'_>) -> Result<(), Rule>;
 
-    /// Checks that the GPU addresses everything up to `last`, after reset and identity check.
+    /// Addresses up to `last`, after reset and identity check.
     ///
     /// # Errors
     /// It cannot.
     fn fits<G: Gpu>(at: &mut Driver<G, Self::State>, last: u64) -> Result<(), Failed>;
 
-    /// Makes the reset GPU take work, but for the address space.
+    /// From reset to work, without address space.
     ///
     /// # Errors
     /// A unit gets no power.
     fn power_up<G: Gpu>(at: &mut Driver<G, Self::State>, header: &Header) -> Result<(), Failed>;
 
-    /// Starts work by registers, waits within its bound, and finds how it ended.
+    /// By registers, within its bound, with its result.
     ///
     /// # Errors
     /// It failed, or did not end.
     fn submit<G: Gpu>(at: &mut Driver<G, Self::State>, work: &Submission<'_>)
     -> Result<(), Failed>;
 
-    /// Checks a header made ready for the ended chain; chains only.
+    /// A header of the ended chain.
     ///
     /// # Errors
     /// The job is not done.

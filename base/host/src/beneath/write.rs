@@ -16,7 +16,7 @@ use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use super::{Absent, FOLDER, kind, place, refused};
 use crate::file::{Existing, READABLE_BY_ALL};
 
-/// Names tried for unfinished files in a folder.
+/// Then a folder counts as unusable.
 const MAX_ATTEMPTS: u32 = 64;
 
 /// Makes a file's folders.
@@ -27,8 +27,7 @@ pub fn make_folder(directory: &Path, name: &Path) -> io::Result<()> {
     place(directory, name, Absent::IsMade).map(drop)
 }
 
-/// Writes a whole file or nothing; makes its folders. A link counts as a file that exists: it is replaced, its
-/// target stays.
+/// A whole file or nothing; makes folders. An existing link is replaced, not its target.
 ///
 /// # Errors
 /// As for [`super::open`]; or the file exists, and is to be kept.
@@ -39,7 +38,7 @@ pub fn write(directory: &Path, name: &Path, contents: &[u8], existing: Existing)
     })
 }
 
-/// [`write()`] without waiting for the disk, for many files; contents in parts.
+/// [`write()`] without waiting for the disk; contents in parts.
 ///
 /// # Errors
 /// As for [`write()`].
@@ -54,10 +53,10 @@ pub fn write_soon(
     })
 }
 
-/// Hard-links another directory's file under the same name; makes its folders.
+/// Hard-links another directory's file under the same name; makes folders.
 ///
 /// # Errors
-/// As for [`super::open`], in either directory; or the name is taken, or they are not on one file system.
+/// As for [`super::open`], in either directory; the name is taken; or another file system.
 pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
     let (from, _) = place(other, name, Absent::Fails)?;
     let (folder, name) = place(directory, name, Absent::IsMade)?;
@@ -66,7 +65,7 @@ pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
         return Err(refused("it is no file"));
     }
     linkat(&from, name, &folder, name, AtFlags::empty())?;
-    // Something that took its place meanwhile was linked itself, not its target.
+    // A link was linked itself.
     if !is_file(&folder)? {
         let _ = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
         return Err(refused("it is no file"));
@@ -74,8 +73,7 @@ pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder may be reached through links. Replaces the name, but not a file that `stays`, asked with device and
-/// number.
+/// The folder may be a link. A file that `stays`, asked with device and number, is not replaced.
 pub(crate) fn write_in(
     folder: &Path,
     name: &OsStr,
@@ -119,22 +117,21 @@ fn finish_in(
         Existing::Keep => keep(folder, &unfinished, name, mode),
     });
     if written.is_err() {
-        // The first error says more than one of the removal.
+        // The first error says more.
         let _ = unlinkat(folder, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
     }
     written
 }
 
-/// The name must be free.
 fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr, mode: Mode) -> io::Result<()> {
     match linkat(folder, unfinished, folder, name, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(folder, unfinished, UnlinkatFlags::NoRemoveDir)?),
-        // Without hard links, by file system or policy: the name is taken first.
+        // No hard links, by file system or policy: takes the name first.
         Err(Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
             let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
             openat(folder, name, flags, mode)?;
             renameat(folder, unfinished, folder, name).map_err(|error| {
-                // What took the name is empty.
+                // It is empty.
                 let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
                 error.into()
             })
@@ -146,7 +143,7 @@ fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr, mode: Mode) -> io::Res
 fn create(folder: &OwnedFd, mode: Mode) -> io::Result<(File, String)> {
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
     for _ in 0..MAX_ATTEMPTS {
-        // Not guessable: the hash's keys are random.
+        // Random hash keys: not guessable.
         let number = RandomState::new().hash_one(0);
         let name = format!(".gpureplay-{number:016x}.part");
         match openat(folder, name.as_str(), flags, mode) {
@@ -249,7 +246,6 @@ mod tests {
             let error = link(wrong).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{wrong}");
         }
-        // The name leads out of this directory only.
         std::fs::create_dir(at("other/up")).unwrap();
         std::fs::write(at("other/up/w"), "x").unwrap();
         assert_eq!(link("up/w").unwrap_err().kind(), ErrorKind::InvalidInput);

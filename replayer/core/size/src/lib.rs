@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Engine and verifier over an external device, to be measured.
+//! Engine and verifier over an external device, for `cargo xtask size`.
 //!
-//! `cargo xtask size` links this without the device; engine, verifier and parser remain.
+//! The device is not linked.
 #![no_std]
 #![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 
@@ -20,12 +20,12 @@ unsafe extern "C" {
     safe fn device_store(va: u64, bytes: *const u8, length: usize) -> i32;
     safe fn device_load(va: u64, bytes: *mut u8, length: usize) -> i32;
     safe fn device_fill(va: u64, length: u64, byte: u8) -> i32;
-    /// Uses everything that a parser finds.
+    /// Keeps everything that a parser finds.
     safe fn device_has(recording: &Recording<'_>);
     safe fn size_must_not_panic() -> !;
 }
 
-/// A panic in a link needs this symbol, which is nowhere defined.
+/// Defined nowhere: a panic does not link.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     size_must_not_panic()
@@ -73,7 +73,6 @@ impl Gpu for Device {
     }
 }
 
-/// By tensor, outside.
 struct Outside;
 
 unsafe extern "C" {
@@ -106,15 +105,14 @@ pub struct Report {
     pub damaged: Option<ParseError>,
     /// The broken rule.
     pub refused: Option<Violation>,
-    /// End of the last step on the GPU.
+    /// Of the last step.
     pub replay: Result<(), ReplayError>,
 }
 
-/// Checks, opens, runs `runs` times, finishes. Feature `parser` ends after the first step, `verifier` after the
-/// second.
+/// Checks, opens, runs, finishes. Feature `parser` ends after the first step, `verifier` after the second.
 ///
 /// # Safety
-/// `bytes` points at `length` readable bytes, `workspace` at exclusive working memory.
+/// `bytes` points at `length` bytes, `workspace` at exclusive memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn measured(
     bytes: *const u8,

@@ -14,13 +14,12 @@ use crate::family::{Driver, Failed, Family};
 use crate::gpu::Gpu;
 use crate::verify::Verified;
 
-/// The caller's tensor values: dense, C order, little-endian.
+/// Tensor values: dense, C order, little-endian.
 pub trait Tensors {
-    /// Bytes to write into GPU memory. `None` leaves what is there: an error for inputs and for weights without a
-    /// value in the recording. Set-up asks for weights, and so does each run that restores their memory: give
-    /// replaced weights every time.
+    /// Value for GPU memory. `None` keeps what is there: an error for inputs and for weights without recorded
+    /// value. Weights are needed in set-up, and whenever a run restores their memory.
     fn input(&mut self, tensor: u32) -> Option<&[u8]>;
-    /// Room for a tensor that can be read now; `None` skips it.
+    /// Room for a readable tensor; `None` skips it.
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]>;
 }
 
@@ -37,7 +36,7 @@ impl Tensors for NoTensors {
     }
 }
 
-/// A session's memory, about 32 KiB; firmware makes it a static.
+/// About 32 KiB; static in firmware.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     history: History,
@@ -55,14 +54,13 @@ impl Workspace {
 /// Choices at opening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Replay even on another GPU than the recorded one.
+    /// Replay on another GPU than recorded.
     pub ignore_identity: bool,
 }
 
-/// An open recording: memory mapped and filled, GPU powered, ready for runs.
+/// An open recording, ready for runs.
 ///
-/// After an error the GPU is reset. The next run starts from set-up, so the same [`Tensors`] must bring the
-/// replaced weights again.
+/// After an error the GPU is reset, and the next run sets up again: [`Tensors`] must bring replaced weights again.
 #[derive(Debug)]
 pub struct Session<'a, 'w, G: Gpu, F: Family> {
     driver: Driver<G, F::State>,
@@ -77,7 +75,7 @@ pub struct Session<'a, 'w, G: Gpu, F: Family> {
 }
 
 impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
-    /// Resets and checks the GPU, maps memory, powers up and runs the set-up segments.
+    /// Resets, checks, maps, powers up, sets up.
     ///
     /// # Errors
     /// What failed; the GPU is reset and its memory released.
@@ -93,8 +91,8 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Ok(session)
     }
 
-    /// Touches no GPU; [`Session::prepare`] or the first run opens it. For firmware: [`Session::open`] moves the
-    /// session twice.
+    /// Does not touch the GPU; [`Session::prepare`] or the first run does. [`Session::open`] moves the session
+    /// twice.
     pub const fn new(
         gpu: G,
         recording: Verified<'a, F>,
@@ -118,7 +116,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         }
     }
 
-    /// Does what [`Session::open`] does, once.
+    /// [`Session::open`], once.
     ///
     /// # Errors
     /// What failed; the GPU is reset and its memory released.
@@ -137,12 +135,12 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         &mut self.driver.gpu
     }
 
-    /// Chains of the last run so far.
+    /// In the last run so far.
     pub const fn submits(&self) -> u32 {
         self.submits
     }
 
-    /// Runs all run segments in order.
+    /// All run segments, in order.
     ///
     /// # Errors
     /// What failed. The GPU is reset; the next run starts afresh.
@@ -155,7 +153,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.conclude(result)
     }
 
-    /// Runs one segment by its index among all; the caller keeps the order.
+    /// Index among all segments; the caller keeps the order.
     ///
     /// # Errors
     /// As for [`Session::run`].
@@ -167,8 +165,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.one_segment(index, tensors, false)
     }
 
-    /// Does a run segment's CPU work without jobs: uploads, and given tensors. The caller gives the tensors that
-    /// later segments need.
+    /// A run segment's uploads and given tensors, without jobs. The caller gives what later segments need.
     ///
     /// # Errors
     /// As for [`Session::run`].
@@ -204,15 +201,15 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.conclude(result)
     }
 
-    /// Runs the finish segments, resets the GPU (which switches it off), and releases its memory.
+    /// Runs finish segments, resets the GPU (which switches it off), and releases memory.
     ///
     /// # Errors
-    /// A finish segment or the reset failed. Only a GPU that cannot be reset keeps its memory.
+    /// A segment or the reset failed. Only without reset the GPU keeps its memory.
     pub fn finish(mut self) -> Result<(), ReplayError> {
         self.close()
     }
 
-    /// [`Session::finish`] for a caller that keeps the device inside; a later run opens it again.
+    /// [`Session::finish`] that keeps the device; a later run reopens it.
     ///
     /// # Errors
     /// As for [`Session::finish`].
@@ -229,7 +226,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.reset()
     }
 
-    /// After an error the GPU is reset and holds no memory.
+    /// After an error: GPU reset, no memory.
     fn conclude(&mut self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         if result.is_ok() {
             self.action = NO_ACTION;
@@ -242,12 +239,12 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         };
         self.action = NO_ACTION;
         self.ready = false;
-        // The first error says more than one of this reset.
+        // The first error says more.
         let _ = self.reset();
         Err(error)
     }
 
-    /// A GPU that does not reset must keep its pages.
+    /// Without reset a GPU keeps its pages.
     fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
         self.driver.state = F::RESET;
@@ -299,11 +296,10 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     }
 }
 
-/// A dropped session still leaves the GPU reset.
 impl<G: Gpu, F: Family> Drop for Session<'_, '_, G, F> {
     fn drop(&mut self) {
         if self.ready {
-            // No caller is left for an error.
+            // No caller is left.
             let _ = self.reset();
         }
     }

@@ -24,7 +24,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// With `skip` without its jobs.
     pub(super) fn run_one(
         &mut self,
         segment: &Segment,
@@ -36,7 +35,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.action = segment.first_action.get();
         let entries = recording.segment_entries(segment);
         let mut cursor = recording.cursor(segment);
-        // Since the last submit: finds the headers that the next one must leave DONE.
+        // For headers that the next submit must leave DONE.
         let mut since = entries;
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
@@ -63,7 +62,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// Lends the GPU, and restores it afterwards.
     fn lend(&mut self) -> Result<(), Failed> {
         match self.driver.gpu.lend() {
             Ok(false) => return Ok(()),
@@ -73,7 +71,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.powered = false;
         self.driver.state = F::RESET;
         let recording = self.recording.recording();
-        // Settings come first in set-up (rule `register-write-order`): lending walks nothing else.
+        // Set-up's first (rule `register-write-order`): lending walks nothing else.
         for segment in recording.segments() {
             let later = segment.first_action.get() > self.action;
             if later || segment.kind != SegmentKind::Setup.code() {
@@ -116,7 +114,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
                 let words = payload;
                 return self.submit(&Submission { entry, words });
             }
-            // The verifier refuses the work of other families.
+            // The verifier refuses other families' work.
             Opcode::Rearm | Opcode::Submit | Opcode::Launch => {
                 return self.driver.fail(ErrorKind::Internal);
             }
@@ -136,7 +134,7 @@ const fn work<F: Family>() -> Opcode {
     }
 }
 
-/// Belongs to jobs that do not run.
+/// Of jobs that do not run.
 fn left_out<F: Family>(opcode: Opcode, tensor: u32, tensors: &mut dyn Tensors) -> bool {
     match opcode {
         Opcode::Submit | Opcode::Rearm | Opcode::BindOutput => true,

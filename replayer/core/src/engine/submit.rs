@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device-dependent steps: settings, power, work. The family's code drives devices with registers; others take each
-//! step as a whole.
+//! Settings, power, work: by registers in the family's code, or as whole steps.
 
 use gpureplay_format::Opcode;
 use gpureplay_format::layout::ActionEntry;
@@ -20,7 +19,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.driver.take(applied)
     }
 
-    /// Comes once, before the first action that is no setting.
+    /// Once, before the first action that is no setting.
     pub(super) fn power_up(&mut self) -> Result<(), Failed> {
         if self.powered {
             return Ok(());
@@ -62,7 +61,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         ended
     }
 
-    /// Every header made ready for the chain that just ended must be done.
+    /// Headers made ready for the ended chain.
     pub(super) fn check_headers(&mut self, since: &[ActionEntry]) -> Result<(), Failed> {
         for entry in since {
             if entry.op == Opcode::Submit.code() {

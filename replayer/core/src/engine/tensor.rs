@@ -11,7 +11,7 @@ use crate::gpu::Gpu;
 
 /// Contiguous on both sides.
 struct Run {
-    /// Bytes in the dense array.
+    /// In the dense array, in bytes.
     offset: usize,
     va: u64,
     /// Bytes.
@@ -31,7 +31,7 @@ impl Side<'_> {
         }
     }
 
-    /// `None` when it lies outside of the caller's bytes.
+    /// `None`: outside of the caller's bytes.
     fn copy(&mut self, gpu: &mut impl Gpu, run: &Run) -> Option<Result<(), DeviceError>> {
         let end = run.offset.checked_add(run.length)?;
         Some(match self {
@@ -42,16 +42,16 @@ impl Side<'_> {
 }
 
 impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
-    /// Reads a tensor's current value, outside of a run.
+    /// Current value, outside of a run.
     ///
     /// # Errors
-    /// The tensor does not exist (it then has 0 bytes) or has another size, or the device fails.
+    /// No such tensor (0 bytes), another size, or the device fails.
     pub fn read_tensor(&mut self, tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError> {
         let result = self.copy(tensor, Side::Out(bytes));
         self.outside_of_actions(result)
     }
 
-    /// A failed copy changes nothing about the GPU, so it is not reset.
+    /// Needs no reset.
     fn outside_of_actions(&self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         let (submits, kind) = (self.submits, self.driver.error);
         result.map_err(|Failed| ReplayError {
@@ -128,7 +128,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
     }
 }
 
-/// Takes off an innermost axis that is contiguous on both sides; returns other axes and run length in bytes.
+/// Takes off a contiguous innermost axis; returns the others and the run's bytes.
 fn split_run(axes: &[AxisEntry], size: u32) -> (&[AxisEntry], usize) {
     match axes.split_last() {
         Some((inner, outer)) if inner.element_stride == 1 && inner.byte_stride == size => {
@@ -138,7 +138,7 @@ fn split_run(axes: &[AxisEntry], size: u32) -> (&[AxisEntry], usize) {
     }
 }
 
-/// False after the last run.
+/// False at the end.
 fn advance(run: &mut Run, axes: &[AxisEntry], steps: &mut [u32; MAX_AXES], size: u32) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
         let element = (axis.element_stride.get() as usize).wrapping_mul(size as usize);

@@ -152,9 +152,9 @@ impl Lines {
 pub struct Chain {
     /// Chains before it, in this run.
     pub index: u32,
-    /// GPU address of the first job header; 0 for a launch.
+    /// First job header; 0 for a launch.
     pub head: u64,
-    /// A chain's job slot, a launch's queue.
+    /// A chain's slot, a launch's queue.
     pub queue: u8,
     /// Address space.
     pub space: u8,
@@ -170,39 +170,39 @@ pub struct Submission<'a> {
 }
 
 impl Submission<'_> {
-    /// A chain's job slot, a launch's queue.
+    /// A chain's slot, a launch's queue.
     pub const fn queue(&self) -> u8 {
         self.entry.a
     }
 
-    /// Bits 15:0 of a chain's JS_CONFIG, bytes of a launch.
+    /// Bits 15:0 of JS_CONFIG, or a launch's bytes.
     pub const fn configuration(&self) -> u16 {
         self.entry.b.get()
     }
 
-    /// Longest time.
+    /// Limit of its time.
     pub const fn timeout_us(&self) -> u32 {
         self.entry.c.get()
     }
 
-    /// GPU address of the first job header; 0 for a launch.
+    /// First job header; 0 for a launch.
     pub const fn head(&self) -> u64 {
         self.entry.d.get()
     }
 }
 
-/// A job beyond the device's work limit per run.
+/// A job beyond the work limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedUp {
     /// GPU address of its header.
     pub job: u64,
     /// Job slot.
     pub slot: u8,
-    /// In the device's unit; clauses on the model.
+    /// The device's unit; clauses on the model.
     pub limit: u64,
 }
 
-/// One list of methods, so that a wrapper forwards every method.
+/// One list: a wrapper forwards every method.
 macro_rules! gpu {
     (
         $(#[$about:meta])*
@@ -221,10 +221,9 @@ macro_rules! gpu {
             $($(#[$more])* fn $extra(&mut $self $(, $operand: $kind)*) $(-> $answer)? $body)+
         }
 
-        /// A device around another: methods that it does not override reach the device inside.
+        /// A device around another; forwards what it does not override.
         ///
-        /// Errors are documented at [`Gpu`]. Import [`Gpu`] and name this trait by its path: both have methods of
-        /// the same names.
+        /// Errors: see [`Gpu`]. Import [`Gpu`] and name this trait by its path: equal method names.
         pub trait Wrapper {
             /// The device inside.
             type Inner: Gpu + ?Sized;
@@ -268,98 +267,86 @@ macro_rules! gpu {
 gpu! {
     /// A GPU with memory of its own.
     ///
-    /// Implementations: the model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed
-    /// pages, keeps page tables (with `mali_drive::page_table`, or in the kernel), and maintains caches: the GPU
-    /// sees `write_memory`, and `read_memory` sees what the GPU wrote. The module's documentation shows how one is
-    /// written.
+    /// The model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps page
+    /// tables (with `mali_drive::page_table`, or in the kernel), and maintains caches: the GPU sees `write_memory`,
+    /// `read_memory` sees GPU writes. The module's documentation has an example.
     required {
-        /// Reads the register at a byte offset.
+        /// Register at a byte offset.
         fn read32(&mut self, register: u32) -> u32;
 
-        /// Writes the register at a byte offset.
+        /// Register at a byte offset.
         fn write32(&mut self, register: u32, value: u32);
 
-        /// Waits for one of `lines`; returns those raised. May return early with none; the engine asks the
-        /// registers and comes back.
+        /// Waits for `lines`; returns raised ones, or none early: the engine then asks registers and comes back.
         fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines;
 
         /// Monotonic clock in microseconds.
         fn now_us(&mut self) -> u64;
 
-        /// Maps zeroed pages; the engine maps everything before [`Gpu::activate`].
+        /// Zeroed pages, all before [`Gpu::activate`].
         ///
         /// # Errors
-        /// Memory runs out, or the device refuses.
+        /// No memory, or the device refuses.
         fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError>;
 
-        /// Gives an address space the tables of everything mapped; returns its number.
+        /// Gives an address space, whose number it returns, the tables of all mappings.
         ///
         /// # Errors
         /// The command does not end in time, or the device refuses.
         fn activate(&mut self) -> Result<u8, DeviceError>;
 
-        /// Stops everything; state as after power-on. With registers, by the family's code, such as
-        /// `mali_drive::reset`.
+        /// To the state after power-on. Register devices use the family's code, such as `mali_drive::reset`.
         ///
         /// # Errors
         /// It did not end in time.
         fn reset(&mut self) -> Result<(), DeviceError>;
 
-        /// Unmaps and frees all pages. The engine resets the GPU before.
+        /// Unmaps and frees all pages, after a reset.
         fn release(&mut self);
 
-        /// Writes mapped memory.
-        ///
         /// # Errors
         /// The range is not mapped.
         fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError>;
 
-        /// Reads mapped memory.
-        ///
         /// # Errors
         /// The range is not mapped.
         fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
     }
     provided {
-        /// Fills mapped memory.
-        ///
         /// # Errors
         /// The range is not mapped.
         fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
             fill(self, va, length, byte)
         }
 
-        /// Makes a setting on a device without registers. `None`: write the register.
+        /// A setting without registers. `None`: write the register.
         ///
         /// # Errors
-        /// The device cannot replay with this setting.
+        /// The device cannot replay with it.
         fn apply(&mut self, register: u32, value: u32) -> Option<Result<(), ErrorKind>> {
             let _ = (register, value);
             None
         }
 
-        /// Makes mapped memory ready for work on a device without registers. `None`: the family's code powers up,
-        /// then [`Gpu::activate`].
+        /// Prepares mapped memory without registers. `None`: the family's code powers up, then [`Gpu::activate`].
         ///
         /// # Errors
-        /// The device cannot use this memory, or cannot leave these shader cores unused.
+        /// Unusable memory, or these cores cannot stay unused.
         fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
             let _ = unused_cores;
             None
         }
 
-        /// Runs work to its end on a device without registers. `None`: the family's code runs it by registers,
-        /// through all wrappers.
+        /// Runs work without registers. `None`: the family's code does, through all wrappers.
         ///
         /// # Errors
-        /// How it failed. For a chain, the engine also checks the headers made ready.
+        /// How it failed. The engine also checks a chain's headers.
         fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
             let _ = work;
             None
         }
 
-        /// Called between chains: may lend a shared GPU and returns when it is back. `true`: it was lent, and is
-        /// reset, memory untouched.
+        /// Between chains: may lend a shared GPU, and waits for it. `true`: lent, now reset, memory untouched.
         ///
         /// # Errors
         /// The GPU did not come back.
@@ -367,27 +354,26 @@ gpu! {
             Ok(false)
         }
 
-        /// Told the recording's bytes before use, with external weights: a limited device lets a large one do more.
+        /// Bytes with external weights, before use: limited devices let large recordings do more.
         fn expect_recording(&mut self, bytes: u64) {
             let _ = bytes;
         }
 
-        /// The job that exceeded this run's work limit.
+        /// The job beyond this run's work limit.
         fn used_up(&mut self) -> Option<UsedUp> {
             None
         }
 
-        /// Called before a chain's start command.
+        /// Before a chain's start command.
         ///
         /// # Errors
-        /// The chain must not start; the run ends.
+        /// Ends the run.
         fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
             let _ = chain;
             Ok(())
         }
 
-        /// Called after each started chain: its slot reports success (headers not read yet), or the error. Memory
-        /// holds what the chain wrote.
+        /// The slot's success (headers not read yet), or the error. Memory holds what the chain wrote.
         fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
             let _ = (chain, result);
         }

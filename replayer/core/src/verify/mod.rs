@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Static rules that a recording must keep before it touches a device.
+//! Static rules before a recording touches a device.
 //!
-//! Errors show a rule's name ([`Rule::name`]). Verification reads every table once, decodes no upload, and takes
-//! linear time in the file's length.
+//! Errors show [`Rule::name`]. Verification reads each table once, decodes no upload, and takes linear time.
 
 mod program;
 mod regions;
@@ -24,15 +23,14 @@ pub struct Limits {
     pub pages: u64,
     /// Longest single wait in microseconds.
     pub wait_us: u32,
-    /// Sum of waits of one pass in microseconds.
+    /// Of waits in one pass, in microseconds.
     pub total_us: u64,
-    /// Bytes moved in one pass by uploads, fills and tensors (once for each piece).
+    /// Per pass, by uploads, fills and tensors (once for each piece).
     pub moved_bytes: u64,
 }
 
 impl Limits {
-    /// Outputs' total size, in multiples of the recording's memory: outputs may share memory, and a host keeps each
-    /// apart.
+    /// Outputs may share memory; a host keeps each apart.
     pub const OUTPUT_COPIES: u64 = 4;
     /// 4 GiB of memory, a minute per wait, an hour in total, 64 GiB moved.
     pub const DEFAULT: Self = Self {
@@ -58,18 +56,18 @@ pub struct Violation {
     pub section: Section,
     /// Index in its section.
     pub index: u32,
-    /// The bad value: an address, an offset, a register, a time, a sum; see the rule.
+    /// Address, offset, register, time or sum: see the rule.
     pub value: u64,
 }
 
-/// Keeps all rules of a family; the engine accepts nothing else.
+/// Keeps all rules; the engine accepts nothing else.
 #[derive(Debug)]
 pub struct Verified<'a, F> {
     recording: &'a Recording<'a>,
     family: PhantomData<F>,
 }
 
-// Derived, these would demand as much of the family.
+// Derived ones would need the family's.
 impl<F> Clone for Verified<'_, F> {
     fn clone(&self) -> Self {
         *self
@@ -86,7 +84,7 @@ impl<'a, F> Verified<'a, F> {
 }
 
 /// # Errors
-/// The first broken rule, in the order family, regions, identity, tensors, program.
+/// The first broken rule: family, regions, identity, tensors, program.
 pub fn verify<'a, F: Family>(
     recording: &'a Recording<'a>,
     limits: &Limits,
@@ -120,7 +118,7 @@ pub fn verify<'a, F: Family>(
     }
 }
 
-/// Checks return the bare rule and leave its place here: that keeps them small.
+/// Keeps a broken rule's place, so that checks stay small.
 struct Checker<'r, 'a> {
     recording: &'r Recording<'a>,
     limits: &'r Limits,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine can run all that the verifier accepts: no foreign access, no panic.
+//! The engine runs all that the verifier accepts.
 
 use crate::support::{Fake, PRODUCT, Trouble};
 use gpureplay_core::{DeviceError, ErrorKind, Limits, Options, Session, Tensors, Workspace};
@@ -9,7 +9,7 @@ use gpureplay_format::{Recording, Section};
 use mali_drive::verify;
 use zerocopy::FromBytes;
 
-/// `GPUREPLAY_ROUNDS` sets another number.
+/// Or `GPUREPLAY_ROUNDS`.
 const ROUNDS: u64 = 30_000;
 
 struct Sized {

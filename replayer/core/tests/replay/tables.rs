@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each verifier condition: sound but for one field, and sound at the edge.
+//! Each verifier condition: one bad field, and the edge.
 
 mod tensors;
 
@@ -19,7 +19,7 @@ fn broken(file: &[u8]) -> Option<Rule> {
     verified.err().map(|violation| violation.rule)
 }
 
-/// The rule that other bytes at a place break.
+/// Broken by other bytes.
 fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Option<Rule> {
     let file = support::recording();
     let recording = Recording::parse(&file).unwrap();
@@ -31,7 +31,7 @@ fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Optio
     broken(&encode::assemble(recording.header().platform(), &sections))
 }
 
-/// One more zeroed entry of `size` bytes.
+/// A zeroed entry of `size` bytes more.
 fn longer(section: Section, size: usize) -> Option<Rule> {
     let file = support::recording();
     let recording = Recording::parse(&file).unwrap();
@@ -48,7 +48,6 @@ fn program(make: impl FnOnce(&mut Builder)) -> Option<Rule> {
     broken(&builder.finish().unwrap())
 }
 
-/// With a run after it.
 fn segment(kind: SegmentKind, make: impl FnOnce(&mut Builder)) -> Option<Rule> {
     program(|builder| {
         if kind == SegmentKind::Finish {

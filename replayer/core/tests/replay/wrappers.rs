@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wrappers pass on what they do not change, also calls with a default.
+//! Wrappers pass on all calls, also those with a default.
 
 use crate::support::{DATA, Fake};
 use gpureplay_core::middleware::Trace;
@@ -21,7 +21,7 @@ const USED_UP: UsedUp = UsedUp {
     limit: 9,
 };
 
-/// Answers otherwise than the defaults of [`Gpu`].
+/// Unlike the defaults of [`Gpu`].
 struct Noted {
     fake: Fake,
     seen: Vec<&'static str>,

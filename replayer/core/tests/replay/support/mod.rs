@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tiny GPU for engine tests: registers, memory, jobs y += 2 x + 1.
+//! A tiny GPU: registers, memory, jobs y += 2 x + 1.
 #![allow(unreachable_pub)]
 
 use std::collections::BTreeMap;
@@ -20,17 +20,13 @@ pub const COUNT: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     None,
-    /// The chain ends with this status.
     JobFault(u32),
-    /// The job touches an unmapped page.
     MmuFault,
     GpuFault,
-    /// Jobs end at once, DONE, and compute nothing; only a chain's first header is read.
+    /// DONE at once without result; reads only a chain's first header.
     Idle,
     Hang,
-    /// The chain ends without an interrupt.
     LostInterrupt,
-    /// The slot says done, the header does not.
     NotDone,
     SoftResetHangs,
     ResetHangs,
@@ -93,7 +89,7 @@ impl Fake {
         u64::from_le_bytes(bytes)
     }
 
-    /// Without registers; returns 0, or the failed job's status.
+    /// Without registers; 0, or the failed job's status.
     pub fn run(&mut self, header: u64) -> u32 {
         self.run_chain(header);
         match self.get(0x18a4) {
@@ -262,7 +258,7 @@ impl Gpu for Fake {
 
 use std::ops::BitAndAssign;
 
-/// One dense input, one output.
+/// Dense.
 pub struct Bound {
     pub input: Vec<u8>,
     pub output: Vec<u8>,
@@ -305,7 +301,7 @@ pub fn descriptor(next: u64, source: u64, target: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Two jobs, y += 2 x + 1 each; a test may spoil the builder.
+/// Two jobs, y += 2 x + 1 each; tests may spoil it.
 pub fn builder() -> Builder {
     let mut builder = Builder::new(PRODUCT);
     builder.identity(0, 0xffff_0000, PRODUCT);
@@ -331,7 +327,6 @@ pub fn builder() -> Builder {
     builder
 }
 
-/// For [`builder`].
 pub fn set_up(builder: &mut Builder) {
     builder.segment("setup", SegmentKind::Setup);
     builder.write(0xf04, 0x2_0000);
@@ -339,7 +334,6 @@ pub fn set_up(builder: &mut Builder) {
     builder.upload(DESCRIPTORS + 64, &descriptor(0, INPUT, OUTPUT));
 }
 
-/// For [`builder`].
 pub fn run(builder: &mut Builder) {
     use gpureplay_format::TensorId;
     builder.segment("run", SegmentKind::Run);
