@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads memory at a caller's addresses: errors, no crash. Writing would break safe code.
+//! Reads memory at a caller's addresses: errors, no crash. It never writes: safe code could change what it does not
+//! borrow.
 
 use std::fs::OpenOptions;
 use std::io::{self, IoSliceMut};

@@ -161,7 +161,6 @@ mod tests {
         drop(out);
         let text = String::from_utf8(kept).unwrap();
         let name = "saxpy\\u000araces: none\\u000a";
-        // Ends with a line feed: the program's own line.
         assert_eq!(
             text,
             format!("kernel saxpy\\u000araces: none\n has {name}\n")

@@ -158,7 +158,6 @@ mod tests {
         let (link, second) = (folder.0.join("link"), folder.0.join("second"));
         std::os::unix::fs::symlink("link", &second).unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        // The target is missing, then there.
         for contents in ["new", "newer"] {
             write_atomic(&second, contents.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(folder.0.join("file")).unwrap(), contents);

@@ -5,7 +5,7 @@
 //! outputs). It is Ed25519 (RFC 8032) with a counter against older recordings. A [`Pack`] holds all files. Layouts:
 //! `docs/reference/format.md`.
 //!
-//! Reading never allocates or panics. Feature `write` makes both.
+//! Reading and checking never allocate or panic. Feature `write` makes both.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -46,7 +46,7 @@ impl<G, S> Driver<G, S> {
     }
 }
 
-/// One set of rules, one register driver.
+/// GPUs with one set of rules and one register driver.
 pub trait Family {
     /// Number in the recording's header.
     const ID: u16;
@@ -60,47 +60,47 @@ pub trait Family {
     /// The state after a reset.
     const RESET: Self::State;
 
-    /// A constant of the GPU, for identity checks.
+    /// Whether it is a constant of the GPU, for identity checks.
     fn is_identity(register: u32) -> bool;
 
-    /// A check for the header's product.
+    /// Whether the check demands the header's product.
     fn demands_product(check: &IdentityCheck, gpu_id: u32) -> bool;
 
     /// Whether set-up may write this value.
     fn may_write(gpu_id: u32, register: u32, value: u32) -> bool;
 
-    /// Write and execute never go together anyway.
+    /// Whether memory of this kind may have this access; never write and execute.
     fn suits(kind: RegionKind, access: Access) -> bool;
 
-    /// For chains' headers.
+    /// Whether a chain's header may lie here.
     fn may_rearm(recording: &Recording<'_>, va: u64) -> bool;
 
-    /// What the verifier cannot; it knows ready headers and bounded waits.
+    /// Checks work; the verifier itself checks ready headers and bounded waits.
     ///
     /// # Errors
     /// The broken rule.
     fn check(recording: &Recording<'_>, work: &Submission<'_>) -> Result<(), Rule>;
 
-    /// Addresses up to `last`, after reset and identity check.
+    /// The GPU must address everything up to `last`. Called after reset and identity check.
     ///
     /// # Errors
     /// It cannot.
     fn fits<G: Gpu>(at: &mut Driver<G, Self::State>, last: u64) -> Result<(), Failed>;
 
-    /// From reset to work, without address space.
+    /// Makes a reset GPU take work, but for the address space.
     ///
     /// # Errors
     /// A unit gets no power.
     fn power_up<G: Gpu>(at: &mut Driver<G, Self::State>, header: &Header) -> Result<(), Failed>;
 
-    /// By registers, within its bound, with its result.
+    /// Runs work by registers within its bound.
     ///
     /// # Errors
     /// It failed, or did not end.
     fn submit<G: Gpu>(at: &mut Driver<G, Self::State>, work: &Submission<'_>)
     -> Result<(), Failed>;
 
-    /// A header of the ended chain.
+    /// Checks a header of the ended chain.
     ///
     /// # Errors
     /// The job is not done.

@@ -16,7 +16,6 @@ pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     pub(crate) repository: PathBuf,
-    /// May be shared by work trees.
     pub(crate) guest: PathBuf,
     pub(crate) local: PathBuf,
 }

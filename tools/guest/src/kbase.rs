@@ -23,9 +23,7 @@ use crate::{
     },
 };
 
-/// Tests of kbase are skipped without it.
 pub(crate) const SOURCE_VARIABLE: &str = "GPUREPLAY_KBASE";
-/// Inside Arm's packages and vendors' kernels.
 const PLACES: [&str; 4] = [
     ".",
     "driver/product/kernel/drivers/gpu/arm/midgard",
@@ -210,7 +208,6 @@ impl<'a> Trial<'a> {
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
-                // One wrong chain must take too long.
                 "--job-limit".into(),
                 panfrost::JOB_LIMIT.to_string(),
             ],
@@ -296,14 +293,12 @@ impl<'a> Trial<'a> {
         Ok(format!("growing memory: {faults} page faults, replayed\n"))
     }
 
-    /// Takes no input; compares this many words.
     fn compares(&self, trace: &Path, said: &Path, words: usize) -> Checked {
         let compile = format!(
             "compile {} --force -o said --writes=out=said.bin:u32[{words}]",
             trace.display()
         );
         let replay = "run --force said --output=out=replayed-said.bin".to_owned();
-        // A name's end says what a file is.
         copy(said, &self.work.join("said.bin")).map_err(|error| error.to_string())?;
         for (what, line) in [("compile", compile), ("replay", replay)] {
             let words: Vec<String> = line.split(' ').map(String::from).collect();
@@ -381,9 +376,9 @@ const KILLS: u32 = 10;
 /// By an ordinary user; the recorder is not read.
 const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
-/// Each recording begins with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up
-/// until the next register access; kbase's handlers make none while the GPU is off, so it stays on. The kernel's
-/// tracer shows whether interrupts are off while a page is logged.
+/// Recordings begin with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up until the
+/// next register access, and kbase's handlers make none while the GPU is off: so the GPU stays on until the driver
+/// goes. The kernel's tracer shows whether interrupts are off while a page is logged.
 const SCRIPT: &str = "set -e
 PATH=/opt/gpureplay/shared:$PATH
 modules=/opt/gpureplay/kbase

@@ -24,7 +24,6 @@ use crate::{
     run::session::{self, Options, Outcome},
 };
 
-/// Counted apart from start and end.
 const MORE_RUNS: u32 = 4;
 
 /// Measures start-up in a guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver and on panfrost.
@@ -125,7 +124,6 @@ impl BenchStartup {
             .len();
         let stack = app.command("");
         let replay = format!("gpureplay run {recording} --device nano");
-        // One inference each, and nothing else.
         let share = Some(share.path().to_path_buf());
         let recorded = counts(&boot(place, Driver::Stock, share.clone(), &stack)?)?;
         let on_nano = |command: &str| -> Result<Counted> {

@@ -24,7 +24,7 @@ pub struct Row {
     pub errors: u64,
     /// Replays that were right.
     pub right: u64,
-    /// Fault to error, in microseconds.
+    /// Longest from fault to error, in microseconds.
     pub longest_us: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct Summary {
     pub actions: usize,
     /// Actions with a reported fault.
     pub reported: usize,
-    /// Largest fault to error, in microseconds.
+    /// Limit from fault to error, in microseconds.
     pub bound_us: u64,
 }
 

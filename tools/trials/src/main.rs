@@ -60,10 +60,7 @@ enum Trial {
     /// Hashes of what two replays of each shipped recording do to the model: equal before and after a change that moves code.
     Fingerprints,
     /// Writes seeds for the fuzz targets into a directory.
-    Seeds {
-        /// A directory per target in it.
-        directory: PathBuf,
-    },
+    Seeds { directory: PathBuf },
 }
 
 fn main() -> ExitCode {

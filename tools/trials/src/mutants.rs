@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wrong in one point: the broken rule must refuse.
 
-/// What is wrong, the refusing rule, the file.
 macro_rules! rows {
     ($($name:literal, $rule:expr => $file:expr;)*) => { vec![$(Mutant::new($name, $rule, $file)),*] };
 }

@@ -167,7 +167,6 @@ fn with_data() -> Builder {
     builder
 }
 
-/// Empty if it could not be made.
 fn finished(builder: Builder) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }

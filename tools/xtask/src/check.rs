@@ -156,7 +156,6 @@ fn concerned(
     Ok(concerned)
 }
 
-/// The innermost if folders are nested.
 fn owner<'a>(crates: &'a [Crate], file: &str) -> Option<&'a Crate> {
     crates
         .iter()

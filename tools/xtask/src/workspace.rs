@@ -185,7 +185,6 @@ fn rule(text: &str) -> Unsafe {
     }
 }
 
-/// On a line of its own.
 fn has_attribute(text: &str, attribute: &str) -> bool {
     let whole = format!("#![{attribute}]");
     text.lines().any(|line| line.trim() == whole)

@@ -16,7 +16,6 @@ use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use super::{Absent, FOLDER, kind, place, refused};
 use crate::file::{Existing, READABLE_BY_ALL};
 
-/// Then a folder counts as unusable.
 const MAX_ATTEMPTS: u32 = 64;
 
 /// Makes a file's folders.

@@ -17,7 +17,7 @@ use crate::verify::Verified;
 /// Tensor values: dense, C order, little-endian.
 pub trait Tensors {
     /// Value for GPU memory. `None` keeps what is there: an error for inputs and for weights without recorded
-    /// value. Weights are needed in set-up, and whenever a run restores their memory.
+    /// value. Set-up asks for weights, and so do runs that restore their memory: give replaced ones every time.
     fn input(&mut self, tensor: u32) -> Option<&[u8]>;
     /// Room for a readable tensor; `None` skips it.
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]>;

@@ -61,7 +61,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         ended
     }
 
-    /// Headers made ready for the ended chain.
     pub(super) fn check_headers(&mut self, since: &[ActionEntry]) -> Result<(), Failed> {
         for entry in since {
             if entry.op == Opcode::Submit.code() {

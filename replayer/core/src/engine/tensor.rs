@@ -11,7 +11,6 @@ use crate::gpu::Gpu;
 
 /// Contiguous on both sides.
 struct Run {
-    /// In the dense array, in bytes.
     offset: usize,
     va: u64,
     /// Bytes.

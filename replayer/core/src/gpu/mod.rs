@@ -271,10 +271,10 @@ gpu! {
     /// tables (with `mali_drive::page_table`, or in the kernel), and maintains caches: the GPU sees `write_memory`,
     /// `read_memory` sees GPU writes. The module's documentation has an example.
     required {
-        /// Register at a byte offset.
+        /// Reads the register at a byte offset.
         fn read32(&mut self, register: u32) -> u32;
 
-        /// Register at a byte offset.
+        /// Writes the register at a byte offset.
         fn write32(&mut self, register: u32, value: u32);
 
         /// Waits for `lines`; returns raised ones, or none early: the engine then asks registers and comes back.
@@ -283,7 +283,7 @@ gpu! {
         /// Monotonic clock in microseconds.
         fn now_us(&mut self) -> u64;
 
-        /// Zeroed pages, all before [`Gpu::activate`].
+        /// Maps zeroed pages, always before [`Gpu::activate`].
         ///
         /// # Errors
         /// No memory, or the device refuses.
@@ -295,7 +295,7 @@ gpu! {
         /// The command does not end in time, or the device refuses.
         fn activate(&mut self) -> Result<u8, DeviceError>;
 
-        /// To the state after power-on. Register devices use the family's code, such as `mali_drive::reset`.
+        /// Stops everything, as after power-on. With registers: by the family's code, such as `mali_drive::reset`.
         ///
         /// # Errors
         /// It did not end in time.
@@ -319,7 +319,7 @@ gpu! {
             fill(self, va, length, byte)
         }
 
-        /// A setting without registers. `None`: write the register.
+        /// Makes a setting on a device without registers. `None`: write the register.
         ///
         /// # Errors
         /// The device cannot replay with it.
@@ -328,7 +328,7 @@ gpu! {
             None
         }
 
-        /// Prepares mapped memory without registers. `None`: the family's code powers up, then [`Gpu::activate`].
+        /// Prepares mapped memory for work on a device without registers. `None`: the family's code powers up, then [`Gpu::activate`].
         ///
         /// # Errors
         /// Unusable memory, or these cores cannot stay unused.
@@ -337,7 +337,7 @@ gpu! {
             None
         }
 
-        /// Runs work without registers. `None`: the family's code does, through all wrappers.
+        /// Runs work to its end on a device without registers. `None`: the family's code does, through all wrappers.
         ///
         /// # Errors
         /// How it failed. The engine also checks a chain's headers.
@@ -354,7 +354,7 @@ gpu! {
             Ok(false)
         }
 
-        /// Bytes with external weights, before use: limited devices let large recordings do more.
+        /// Told a recording's bytes, with external weights, before use: limited devices let large ones do more.
         fn expect_recording(&mut self, bytes: u64) {
             let _ = bytes;
         }
@@ -364,7 +364,7 @@ gpu! {
             None
         }
 
-        /// Before a chain's start command.
+        /// Called before a chain's start command.
         ///
         /// # Errors
         /// Ends the run.
@@ -373,7 +373,7 @@ gpu! {
             Ok(())
         }
 
-        /// The slot's success (headers not read yet), or the error. Memory holds what the chain wrote.
+        /// Called with the slot's success (headers not read yet), or the error. Memory holds what the chain wrote.
         fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
             let _ = (chain, result);
         }

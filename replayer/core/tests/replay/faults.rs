@@ -77,7 +77,6 @@ fn a_fault_at_every_call_is_survived() {
     assert!(longest < 1_300_000);
 }
 
-/// Reruns after an error. Returns the first output and total time.
 fn with_fault(
     faulty: &mut Faulty<&mut Fake>,
     verified: Verified<'_>,

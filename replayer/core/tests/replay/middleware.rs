@@ -117,7 +117,6 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
-        // An end's read and a wait concern more kinds.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }
@@ -174,7 +173,6 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
         assert_eq!(reset, if kind == NoReset { refused } else { Ok(()) });
         assert_eq!(faulty.reset(), Ok(()), "{kind:?}: once");
     }
-    // Without registers the end is an error.
     let entry = ActionEntry::new_zeroed();
     for kind in [FailedJob, MmuFault, BusFault] {
         let mut part = Part::new();

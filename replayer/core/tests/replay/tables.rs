@@ -31,7 +31,6 @@ fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Optio
     broken(&encode::assemble(recording.header().platform(), &sections))
 }
 
-/// A zeroed entry of `size` bytes more.
 fn longer(section: Section, size: usize) -> Option<Rule> {
     let file = support::recording();
     let recording = Recording::parse(&file).unwrap();

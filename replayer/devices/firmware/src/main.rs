@@ -159,7 +159,6 @@ fn sortable(bits: u32) -> u32 {
     }
 }
 
-/// For an output of one byte.
 fn print_character(linked: &Linked<'_>) {
     if let (Some((_, 1)), Some(character)) = (linked.found, linked.output.first()) {
         uart::byte(*character);

@@ -124,7 +124,6 @@ fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board
     }
 }
 
-/// Whether it takes this user's work.
 fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
     let opened = panfrost::find(root).and_then(|path| Ok((panfrost::open(&path)?, path)));
     let device = gpu

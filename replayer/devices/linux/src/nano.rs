@@ -38,7 +38,7 @@ const LOST: PollFlags = PollFlags::POLLERR
 /// Reset and power-up cost less than a tenth.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Whether to take turns. The kernel checks everything in both.
+/// Whether to take turns. The kernel owns page tables and checks register writes anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Fails while the GPU is taken; never lends.

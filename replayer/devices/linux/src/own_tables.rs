@@ -109,7 +109,7 @@ impl OwnTables {
         Ok(tables)
     }
 
-    /// Whether tables were built. Reset the GPU first.
+    /// Returns whether tables were built. Reset the GPU first.
     pub(crate) fn forget(&mut self) -> bool {
         self.leaves.clear();
         self.pages.take().is_some()

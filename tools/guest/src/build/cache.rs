@@ -12,7 +12,6 @@ use crate::{
 
 const FILL: &str = "clinfo > clinfo.txt && grep -q 'Device Type.*GPU' clinfo.txt && cp -a /tmp/cache/. /share/cache/";
 
-/// Without a cache, runs work but are slower.
 pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     let dir = dir(folder, gpu);
     let stamp = dir.join("made-for");

@@ -67,7 +67,6 @@ fn version(makefile: &str) -> Option<String> {
     Some(numbers.join(".") + value("EXTRAVERSION")?)
 }
 
-/// Built once for all work trees.
 fn own(folder: &Folder, name: &str, tree: Option<&Path>) -> Result<Folder> {
     let guest = folder.guest.join(name);
     let _lock = Folder::lock(&guest)?;

@@ -233,7 +233,6 @@ fn cross_with(
     Ok(target.join(TARGET).join("release"))
 }
 
-/// Needs the guest with Linux 5.10.
 pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     device_test(folder)?;
@@ -419,7 +418,6 @@ fn sources(folder: &Folder, from: &str, name: &str) -> Result<PathBuf> {
     Ok(work)
 }
 
-/// A change: text that stands there once, and its replacement.
 pub(crate) fn nano_mutant(
     folder: &Folder,
     file: &str,
@@ -458,7 +456,6 @@ pub(crate) fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command 
 
 pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> Result<()> {
     let mut python = in_root(folder);
-    // The last argument may lie outside of the work tree.
     python
         .env(
             "GPUREPLAY_BIND",
@@ -484,7 +481,6 @@ pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "gpureplay for the host")
 }
 
-/// Optimised: for long work and measurements.
 pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build

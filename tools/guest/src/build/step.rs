@@ -19,14 +19,13 @@ const TAIL: usize = 25;
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) makes: &'static str,
-    /// Besides its script, relative to the recipe.
     pub(crate) inputs: &'static [&'static str],
     pub(crate) after: &'static [&'static str],
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl Step {
-    /// `guest` holds a copy of the recipe. Returns whether it ran.
+    /// Returns whether it ran.
     pub(crate) fn run(&self, guest: &Path) -> Result<bool> {
         if self.is_done(guest) {
             return Ok(false);

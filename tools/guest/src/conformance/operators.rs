@@ -104,7 +104,6 @@ impl Operators {
     }
 }
 
-/// Each eighth case; returns right ones and faults.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let causes = Causes::read(folder)?;
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
@@ -156,7 +155,6 @@ impl Verdict {
     }
 }
 
-/// `words` must all be in the case's line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cause {

@@ -189,8 +189,8 @@ impl Panfrost {
     }
 }
 
-/// By name prefix, with the model's answers. A line of `cases`: number, recording, words of a run; @ is the
-/// results' directory. Returns the count.
+/// By name prefix. A line of `cases`: number, recording, words of a run; @ is the results' directory. Returns the
+/// count.
 pub(crate) fn expect(
     folder: &Folder,
     share: &Path,
@@ -209,7 +209,6 @@ pub(crate) fn expect(
         })
         .collect();
     names.sort();
-    // May hold results of other cases.
     let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
     for name in &names {

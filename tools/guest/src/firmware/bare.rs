@@ -14,11 +14,9 @@ use crate::{
     folder::{Folder, create_dir},
 };
 
-/// No floating-point registers or operating system.
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
 pub(crate) struct Build<'a> {
-    /// `build`, or `rustc` for its special options.
     pub(crate) subcommand: &'a str,
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
@@ -62,7 +60,6 @@ pub(crate) struct Linked<'a> {
     pub(crate) recording: Option<&'a Path>,
     /// .npy files in the order of tensors that need a value.
     pub(crate) inputs: &'a [PathBuf],
-    /// Public key in hexadecimal, and smallest accepted counter.
     pub(crate) trust: Option<(&'a str, u64)>,
     pub(crate) runs: u32,
     /// If not 0: disturbs a step at every n-th device call instead.
@@ -73,7 +70,6 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     let copies = folder.local.join("firmware");
     create_dir(&copies)?;
     let absolute = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
-    // The build root sees this work tree only.
     let copy = |from: &Path, name: String| -> Result<PathBuf> {
         let to = copies.join(name);
         fs::copy(absolute(from)?, &to).map_err(Error::io("copy", from))?;

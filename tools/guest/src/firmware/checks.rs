@@ -32,7 +32,6 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
-/// Linked in, or loaded by the machine; also for a G57.
 pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     for (gpu, linked) in [("g52", true), ("g52", false), ("g57", true)] {
         let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
@@ -117,7 +116,6 @@ const GENERATE: Writer = Writer {
     inputs: &["recordings/generate-g52/inputs/forced2.npy"],
     text: "tools/generation/written.txt",
 };
-/// Its place and mask differ in each run.
 const DECODE: Writer = Writer {
     recording: "recordings/decode-g52",
     inputs: &[
@@ -163,7 +161,7 @@ pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// Disturbed at every `stride`-th call, and repeated: equal states.
+/// Repeats disturbed steps: equal states.
 pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
     let said = go_on(folder, &GENERATE, 2, stride)?;
     let counts = (
@@ -207,7 +205,6 @@ struct Case {
     message: &'static str,
 }
 
-/// Errors end in a message, not in a hang.
 pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let mut damaged = good.clone();
@@ -333,7 +330,6 @@ fn flash(dir: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Only its key's packs, not older than what ran.
 pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {

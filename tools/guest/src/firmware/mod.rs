@@ -27,7 +27,6 @@ const LOAD_ADDRESS: &str = "0x50000000";
 const MEMORY: u32 = 512;
 /// For one run.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// For a thousand runs, or disturbed ones.
 const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Builds the bare-metal image with a recording in it, boots it in QEMU, and prints what it says.

@@ -129,7 +129,6 @@ fn same(found: &Path, expected: &Path) -> Checked {
     ))
 }
 
-/// Otherwise equal files would prove nothing.
 fn varied(one: &Path, other: &Path) -> Checked {
     let (one_bytes, other_bytes) = (read(one)?, read(other)?);
     let words: std::collections::BTreeSet<&[u8]> = one_bytes.chunks(4).collect();

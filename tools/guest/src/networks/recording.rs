@@ -75,7 +75,6 @@ const WAYS: [&str; 5] = ["live", "layered", "recorded", "checked", "in-app"];
 struct Row {
     name: String,
     rounds: u32,
-    /// In the guest, in the order of [`WAYS`].
     seconds: [f64; WAYS.len()],
     /// Processor seconds of QEMU.
     processor: [f64; WAYS.len()],
@@ -347,7 +346,6 @@ mod tests {
             guest,
             processor,
         };
-        // The second `begin` came in two parts.
         assert_eq!(times(&outcome), [time(3.0, 4.0), time(1.0, 5.0)]);
     }
 

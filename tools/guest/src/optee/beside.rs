@@ -9,7 +9,6 @@ use super::{
 };
 use crate::error::Result;
 
-/// Of a sample, and of everything.
 const SECONDS: u32 = 20;
 const SECONDS_FULL: u32 = 600;
 /// Equal seeds make equal calls, but for the other thread's changes.

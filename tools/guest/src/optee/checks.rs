@@ -74,7 +74,6 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Values by the command, refusals over two boots by the C client.
 pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let rig = Rig {
         folder,

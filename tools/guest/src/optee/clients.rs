@@ -110,7 +110,6 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
     let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
     let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
     let mut job = [0; 32];
-    // A null job with 64-bit addresses.
     job[16] = 1 << 1 | 1;
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(input);

@@ -169,7 +169,6 @@ fn sizes(rig: &Rig<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// What `size` calls text: code and constants.
 fn text_bytes(rig: &Rig<'_>, file: &str) -> Result<u64> {
     let said = bare::tool(rig.folder, "aarch64-linux-gnu-size", &[file])?;
     let line = said.lines().nth(1).unwrap_or_default();

@@ -20,7 +20,6 @@ fn other_key() -> Result<SecretKey> {
     SecretKey::from_seed([8; 32]).map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// One region is writable and executable.
 fn against_a_rule() -> Result<Vec<u8>> {
     const GPU: u32 = 0x7212_0000;
     const PLACE: u64 = 0x200_0000;
@@ -44,7 +43,6 @@ fn against_a_rule() -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// With messages; the counter is the last boot's.
 pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let digits = recording(rig.folder, "digits-g52");

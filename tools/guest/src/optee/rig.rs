@@ -23,7 +23,6 @@ use crate::{
 
 pub(super) type Checked = std::result::Result<String, String>;
 
-/// Seconds per guest: a sample, and everything.
 const TIMEOUT: u64 = 300;
 const TIMEOUT_FULL: u64 = 1800;
 /// Bytes of 8 x 8 pixels, and of ten probabilities, f32.
@@ -88,7 +87,7 @@ pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
 }
 
 impl Rig<'_> {
-    /// Any message of the secure world is allowed; `/share` is what the test wrote.
+    /// Any message of the secure world is allowed.
     pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
         self.boot(share, text, false)
     }

@@ -202,7 +202,6 @@ pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!("{runs} runs")))
 }
 
-/// Answers, states, the doctor, and messages of refusal and cancellation.
 pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
     payload::build_host_command(rig.folder)?;
     payload::static_command(rig.folder)?;

@@ -44,7 +44,6 @@ struct Part {
 }
 
 enum Answers {
-    /// At the end of the output.
     Said,
     /// In files.
     Written,

@@ -32,9 +32,7 @@ struct Traced {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub(crate) jobs: usize,
-    /// Logged by both, at any moment.
     pub(crate) changes: usize,
-    /// All zero, logged by one only.
     pub(crate) empty: usize,
     /// Logged later by the app's library, when a job listed them.
     pub(crate) late: usize,

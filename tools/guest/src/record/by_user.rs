@@ -26,7 +26,6 @@ mkdir -p -m 777 live
 const ALIKE: &str = "setarch --addr-no-randomize";
 
 impl Recording<'_> {
-    /// Runs samples too; records each input set.
     pub(crate) fn trace_by_user(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
         for set in SETS {

@@ -40,7 +40,6 @@ pub(crate) struct Output {
     pub(crate) labels: Vec<String>,
 }
 
-/// By tensor, and who computed expected ones.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {

@@ -135,7 +135,6 @@ impl Record {
     }
 }
 
-/// The script's start: shaders of an earlier run, and a clock for `times`.
 const PROLOGUE: &str = r#"set -e
 mkdir -p live
 [ ! -e shader-cache.tar ] || tar -C /tmp/cache -xf shader-cache.tar
@@ -229,7 +228,6 @@ impl Recording<'_> {
 
     pub(crate) fn default_output(&self) -> PathBuf {
         let name = format!("{}-{}", self.name, self.gpu);
-        // The repository holds small recordings only.
         if self.app.network && !(self.app.ships && self.gpu == "g52") {
             self.work.join(name)
         } else {
@@ -237,7 +235,6 @@ impl Recording<'_> {
         }
     }
 
-    /// Every register access that the model saw.
     pub(crate) fn register_log(&self) -> PathBuf {
         self.work.join("registers")
     }
@@ -248,7 +245,6 @@ impl Recording<'_> {
         self.complete(output)
     }
 
-    /// Unrecorded and recorded outputs must be equal.
     pub(crate) fn live_is_recorded(&self) -> Result<()> {
         for name in &self.app.outputs {
             let recorded = self.work.join(format!("{name}{}.npy", SETS[1]));
@@ -330,7 +326,6 @@ impl Recording<'_> {
         logged(&mut compile, "compiling the recording", &log)
     }
 
-    /// Adds the second input, and the reference's outputs.
     pub(crate) fn complete(&self, output: &Path) -> Result<()> {
         let copy = |kind: &str, name: &str, set: &str| {
             let from = if self.app.exact && kind == "expected" {

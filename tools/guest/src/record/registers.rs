@@ -17,7 +17,6 @@ pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
     contained(&recorded, &seen)
 }
 
-/// MMU interrupts for page faults or bus errors.
 pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     let mut faults = 0;
     each(trace, |event| match event {

@@ -47,7 +47,6 @@ const STREAMS: &[&[&str]] = &[
     &["-tx", GPU, "reg", "0", "10000000", "0", "200000"],
     &["-ts", GPU, "clock-names", "core"],
 ];
-/// The simplest kind, and two operating points.
 const SUPPLY: &[&[&str]] = &[
     &["-c", "/gpu-supply"],
     &["-ts", "/gpu-supply", "compatible", "regulator-fixed"],
@@ -106,7 +105,6 @@ const DISABLED: &[&[&str]] = &[
 pub(crate) struct Board {
     pub(crate) non_coherent: bool,
     pub(crate) power_domain: bool,
-    /// With supply and firmware; panthor drives it.
     pub(crate) streams: bool,
     pub(crate) disabled_first: bool,
 }
@@ -127,7 +125,6 @@ impl Board {
         !self.has_modules() && !self.streams
     }
 
-    /// The kernel's module for a supply, and firmware.
     pub(super) fn files(self, folder: &Folder, host: &Path) -> Result<()> {
         if !self.streams {
             return Ok(());

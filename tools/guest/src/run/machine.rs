@@ -37,10 +37,8 @@ pub(crate) struct Machine<'a> {
     /// The guest's `/opt/gpureplay`, read-only.
     pub(crate) payload: &'a Path,
     pub(crate) share: &'a Path,
-    /// Mountable by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
     pub(crate) kernel_options: &'a [String],
-    /// The console is this terminal, not a socket.
     pub(crate) interactive: bool,
     pub(crate) tree: Option<&'a Path>,
     /// Starts in the secure world; without it QEMU starts the kernel.

@@ -25,7 +25,6 @@ pub(crate) const LATE_POWER_OFF: &str = "PANIC at PC";
 pub(crate) struct SecureLog {
     path: PathBuf,
     read: u64,
-    /// The start of an incomplete line.
     rest: String,
     found: Vec<String>,
 }
@@ -47,7 +46,6 @@ impl SecureLog {
             file.seek(SeekFrom::Start(self.read))?;
             file.read_to_end(&mut bytes)
         });
-        // QEMU makes the file when it starts.
         self.read += read.unwrap_or(0) as u64;
         self.take(&String::from_utf8_lossy(&bytes));
         &self.found

@@ -49,7 +49,6 @@ pub(crate) struct Options {
     pub(crate) timeout: Duration,
     /// Default: an empty temporary directory.
     pub(crate) share: Option<PathBuf>,
-    /// Mountable by the 9p tag `extra`, read-only.
     pub(crate) extra: Option<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) model_options: Vec<String>,
@@ -181,7 +180,6 @@ pub(crate) fn script(folder: &Folder, options: &Options, text: &str) -> Result<O
     )
 }
 
-/// Without `command`: a shell on this terminal.
 pub(crate) fn run(
     folder: &Folder,
     options: &Options,
@@ -369,7 +367,6 @@ impl Running {
                 files.write("out", &bytes)?;
                 if self.stream {
                     let mut out = io::stdout().lock();
-                    // A lost reader does not stop the run.
                     let _ = out.write_all(&bytes).and_then(|()| out.flush());
                 }
                 self.stdout.extend_from_slice(&bytes);

@@ -141,7 +141,6 @@ impl Sizes {
     }
 }
 
-/// As one object; features choose the parts.
 fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     let output = folder.local.join("size-cargo");
     let built = bare::Build {

@@ -8,7 +8,6 @@ struct Function<'a> {
     /// Over all paths.
     frame: u64,
     calls: BTreeSet<&'a str>,
-    /// Calls an address in a register.
     indirect: bool,
 }
 

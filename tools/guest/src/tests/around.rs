@@ -29,7 +29,6 @@ const LATE_UNBINDING: [(&str, &str); 3] = [
         "\tnano->misc.minor =",
         "\tret = devm_add_action_or_reset(dev, nano_late, nano);\n\tif (ret)\n\t\treturn ret;\n\tnano->misc.minor =",
     ),
-    // Until the core has switched the domain off.
     (
         "#include \"compat.h\"",
         "#include <linux/delay.h>\n#include \"compat.h\"",

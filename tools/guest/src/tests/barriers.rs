@@ -45,7 +45,6 @@ fn marks(suffix: &str) -> String {
     .concat()
 }
 
-/// A driver with relaxed accesses must be noticed.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
@@ -63,7 +62,6 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
 }
 
 fn listing(folder: &Folder, suffix: &str) -> Result<String> {
-    // The build root sees the work tree.
     let module = folder.local.join(format!("marked{suffix}.ko"));
     let marked = marks(suffix);
     payload::nano_mutant(folder, "nano.h", &[(BEHIND, &marked)], &module)?;

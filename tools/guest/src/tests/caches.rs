@@ -25,7 +25,6 @@ const BOARD: Board = Board {
     disabled_first: false,
 };
 
-/// A maintenance call, and its replacement.
 struct Mutant {
     name: &'static str,
     from: &'static str,

@@ -90,7 +90,6 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(short.test(folder, false)?))
 }
 
-/// On older and newer kernels, and without coherent caches.
 pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     let machines = [("old", false), ("new", false), ("stock", true)];
     for (kernel, non_coherent) in machines {
@@ -171,7 +170,6 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     })
 }
 
-/// A source of kbase is not ours to have here.
 pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
     let Some(source) = std::env::var_os(kbase::SOURCE_VARIABLE) else {
         let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);

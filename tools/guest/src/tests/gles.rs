@@ -37,7 +37,6 @@ const RECORDINGS: [(&str, [&str; 2]); 2] = [
     ),
 ];
 
-/// One input, one output; the third picture equals live app and CPU.
 pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();

@@ -31,7 +31,6 @@ const RUNS: u32 = 20;
 /// Per one-chain run: the line may still be up.
 const MOST_INTERRUPTS: u32 = 2;
 
-/// Submissions per run, interrupts of all.
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
 pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {

@@ -42,7 +42,6 @@ const PAIRS: [(&str, &str, How); 11] = [
 /// A binary, and a whole job with other barriers and storage.
 pub(super) const SAMPLE: usize = 2;
 
-/// Misfit binaries, and the refusing gate.
 const WRONG: [(&str, &str, &str); 4] = [
     ("axpy", "scale", "uniforms"),
     ("reverse", "axpy", "initial registers"),
@@ -146,7 +145,6 @@ fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
     Ok(saved.display().to_string())
 }
 
-/// Against the live app with the new kernel; also the kernel in its own place.
 fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<Checked> {
     let [recorded, other] = [old, new].map(|kernel| format!("recording-{kernel}"));
     let made = format!("made-{old}-{new}");

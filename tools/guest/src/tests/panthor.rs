@@ -26,7 +26,7 @@ const LATE: &str = "update request timedout";
 /// The driver checked that firmware answers.
 const PING: &str = "global requests 0x100";
 
-/// Awake until the driver checks firmware; asleep; several apps; memory that no app maps.
+/// Records memory that no app maps, too.
 pub(super) fn awake(
     folder: &Folder,
     kernel: &str,
@@ -66,7 +66,6 @@ pub(super) fn awake(
     )
 }
 
-/// As an ordinary user, with kills and unverified streams.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
         kernel: kernel.into(),
@@ -85,7 +84,7 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
     short.test(folder, false)
 }
 
-/// Every `stride`-th call fails, in one process or a command each: a clear error, then a right run.
+/// Every `stride`-th call fails: a clear error, then a right run.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::replayer(folder)?;
     let share = temporary()?;

@@ -39,7 +39,6 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     })))
 }
 
-/// Register writes must equal the model's.
 pub(super) fn record(folder: &Folder, name: &str) -> Result<Verdict> {
     record_on(folder, name, "g52", false)
 }

@@ -54,7 +54,6 @@ pub(super) fn notices(folder: &Folder) -> Result<Checked> {
     }))
 }
 
-/// A printed line is one trial.
 const AROUND: &str = include_str!("recorder.sh");
 const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
 const TRIALS: [&str; 7] = [

@@ -138,7 +138,6 @@ const TRAININGS: [Training; 3] = [
     },
 ];
 
-/// On shipped images: live, by replay and by NumPy.
 pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
     for training in TRAININGS {
         let work = temporary()?;
@@ -223,7 +222,6 @@ impl Training {
         self.compare_learnt(folder, work)
     }
 
-    /// Equal numbers of right held-out images.
     fn compare_learnt(&self, folder: &Folder, work: &Path) -> Result<Checked> {
         let words = ["--right", "--network", self.network];
         let mut words: Vec<&std::ffi::OsStr> = words.iter().map(|word| word.as_ref()).collect();

@@ -23,7 +23,7 @@ use crate::{
 /// Blocking threads take turns; needs root.
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
-/// The recording, also from calls alone, gives the unrecorded answer to a second input.
+/// Also from calls alone: the unrecorded answer to a second input.
 pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     stock_on(folder, name, gpu, false)
 }
@@ -100,7 +100,6 @@ const VERDICTS: [(&str, &str); 13] = [
 ];
 const FULL: [&str; 2] = ["full: refused", "full: the app ended"];
 
-/// The app's answers stay; what cannot be recorded is refused by name.
 pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     let work = temporary()?;
@@ -115,7 +114,6 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
         &options,
         &format!("{NOBODY}{}", CASES.replace("APP", &saxpy)),
     )?;
-    // One case faults, as the kernel logs.
     if outcome.end != End::Exit(0) {
         let logs = outcome.logs.display();
         return Ok(Verdict::fail(format!("{:?}, logs: {logs}", outcome.end)));

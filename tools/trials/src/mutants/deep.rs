@@ -36,7 +36,6 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
 pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     let mut parts = parts.clone();
     parts.platform.gpu_id |= 0x0774_0000;
-    // The first entry names the product.
     let product = parts.platform.gpu_id.to_le_bytes();
     parts.section(Section::Identity)[10..12].copy_from_slice(&product[2..]);
     let write = Opcode::Write.code();

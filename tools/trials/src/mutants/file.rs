@@ -35,7 +35,6 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let zero = std::mem::offset_of!(Header, zero);
     let count = std::mem::offset_of!(Header, section_count);
     let entry = |index: usize| HEADER + index * ENTRY;
-    // No shipped recording has this family.
     let of_family = |unused_cores: u32| {
         let mut parts = parts.clone();
         (parts.platform.family, parts.platform.unused_cores) = (1, unused_cores);

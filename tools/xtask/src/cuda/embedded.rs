@@ -25,7 +25,6 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Right answers, nothing of the stack; returns words and faults.
 pub(super) fn equal(
     bench: &Bench,
     [recording, answers]: [&Path; 2],

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::error::Result;
 
-/// Of conditional.cu, with runs that a node decides.
 const DECIDED: [(&str, u64); 6] = [
     ("decides", 0),
     ("in_if", 2),

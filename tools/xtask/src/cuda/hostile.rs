@@ -38,7 +38,6 @@ const PANIC: i32 = 101;
 #[derive(Clone, Copy)]
 enum Change {
     Number,
-    /// Another digit, in an address for example.
     Word,
     /// Gone, or there twice.
     Line,

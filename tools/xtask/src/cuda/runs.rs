@@ -15,7 +15,6 @@ use gpureplay_task::output;
 const TIMED: usize = 200;
 const OTHERS: u32 = 5;
 const RESULTS: [&str; 4] = ["out0", "out1", "out2", "out3"];
-/// Of region.cu, with the words for each.
 const REFUSED: [(&str, &str); 5] = [
     ("callback", "comes after the host may have read a result"),
     ("managed", "it uses managed memory"),
@@ -35,7 +34,6 @@ struct Said {
 struct Row {
     name: String,
     launches: usize,
-    /// As one graph, one by one.
     recorded: [bool; 2],
     /// Right of all: as one graph, one by one.
     others: [(u32, u32); 2],

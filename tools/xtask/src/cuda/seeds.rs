@@ -184,7 +184,6 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     ]
 }
 
-/// Of the program's kernels, and with another factor.
 fn cubins(bench: &Bench) -> Result<()> {
     let source = bench.programs.join("tunable.cu");
     let io = |what, path: &std::path::Path| {

@@ -22,7 +22,6 @@ pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-node", "libgpureplay_node.so"),
 ];
 
-/// For `doctor --report` and a first try.
 const SHIPPED: [&str; 6] = [
     "saxpy-g52",
     "digits-g52",

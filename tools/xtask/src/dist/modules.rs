@@ -200,7 +200,6 @@ mod tests {
             let Package {
                 sources, installed, ..
             } = package;
-            // Each module lists its objects; installed files exist.
             for (module, within) in package.modules {
                 let from = sources.iter().find(|(_, to)| to == within);
                 let (from, _) = from.expect("a folder");

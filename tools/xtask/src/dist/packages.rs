@@ -211,7 +211,6 @@ impl<'a> Debian<'a> {
         })
     }
 
-    /// On the model's render node, with the package's libraries alone.
     fn record(&self) -> Result<String> {
         let script = "OCL_ICD_VENDORS=/none gpureplay record --recorder model -o /try/none -- \
                       /bin/sh -c 'exec 3<>/dev/dri/renderD128 && echo opened' 2>&1; echo $?";

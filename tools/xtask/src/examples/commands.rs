@@ -16,7 +16,6 @@ use crate::{
 /// The README's `gpureplay`.
 const FROM_SOURCE: &str = "cargo run --release -- ";
 
-/// First words of shell blocks, or of paths.
 const SHELL: [&str; 28] = [
     ".",
     "apt",

@@ -98,7 +98,6 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
     good("compiling the example in C", &mut compile)?;
     let text = all_digits(top, || Command::new(&program))?;
 
-    // Another shape: the status of bad inputs.
     let recording = digits(top);
     let wrong = recording.join("expected/3.npy");
     let mut run = Command::new(&program);

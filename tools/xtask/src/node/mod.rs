@@ -280,7 +280,6 @@ impl Here {
         Ok(names.iter().copied().map(judged).collect())
     }
 
-    /// Each input, by the kernel driver's requests: bit for bit.
     fn through_panthor(&self) -> Result<()> {
         let shipped = root().join("recordings/digits-g610");
         for digit in 0..10 {
@@ -304,7 +303,6 @@ impl Here {
         Ok(())
     }
 
-    /// A G52 gives the shipped recording, byte for byte.
     fn recorded(&self, gpu: &str) -> Result<End> {
         let folder = format!("recorded-{gpu}");
         let shipped = root().join("recordings/saxpy-g52");

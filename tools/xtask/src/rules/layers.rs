@@ -50,8 +50,8 @@ const APART: [(&str, &[&str]); 3] = [
     ("model", &["cuda", "replayer"]),
 ];
 
-/// Outside of `mali`, but naming a Mali register, descriptor or instruction, or linking it alone (firmware and
-/// size). Only shrinks.
+/// Outside of `mali`, but naming a Mali register, descriptor or instruction, or linking it as their one family
+/// (firmware and size). Only shrinks.
 const NAME_MALI: [&str; 15] = [
     "gpureplay",
     "gpureplay-bare",

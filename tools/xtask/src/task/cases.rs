@@ -15,7 +15,6 @@ enum Expect {
         outputs: &'static [Named],
         says: &'static str,
     },
-    /// Without these tensors, and a remark.
     Says(&'static str),
     Refuses(&'static [&'static str]),
     /// Two threads race: if equally fast in both runs, a recording of either order; else none.

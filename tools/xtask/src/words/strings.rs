@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program's texts: literals, and clap's documentation.
 
-/// Begins the tests at a file's end.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
 pub(super) fn said(source: &str) -> Vec<(usize, String)> {
@@ -65,7 +64,6 @@ fn raw(rest: &str) -> Option<usize> {
     Some(rest.len() - text.len() + text.find(&end)? + end.len())
 }
 
-/// Bytes before the closing quotation mark.
 fn closed(text: &str) -> usize {
     let mut escaped = false;
     let end = text.find(|letter| {

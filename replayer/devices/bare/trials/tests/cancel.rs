@@ -18,7 +18,6 @@ const JOB: u64 = 0x200_0000;
 const TIMEOUT: u32 = 10_000_000;
 const ARENA: usize = 64 << 12;
 
-/// A GPU whose jobs never end.
 struct Stuck {
     registers: BTreeMap<u32, u32>,
     now_us: u64,

@@ -77,7 +77,6 @@ impl Flash {
     }
 }
 
-/// `None` without room for another value.
 fn value() -> Option<u64> {
     counter::read().map(|counter| counter.value)
 }
@@ -160,7 +159,6 @@ fn power_may_go_at_any_write() {
 fn a_full_flash_takes_nothing_newer() {
     with(&Flash::erased());
     let records = FLASH_BLOCK as u64 / 16;
-    // Without a free place nothing is accepted.
     let stored = (1..=records).take_while(|value| raise(*value)).count() as u64;
     assert!(stored >= records - 1, "{stored}");
     assert!(!raise(1 << 40));

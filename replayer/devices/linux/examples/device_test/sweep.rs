@@ -13,11 +13,11 @@ pub(crate) enum Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing before this number of right runs.
+    /// No failures before this many right runs.
     Undisturbed(u32),
-    /// Of the run after a right one.
+    /// A call of the run after a right one.
     Run,
-    /// Of the run after an error.
+    /// A call of the run after an error.
     Again,
     Rest,
     Ended,
@@ -31,7 +31,7 @@ pub(crate) struct Sweep {
     calls: u32,
     /// Of an undisturbed run after a right one.
     run: u32,
-    /// Of a run, and of one after an error.
+    /// Next failing call: of a run, of one after an error.
     next: [u32; 2],
     failed: bool,
     count: usize,

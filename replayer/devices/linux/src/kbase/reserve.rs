@@ -101,7 +101,6 @@ impl Reservation {
         }
         release(start, end)?;
         let made = make();
-        // In the room, or where nothing was reserved.
         self.placed.push((step.va, end));
         if start < step.va && reserve(start, step.va).is_err() {
             // Another thread was faster.

@@ -54,7 +54,6 @@ impl Canceller {
     }
 }
 
-/// While another client is in the way.
 fn patiently<T>(
     stands: impl Fn(&Error) -> bool,
     mut attempt: impl FnMut() -> Result<T, Error>,

@@ -33,7 +33,6 @@ const SCRIPT: &str = "mkdir -p /mnt/piglit && \
     while sleep 240; do save; done & saver=$!\n\
     python3 runner.py --root /mnt/piglit --results results.jsonl \"$@\" || exit 1\n\
     kill $saver; wait $saver 2> /dev/null; save";
-/// Results, one line each, and compiled programs.
 const RESULTS: &str = "results.jsonl";
 const CACHE: &str = "cache.tar";
 
@@ -148,7 +147,7 @@ impl Piglit {
     }
 }
 
-/// Every N-th test of the committed subset; returns failures.
+/// Every N-th test of the committed subset.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(usize, Vec<String>)> {
     let path = folder.recipe().join("piglit/ci.txt");
     let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;

@@ -107,7 +107,6 @@ impl Results {
         }
     }
 
-    /// Of tests that ran and were not skipped.
     fn rate(&self) -> f64 {
         let run = self.tests.len() - self.count(End::Skip);
         100.0 * self.passed() as f64 / run.max(1) as f64

@@ -28,7 +28,6 @@ const SLOW: [&str; 3] = [
 ];
 /// Kilobytes of addresses.
 const MEMORY: u64 = 8 << 20;
-/// Too much processor time, or too long a wait.
 const XCPU: i32 = 24;
 const KILL: i32 = 9;
 

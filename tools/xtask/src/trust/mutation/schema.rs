@@ -15,7 +15,6 @@ use super::change::{Change, Genre};
 /// Is change N on?
 const ON: &str = "::gpureplay_format::mutation::on";
 
-/// In the text that [`instrument`] made.
 pub(super) struct Place {
     pub(super) number: u32,
     pub(super) range: Range<usize>,
@@ -275,7 +274,6 @@ impl Writer<'_> {
         let mut rest = nodes;
         while let Some((node, after)) = rest.split_first() {
             self.copy(at..node.range.start);
-            // An empty piece holds no other.
             let inside = match node.range.is_empty() {
                 true => 0,
                 false => after.partition_point(|inner| inner.range.start < node.range.end),

@@ -28,7 +28,6 @@ const COPIED: [&str; 7] = [
     "nano-driver",
     "README.md",
 ];
-/// It holds the switch; all others use it.
 const SWITCH: &str = "replayer/format/src";
 /// Each leaves out what was refused before.
 const BUILDS: usize = 40;
@@ -318,7 +317,6 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Removes files that left the workspace.
 fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
@@ -336,7 +334,6 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
 
 /// Only differing files, for cargo.
 fn put(from: &Path, to: &Path) -> Result<()> {
-    // Sources are written with their changes later.
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
         let old = std::fs::read(to).map_err(Error::io("read", to))?;
         if old == std::fs::read(from).map_err(Error::io("read", from))? {
