@@ -34,6 +34,7 @@ use crate::{
                         gpureplay patch recordings/digits-g52 --jobs 11 --shader blur.bin -o patched"
 )]
 pub(crate) struct CompileKernel {
+    /// File with OpenCL C.
     file: PathBuf,
     /// The kernel, if the file has several.
     #[arg(long, value_name = "NAME")]

@@ -60,7 +60,10 @@ enum Trial {
     /// Hashes of what two replays of each shipped recording do to the model: equal before and after a change that moves code.
     Fingerprints,
     /// Writes seeds for the fuzz targets into a directory.
-    Seeds { directory: PathBuf },
+    Seeds {
+        /// The directory; each target gets one in it.
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {

@@ -37,6 +37,7 @@ const TIME: &str = "STORE_STATE";
                         Examples:\n  cargo xtask foreign\n  cargo xtask foreign --gpu g57 half typedef three-turns"
 )]
 pub(crate) struct Foreign {
+    /// Cases; all if none is named
     cases: Vec<String>,
     /// The interpreter
     #[arg(long, default_value = "/usr/bin/python3", value_name = "FILE")]

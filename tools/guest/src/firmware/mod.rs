@@ -37,8 +37,9 @@ const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
                         Ends with 0 when the image says DONE."
 )]
 pub(crate) struct Firmware {
+    /// Directory with a recording.gpr.
     recording: PathBuf,
-    /// .npy files in the recording's order, or with --runs a value per run.
+    /// Values of the tensors that need one, as .npy files in the recording's order; with --runs a file may hold a value for each run.
     inputs: Vec<PathBuf>,
     /// The GPU's model.
     #[arg(long, default_value = "g52")]

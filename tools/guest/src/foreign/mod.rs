@@ -104,6 +104,7 @@ Examples:
   cargo xtask guest foreign --overhead clblast graph-lenet
   cargo xtask guest foreign --list")]
 pub(crate) struct Foreign {
+    /// Programs; all if none is named.
     names: Vec<String>,
     /// Which GPU the model is. With command streams the driver is the kernel's own, and the recorder a library in the app.
     #[arg(long, default_value = "g52", value_name = "NAME")]

@@ -44,7 +44,7 @@ const TIMED: &str = "g52";
                         cargo xtask guest networks --times --write-doc    # again the times of what is recorded"
 )]
 pub(crate) struct Networks {
-    /// As in docs/measurements.md, with or without hyphens. All if none is named.
+    /// Networks, by their names in docs/measurements.md; hyphens may be left out. All if none is named.
     names: Vec<String>,
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]

@@ -46,7 +46,7 @@ const KEPT: &str = "recording-times.toml";
                         cargo xtask guest recording-times --measured --write    # the table of what was measured one by one"
 )]
 pub(crate) struct RecordingTimes {
-    /// From tools/guest/recordable.toml; all networks if none is named.
+    /// Programs of tools/guest/recordable.toml; all networks if none is named.
     names: Vec<String>,
     /// Rounds.
     #[arg(long, value_name = "N", default_value_t = 3)]

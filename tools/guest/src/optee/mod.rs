@@ -73,6 +73,7 @@ enum Task {
     },
     /// Runs the tests.
     Test {
+        /// Only tests whose name contains this.
         filter: Option<String>,
         /// All inputs and counts, not a sample.
         #[arg(long)]

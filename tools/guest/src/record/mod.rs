@@ -50,7 +50,7 @@ use crate::{
                         Programs are those of tools/guest/recordable.toml; a name that is not there gets the list. Networks with their sizes and times: docs/measurements.md."
 )]
 pub(crate) struct Record {
-    /// Hyphens may be left out.
+    /// Name of the program or network; hyphens may be left out.
     name: String,
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
