@@ -66,6 +66,7 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         if hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
+                // Cannot fail.
                 let _ = write!(out, "\\u{unit:04x}");
             }
         } else {

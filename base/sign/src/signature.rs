@@ -195,6 +195,7 @@ impl<'a> Signature<'a> {
         state.absorb(self.bytes);
         state.absorb(recording);
         state.verify().map_err(|_| SignatureError::Forged)?;
+        // Only now is it the signer's.
         let counter = self.counter();
         if counter < minimum {
             return Err(SignatureError::Rollback { counter, minimum });

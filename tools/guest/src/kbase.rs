@@ -208,6 +208,7 @@ impl<'a> Trial<'a> {
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
+                // One wrong chain must take too long.
                 "--job-limit".into(),
                 panfrost::JOB_LIMIT.to_string(),
             ],

@@ -57,6 +57,7 @@ struct Measured {
     peak_kib: u64,
     files: u64,
     file_bytes: u64,
+    /// Of `seconds`.
     in_jobs: f64,
 }
 

@@ -41,6 +41,7 @@ pub(crate) struct Check {
     list: bool,
 }
 
+/// By crate name.
 #[derive(Debug, Default, PartialEq)]
 struct Concerned {
     changed: BTreeSet<String>,

@@ -110,6 +110,7 @@ impl Style {
         git(&["log", "--no-merges", "--format=%h %s", &range])
     }
 
+    /// `most` words, tables of `rows` rows.
     fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
         let page = Prose::read(text);
         let mut found = Vec::new();

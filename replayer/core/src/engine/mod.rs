@@ -254,6 +254,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Ok(())
     }
 
+    /// Once, up to the first run.
     fn set_up(&mut self, tensors: &mut dyn Tensors) -> Result<(), Failed> {
         if self.ready {
             return Ok(());

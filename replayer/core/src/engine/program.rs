@@ -24,6 +24,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
+    /// With `skip` without its jobs.
     pub(super) fn run_one(
         &mut self,
         segment: &Segment,

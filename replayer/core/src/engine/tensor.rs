@@ -11,6 +11,7 @@ use crate::gpu::Gpu;
 
 /// Contiguous on both sides.
 struct Run {
+    /// In bytes, in the dense array.
     offset: usize,
     va: u64,
     /// Bytes.

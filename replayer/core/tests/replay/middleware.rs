@@ -117,6 +117,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
+        // An end's read and a wait concern more kinds.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }
@@ -197,6 +198,7 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
 #[test]
 fn interrupts_come_late_falsely_or_never() {
     use FaultKind::{LateInterrupt, LostInterrupt, SpuriousInterrupt, StuckInterrupt};
+    // Of an ended job: first wait, second, one after the reset.
     for (kind, waits) in [
         (LateInterrupt, [Lines::NONE, Lines::JOB]),
         (SpuriousInterrupt, [Lines::ALL, Lines::JOB]),

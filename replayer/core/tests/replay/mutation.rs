@@ -201,6 +201,7 @@ impl Wrapper for Waiting {
 fn a_chain_that_ends_in_its_last_wait_is_right() {
     let file = recording();
     let view = Recording::parse(&file).unwrap();
+    // The last wait begins exactly at the end of the time.
     for (ends, well) in [(20_000, true), (1_020_000, true), (1_040_000, false)] {
         let mut workspace = Workspace::new();
         let mut gpu = Waiting {

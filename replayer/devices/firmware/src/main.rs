@@ -344,6 +344,7 @@ extern "C" fn firmware_interrupt() {
     board::interrupt();
 }
 
+/// For every other vector.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_exception(syndrome: u64, address: u64, fault: u64) -> ! {
     text("EXCEPTION");

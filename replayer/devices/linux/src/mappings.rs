@@ -31,6 +31,7 @@ impl Mappings {
         std::mem::take(&mut self.0)
     }
 
+    /// With the offset in it.
     fn find(&self, va: u64) -> Option<(&Mapping, usize)> {
         let after = self.0.partition_point(|mapping| mapping.va <= va);
         let mapping = self.0.get(after.checked_sub(1)?)?;
@@ -58,6 +59,7 @@ impl Mappings {
         Ok(())
     }
 
+    /// `done` is told of each part.
     pub(crate) fn write(
         &self,
         va: u64,
@@ -71,6 +73,7 @@ impl Mappings {
         })
     }
 
+    /// `before` is told of each part first.
     pub(crate) fn read(
         &self,
         va: u64,

@@ -437,6 +437,7 @@ mod tests {
         let turn = Duration::from_millis(20);
         assert!(gives_away(Some(turn), || true));
         assert!(!gives_away(Some(turn), || false));
+        // Other openers are not asked for earlier.
         let early = turn - Duration::from_nanos(1);
         assert!(!gives_away(Some(early), || unreachable!()));
         assert!(!gives_away(None, || unreachable!()));

@@ -155,6 +155,7 @@ impl Verdict {
     }
 }
 
+/// `words` must all be in the case's line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cause {
@@ -257,6 +258,7 @@ fn text(results: &[Judged], causes: &Causes) -> String {
     let mut text = String::new();
     for one in results.iter().filter(|one| one.result.is_bad()) {
         let why = causes.of(&one.case).unwrap_or("open");
+        // Cannot fail.
         let _ = writeln!(
             text,
             "{} {}: {} [{why}]",

@@ -209,6 +209,7 @@ pub(crate) fn expect(
         })
         .collect();
     names.sort();
+    // May hold results of other cases.
     let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
     for name in &names {

@@ -17,6 +17,7 @@ use crate::{
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
 pub(crate) struct Build<'a> {
+    /// `build`, or `rustc` for options that only that has.
     pub(crate) subcommand: &'a str,
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
@@ -60,6 +61,7 @@ pub(crate) struct Linked<'a> {
     pub(crate) recording: Option<&'a Path>,
     /// .npy files in the order of tensors that need a value.
     pub(crate) inputs: &'a [PathBuf],
+    /// Public key in hexadecimal, and smallest accepted counter.
     pub(crate) trust: Option<(&'a str, u64)>,
     pub(crate) runs: u32,
     /// If not 0: disturbs a step at every n-th device call instead.

@@ -185,6 +185,7 @@ fn reported(said: &str, word: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
+/// Index among the last ten f32 of a .npy file.
 fn largest(npy: &[u8]) -> usize {
     let values: Vec<f32> = last_values(npy).collect();
     (0..values.len())
@@ -192,6 +193,7 @@ fn largest(npy: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
+/// The last ten f32.
 fn last_values(npy: &[u8]) -> impl Iterator<Item = f32> {
     let start = npy.len().saturating_sub(40);
     let values = npy.get(start..).unwrap_or_default().as_chunks::<4>().0;

@@ -15,6 +15,7 @@ pub(crate) struct Others {
 }
 
 impl Others {
+    /// `None` where the kernel does not tell.
     pub(crate) fn now() -> Option<Others> {
         let machine = fs::read_to_string("/proc/stat").ok()?;
         let program = fs::read_to_string("/proc/self/stat").ok()?;

@@ -75,6 +75,7 @@ const WAYS: [&str; 5] = ["live", "layered", "recorded", "checked", "in-app"];
 struct Row {
     name: String,
     rounds: u32,
+    /// In the order of [`WAYS`].
     seconds: [f64; WAYS.len()],
     /// Processor seconds of QEMU.
     processor: [f64; WAYS.len()],
@@ -196,6 +197,7 @@ fn kept_path(folder: &Folder, name: &str) -> PathBuf {
     network_dir(folder, name, "g52").join(KEPT)
 }
 
+/// Seconds.
 #[derive(Debug, PartialEq)]
 struct Time {
     way: String,
@@ -229,6 +231,7 @@ fn times(outcome: &Outcome) -> Vec<Time> {
     out
 }
 
+/// 0 without runs.
 fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
     let times = times.iter().filter(|time| time.way == way);
     Sorted::new(times.map(of).collect())

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 pub(super) const NOTHING: &str =
     "0 words; level-2 cache 0, shader cores 0, page table 0, interrupt masks 0 0 0";
 
+/// Addresses, and the job's microseconds.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const TIMEOUT: u32 = 2_000_000;

@@ -40,6 +40,7 @@ pub(crate) struct Output {
     pub(crate) labels: Vec<String>,
 }
 
+/// Files by tensor.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {

@@ -6,6 +6,7 @@ use std::{fs::File, io::BufReader, path::Path};
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::{job_slot, job_slot::JobConfigFlags, mmu};
 
+/// Offset and value.
 type Write = (u32, u32);
 
 /// The trace must be a contiguous part of the model's log.

@@ -27,6 +27,7 @@ pub(crate) fn device_tree_environment() -> Vec<(&'static str, String)> {
 
 pub(crate) struct Machine<'a> {
     pub(crate) folder: &'a Folder,
+    /// One of [`CPUS`].
     pub(crate) cpu: &'a str,
     pub(crate) memory: u32,
     /// Counts instructions, one a nanosecond; processors take turns.
@@ -37,6 +38,7 @@ pub(crate) struct Machine<'a> {
     /// The guest's `/opt/gpureplay`, read-only.
     pub(crate) payload: &'a Path,
     pub(crate) share: &'a Path,
+    /// Mountable by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
     pub(crate) kernel_options: &'a [String],
     pub(crate) interactive: bool,

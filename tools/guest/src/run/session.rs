@@ -49,6 +49,7 @@ pub(crate) struct Options {
     pub(crate) timeout: Duration,
     /// Default: an empty temporary directory.
     pub(crate) share: Option<PathBuf>,
+    /// Mountable by the 9p tag `extra`, read-only.
     pub(crate) extra: Option<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) model_options: Vec<String>,

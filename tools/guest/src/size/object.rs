@@ -37,6 +37,7 @@ pub(crate) struct Object {
     path: PathBuf,
     bytes: Bytes,
     needed: Vec<String>,
+    /// Empty for other processors than aarch64.
     instructions: String,
 }
 

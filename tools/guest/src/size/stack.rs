@@ -94,6 +94,7 @@ impl<'a> Calls<'a> {
     }
 }
 
+/// Bytes.
 fn lowered(mnemonic: &str, operands: &str) -> u64 {
     let operands = operands.split("//").next().unwrap_or_default().trim();
     if mnemonic == "sub"

@@ -156,6 +156,7 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
         payload::nano_mutant(folder, "file.c", changes, &share.path().join(name))?;
     }
     let options = Options {
+        // For a busy machine.
         timeout: Duration::from_secs(900),
         ..Options::sharing(Driver::None, share.path())
     };

@@ -69,6 +69,7 @@ fn make(folder: &Folder, option: &str, to: &Path) -> Result<()> {
     logged(&mut link, "linking", &folder.local.join("log/link.log"))
 }
 
+/// Lines `counted FORM DEVICE RUNS SUBMISSIONS INTERRUPTS`.
 fn counts(said: &str) -> Counts {
     let line = |line: &str| {
         let words: Vec<&str> = line.strip_prefix("counted ")?.split(' ').collect();

@@ -83,6 +83,7 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
             disabled_first: true,
             ..Board::default()
         },
+        // For a busy machine.
         timeout: Duration::from_secs(1200),
         ..Options::sharing(Driver::None, work)
     };

@@ -67,6 +67,7 @@ fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     actions.splice(place..place, entry.as_bytes().iter().copied());
 }
 
+/// First and last run segment, and the first one's first submit.
 fn runs(parts: &mut Parts) -> Option<(usize, usize, u32)> {
     let segments: Vec<(u32, u32, bool)> = parts
         .segments()

@@ -57,6 +57,7 @@ struct Finding {
     why: String,
     #[serde(default)]
     tests: Vec<String>,
+    /// Of `cargo xtask guest test`, or of the hostile client.
     #[serde(default)]
     guest: Vec<String>,
     #[serde(default)]

@@ -25,6 +25,7 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
+/// Returns words and the number of faults.
 pub(super) fn equal(
     bench: &Bench,
     [recording, answers]: [&Path; 2],

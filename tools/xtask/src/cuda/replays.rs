@@ -135,6 +135,7 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
     Ok(counts)
 }
 
+/// Numbers, and bytes that they hold.
 pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
     let (_, text) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
     let mut bytes = 0.0;

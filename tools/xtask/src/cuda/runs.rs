@@ -34,6 +34,7 @@ struct Said {
 struct Row {
     name: String,
     launches: usize,
+    /// As one graph, one by one.
     recorded: [bool; 2],
     /// Right of all: as one graph, one by one.
     others: [(u32, u32); 2],

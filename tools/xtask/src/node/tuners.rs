@@ -61,6 +61,7 @@ fn run(here: &Here, gpu: &str, folder: &Path, name: &str, sizes: &str) -> Result
     }
 }
 
+/// Right variants, or a wrong one's line.
 fn judge(printed: &str) -> std::result::Result<usize, String> {
     let variant = |line: &&str| {
         let number = line.strip_prefix('|').and_then(|it| it.split('|').next());

@@ -25,6 +25,7 @@ enum Expect {
     },
 }
 
+/// From a picture, at an index.
 type Values = fn(&[f32], usize) -> f32;
 
 type Named = (&'static str, Values);

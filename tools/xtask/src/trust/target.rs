@@ -29,6 +29,7 @@ pub(super) enum Kind {
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
+    /// Bytes.
     longest: u32,
 }
 

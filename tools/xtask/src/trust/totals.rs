@@ -22,6 +22,7 @@ pub(super) struct Total {
     pub(super) open: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_seed: Option<u64>,
+    /// By outcome.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) outcomes: BTreeMap<String, u64>,
 }

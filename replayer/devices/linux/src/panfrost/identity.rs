@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use mali_facts::panfrost::parameter::{PRODUCT, REVISION, gpu_id, shown};
 use mali_facts::registers::gpu::GPU_ID;
 
+/// Constant registers by offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity(BTreeMap<u32, u32>);
 

@@ -148,6 +148,7 @@ impl Results {
                 .of(&test.name, gpu)
                 .map_or("open", |cause| cause.whose.word());
             let (end, name, detail) = (test.result.word(), &test.name, &test.detail);
+            // Cannot fail.
             let _ = writeln!(text, "{end} {name} ({whose}): {detail}");
             for fault in &test.faults {
                 let _ = writeln!(text, "    {fault}");

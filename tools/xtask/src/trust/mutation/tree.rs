@@ -271,6 +271,7 @@ impl Tree {
 
 struct Refusal {
     text: String,
+    /// File, first byte, byte behind the last.
     spans: Vec<(String, usize, usize)>,
 }
 

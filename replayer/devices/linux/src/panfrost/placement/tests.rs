@@ -5,6 +5,7 @@ use super::*;
 
 /// `drm_mm` mode "best" with panfrost's rule for code. In pages.
 struct Kernel {
+    /// Free from, to; ascending.
     holes: Vec<(u64, u64)>,
 }
 
