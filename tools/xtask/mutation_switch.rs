@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which change is on, in the copy of the crates that `cargo xtask mutation` makes; no part of the workspace.
+//! Which change is on, in `cargo xtask mutation`'s copy; not in the workspace.
 //!
-//! The C library calls `begin` before `main`, with the environment.
+//! The C library calls `begin` before `main`.
 #![allow(missing_docs, clippy::all)]
 
 static mut ACTIVE: u32 = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opens and writes files of a recording's directory, and nothing outside of it: no link is followed, whatever changes there meanwhile.
+//! Opens and writes files inside a recording's directory only; no link is followed.
 //!
-//! The parts of a name are opened one by one, each in the one before it, so that none of them can be a link. The directory
-//! itself is the caller's and may be reached through links.
+//! A name's parts are opened one in the other, so none can be a link. The directory itself may be reached through
+//! links.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,33 +21,29 @@ mod write;
 pub(crate) use write::write_in;
 pub use write::{link, make_folder, write, write_soon};
 
-/// A folder that is only a place in the file system.
 const FOLDER: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_CLOEXEC);
 
-/// What becomes of a folder that is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Absent {
-    /// It is an error.
     Fails,
     IsMade,
 }
 
-/// Opens a regular file of a directory for reading.
+/// A regular file, for reading.
 ///
 /// # Errors
-/// What the system says, or of the kind [`ErrorKind::InvalidInput`]: the name leads out of the directory, one of its parts is
-/// a link, or there is something else than a file.
+/// The system's, or [`ErrorKind::InvalidInput`]: the name leads out, has a link, or is no file.
 pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     let (folder, name) = place(directory, name, Absent::Fails)?;
-    // A device may do something when it is opened.
+    // Opening a device may have effects.
     match kind(&folder, name)? {
         SFlag::S_IFREG => {}
         SFlag::S_IFLNK => return Err(linked(Errno::ELOOP)),
         _ => return Err(refused("it is no file")),
     }
-    // A pipe that took its place is opened at once, and then found to be no file.
+    // A pipe in its place opens at once, and is refused.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let file = openat(&folder, name, flags | OFlag::O_CLOEXEC, Mode::empty());
     let file = File::from(file.map_err(linked)?);
@@ -57,10 +53,10 @@ pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether a name of a directory is a regular file's, and no link to one.
+/// A regular file, not a link.
 ///
 /// # Errors
-/// As for [`open`], of the folders that the file lies in, if they are there.
+/// As for [`open`], of existing folders.
 pub fn is_file(directory: &Path, name: &Path) -> io::Result<bool> {
     let found =
         place(directory, name, Absent::Fails).and_then(|(folder, name)| Ok(kind(&folder, name)?));
@@ -71,7 +67,7 @@ pub fn is_file(directory: &Path, name: &Path) -> io::Result<bool> {
     }
 }
 
-/// What calls `found` with each name in a folder of a directory, in no order.
+/// Calls `found` for each name, unordered.
 ///
 /// # Errors
 /// As for [`open`], or the folder cannot be read.
@@ -89,13 +85,12 @@ pub fn names(directory: &Path, folder: &Path, mut found: impl FnMut(&OsStr)) -> 
     Ok(())
 }
 
-/// What has a name in a folder; a link is one.
+/// A link is one.
 fn kind(folder: &OwnedFd, name: &OsStr) -> nix::Result<SFlag> {
     let found = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
     Ok(SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT)
 }
 
-/// The folder of a file, and its name there.
 fn place<'a>(directory: &Path, name: &'a Path, absent: Absent) -> io::Result<(OwnedFd, &'a OsStr)> {
     let parts = name.components().map(|part| match part {
         Component::Normal(part) => Ok(part),
@@ -123,7 +118,7 @@ fn place<'a>(directory: &Path, name: &'a Path, absent: Absent) -> io::Result<(Ow
     Ok((place, last))
 }
 
-/// The contents of a file of a directory, which has at most `limit` bytes.
+/// At most `limit` bytes.
 ///
 /// # Errors
 /// As for [`open`], or it is longer.
@@ -131,10 +126,10 @@ pub fn read(directory: &Path, name: &Path, limit: u64) -> io::Result<Vec<u8>> {
     contents(open(directory, name)?, limit)
 }
 
-/// The contents of a file that is open, of at most `limit` bytes. A file that says that it is longer is not read.
+/// Of an open file, at most `limit` bytes.
 ///
 /// # Errors
-/// What the system says, or it is longer.
+/// The system's, or it is longer; then nothing is read.
 pub fn contents(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || refused(&format!("longer than {limit} bytes"));
     let found = file.metadata()?;
@@ -153,7 +148,6 @@ fn refused(reason: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, reason)
 }
 
-/// The system's error for a link that is not followed, in words.
 fn linked(error: Errno) -> io::Error {
     match error {
         Errno::ELOOP | Errno::ENOTDIR => refused(
@@ -204,7 +198,6 @@ mod tests {
             );
         }
         assert_eq!(read("inputs/y").unwrap_err().kind(), ErrorKind::NotFound);
-        // The directory itself is the caller's.
         symlink("rec", at("link")).unwrap();
         assert!(open(&at("link"), Path::new("inputs/x")).is_ok());
     }
@@ -260,7 +253,6 @@ mod tests {
         };
         assert_eq!(long(4096).unwrap(), 4096);
         assert!(long(4097).is_err());
-        // Not a byte of it is read.
         assert!(long(1 << 40).is_err());
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads memory of this process at addresses that its caller gives: one that cannot be reached is an error and no crash, as for the kernel.
-//! Nothing here writes: safe code could change what it has no reference to.
+//! Reads memory at a caller's addresses: errors, no crash. It never writes: safe code could change what it does not
+//! borrow.
 
 use std::fs::OpenOptions;
 use std::io::{self, IoSliceMut};
@@ -10,11 +10,9 @@ use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-/// What a sandbox reaches that forbids the calls.
+/// For sandboxes that forbid the calls.
 const MEMORY: &str = "/proc/self/mem";
 
-/// Fills `to` with what lies at an address.
-///
 /// # Errors
 /// `EFAULT` if not all of it can be read.
 pub fn read(address: u64, to: &mut [u8]) -> io::Result<()> {

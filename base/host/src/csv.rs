@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables as comma-separated values (RFC 4180).
+//! Comma-separated values (RFC 4180).
 
-/// A line of cells, with its end.
+/// With its end.
 #[must_use]
 pub fn line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
     let cells: Vec<String> = cells
@@ -11,7 +11,7 @@ pub fn line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
     cells.join(",") + "\n"
 }
 
-/// A value between commas. What a spreadsheet would take for a formula begins with an apostrophe.
+/// An apostrophe precedes what a spreadsheet would take for a formula.
 fn cell(value: &str) -> String {
     let formula = value.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let number = value.parse::<f64>().is_ok();

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text of strangers on a terminal: what moves the cursor, hides or reorders text is shown as an escape.
+//! Strangers' text on a terminal: escapes what moves the cursor, hides or reorders text.
 //!
-//! Commands print through [`Lines`] only, which escapes what is written to it: a formatted write is one line at most, whatever its
-//! arguments hold. Texts that are made for something else go through [`escaped`]. An escape is `\u` and four hexadecimal digits for each UTF-16 unit, which is valid inside JSON strings too.
+//! Commands print through [`Lines`] only: a formatted write is at most one line, whatever its arguments. Other
+//! texts use [`escaped`]. Escapes are `\u` and four hexadecimal digits per UTF-16 unit, as in JSON.
 
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// First and last of the ranges of format characters (Unicode 16, general categories Cf, Zl, Zp): they are invisible, or change the
-/// direction and the order of others.
+/// Format characters (Unicode 16, general categories Cf, Zl, Zp): invisible, or they reorder others.
 const FORMAT: [(char, char); 21] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -32,11 +31,11 @@ const FORMAT: [(char, char); 21] = [
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0001}', '\u{e0001}'),
     ('\u{e0020}', '\u{e007f}'),
-    // Not assigned, and reserved for characters of this kind.
+    // Reserved for such characters.
     ('\u{e0080}', '\u{e00ff}'),
 ];
 
-/// Whether a character is printed as an escape: control and format characters.
+/// Control and format characters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || FORMAT
@@ -44,17 +43,17 @@ fn is_hidden(character: char) -> bool {
             .any(|(first, last)| (*first..=*last).contains(&character))
 }
 
-/// The text on one line, with escapes for control characters, line feeds and format characters.
+/// On one line: escapes control and format characters and line feeds.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden)
 }
 
-/// As [`escaped`], but line feeds stay.
+/// [`escaped`], but line feeds stay.
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character != '\n' && is_hidden(character))
 }
 
-/// A path as people may read it: see [`escaped`].
+/// A readable path: see [`escaped`].
 pub fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
 }
@@ -67,7 +66,7 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         if hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                // Writing to a string does not fail.
+                // Cannot fail.
                 let _ = write!(out, "\\u{unit:04x}");
             }
         } else {
@@ -77,13 +76,12 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A stream on which text is escaped.
+/// A stream that escapes text.
 ///
-/// Of a formatted write (`writeln!`) every line feed but one at the end is an escape too, so that no argument can begin a line. Bytes that
-/// are written as they are keep their line feeds.
+/// A formatted write (`writeln!`) keeps only a final line feed: no argument can begin a line. Raw bytes keep
+/// theirs.
 pub struct Lines<W: Write> {
     stream: W,
-    /// What follows the last line feed.
     line: Vec<u8>,
 }
 
@@ -133,7 +131,7 @@ impl<W: Write> Write for Lines<W> {
 
 impl<W: Write> Drop for Lines<W> {
     fn drop(&mut self) {
-        // Callers that need errors flush first.
+        // For errors, flush first.
         let _ = self.flush();
     }
 }
@@ -164,7 +162,6 @@ mod tests {
         drop(out);
         let text = String::from_utf8(kept).unwrap();
         let name = "saxpy\\u000araces: none\\u000a";
-        // A formatted write that ends in one is a line of the program's.
         assert_eq!(
             text,
             format!("kernel saxpy\\u000araces: none\n has {name}\n")
@@ -181,7 +178,7 @@ mod tests {
             escaped("\u{202e}txt.\u{2066}\u{200b}\u{feff}"),
             r"\u202etxt.\u2066\u200b\ufeff"
         );
-        // Tags are invisible and lie beyond the first 65536 characters.
+        // Invisible tags beyond the first 65536 characters.
         assert_eq!(escaped("\u{e0041}"), r"\udb40\udc41");
         assert_eq!(escaped_lines("a\nb\r"), "a\nb\\u000d");
         assert_eq!(shown(Path::new("a\tb")), r"a\u0009b");

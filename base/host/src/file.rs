@@ -7,36 +7,36 @@ use std::path::{Path, PathBuf};
 
 use crate::beneath::write_in;
 
-/// Symbolic links that are followed to a destination, as many as Linux follows.
+/// As many as Linux follows.
 const MAX_LINKS: u32 = 40;
 
-/// Rights of a new file, of which the process's mask is taken away.
+/// Before the process's mask.
 pub(crate) const READABLE_BY_ALL: u32 = 0o666;
 
-/// What becomes of a file that is there already.
+/// What becomes of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and writing is an error of the kind [`io::ErrorKind::AlreadyExists`].
+    /// It stays; writing fails with [`io::ErrorKind::AlreadyExists`].
     Keep,
     /// It is replaced.
     Replace,
 }
 
-/// Writes a file that appears whole or not at all: a reader sees the old one, if there is one, or the whole new one.
+/// Readers see the old file or the whole new one.
 ///
-/// A path that is a symbolic link stays one: what it leads to is written. A device, a pipe or a socket is written as it is.
+/// A symbolic link stays; its target is written. Devices, pipes and sockets are written directly.
 ///
 /// # Errors
-/// What the system says; nothing is left behind.
+/// The system's; nothing is left behind.
 pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
     write_unless(path, contents, existing, |_, _| false)
 }
 
-/// As [`write_whole`], but a file that `stays` is not replaced: this is asked, with its device and its number there, where all links have led and
-/// just before the new file takes its place. A link that is changed meanwhile leads nowhere else.
+/// [`write_whole`], unless the file `stays`: asked with device and number, behind all links, just before
+/// replacement. Links changed meanwhile have no effect.
 ///
 /// # Errors
-/// As for [`write_whole`]; of the kind [`io::ErrorKind::ResourceBusy`] if the file stays.
+/// As for [`write_whole`]; [`io::ErrorKind::ResourceBusy`] if the file stays.
 pub fn write_unless(
     path: &Path,
     contents: &[u8],
@@ -46,16 +46,16 @@ pub fn write_unless(
     write_with_mode(&followed(path)?, contents, existing, READABLE_BY_ALL, stays)
 }
 
-/// As [`write_whole`], but a path that is a symbolic link is a file that exists: it is replaced, and what it leads to stays as it is.
+/// [`write_whole`], but an existing link is replaced, not its target.
 ///
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    // The new file takes the name of a link as it takes that of a file.
+    // Takes a link's name too.
     write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 
-/// As [`write_whole`] with [`Existing::Keep`], readable by its owner only.
+/// [`write_whole`] with [`Existing::Keep`], readable by its owner only.
 ///
 /// # Errors
 /// As for [`write_whole`].
@@ -64,7 +64,7 @@ pub fn write_secret(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_with_mode(&path, contents, Existing::Keep, 0o600, |_, _| false)
 }
 
-/// As [`write_whole`] with [`Existing::Replace`].
+/// [`write_whole`] with [`Existing::Replace`].
 ///
 /// # Errors
 /// As for [`write_whole`].
@@ -72,7 +72,6 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_whole(path, contents, Existing::Replace)
 }
 
-/// Writes to a path whose links were followed.
 fn write_with_mode(
     destination: &Path,
     contents: &[u8],
@@ -85,7 +84,7 @@ fn write_with_mode(
         Ok(found) if !found.is_file() => {
             let mut opened = File::options().write(true).open(destination)?;
             return match opened.metadata()?.is_file() {
-                // It took the place meanwhile.
+                // Meanwhile.
                 true => Err(io::ErrorKind::AlreadyExists.into()),
                 false => opened.write_all(contents),
             };
@@ -96,7 +95,6 @@ fn write_with_mode(
     write_file(destination, contents, existing, mode, stays)
 }
 
-/// Writes a file, or replaces what has its name, by a new file that gets this name at the end.
 fn write_file(
     destination: &Path,
     contents: &[u8],
@@ -115,14 +113,13 @@ fn write_file(
     write_in(folder, name, contents, existing, mode, stays)
 }
 
-/// Where a path leads; the path itself if it is no symbolic link.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&path) else {
             return Ok(path);
         };
-        // A link of the kernel's to an open pipe or a removed file leads to a name that does not exist.
+        // The kernel's link to a pipe or a removed file leads nowhere.
         let named = path.parent().unwrap_or(Path::new("")).join(target);
         if fs::metadata(&path).is_ok() && fs::metadata(&named).is_err() {
             return Ok(path);
@@ -138,7 +135,6 @@ mod tests {
 
     use super::*;
 
-    /// A folder that is removed at the end.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -162,7 +158,6 @@ mod tests {
         let (link, second) = (folder.0.join("link"), folder.0.join("second"));
         std::os::unix::fs::symlink("link", &second).unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        // The link leads to nothing at first, then to a file.
         for contents in ["new", "newer"] {
             write_atomic(&second, contents.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(folder.0.join("file")).unwrap(), contents);
@@ -180,7 +175,7 @@ mod tests {
         let pipe = folder.0.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // By a link too, as /dev/stdout is one.
+        // Like /dev/stdout.
         let link = folder.0.join("link");
         std::os::unix::fs::symlink("pipe", &link).unwrap();
         for path in [&pipe, &link] {

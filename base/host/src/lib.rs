@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every part of the project does on a host, whatever it replays: files that appear whole or not at all, paths that stay
-//! [`beneath`] a directory, text of strangers' files that is safe to show, memory at a [`caller`]'s addresses, tables ([`csv`]), and what repeated measurements say
-//! ([`statistics`]).
+//! Host work: whole files, paths [`beneath`] a directory, safe text, memory at a [`caller`]'s addresses, tables
+//! ([`csv`]), [`statistics`].
 
 #![forbid(unsafe_code)]
 

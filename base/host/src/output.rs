@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Standard output, also where the process was started without one.
+//! Standard output, even where it is missing.
 
 use std::io::{self, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 
-/// Whether the process was started without standard output.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Says that the process was started without standard output: Rust's runtime opens /dev/null in its place, where results are lost.
+/// The process has no standard output: Rust's runtime opens /dev/null instead, which loses results.
 pub fn output_was_closed() {
     CLOSED.store(true, Ordering::Relaxed);
 }
 
-/// Standard output; writing fails where the process was started without one.
+/// Writing fails if the process started without.
 pub fn output() -> Output {
     Output(match CLOSED.load(Ordering::Relaxed) {
         true => None,

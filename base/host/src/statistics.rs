@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What many numbers of the same thing say: order, middle, spread, and whether two sets differ.
+//! Order, middle, spread; do two sets differ?
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers from the least to the greatest.
+/// Ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sorted(Vec<f64>);
 
 impl Sorted {
-    /// Sorts them. What is not a number comes last.
+    /// NaN comes last.
     #[must_use]
     pub fn new(mut numbers: Vec<f64>) -> Self {
         numbers.sort_by(f64::total_cmp);
@@ -33,13 +33,13 @@ impl Sorted {
         self.0.last().copied()
     }
 
-    /// The middle one; of an even number, the mean of the two in the middle.
+    /// Mean of the middle two, if even.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
         self.quartile(2)
     }
 
-    /// Below it lie so many quarters of the numbers, 0 to 4; between neighbours where it falls between two.
+    /// 0 to 4; between neighbours.
     #[must_use]
     pub fn quartile(&self, quarter: usize) -> Option<f64> {
         let place = self.0.len().saturating_sub(1).saturating_mul(quarter);
@@ -48,13 +48,13 @@ impl Sorted {
         Some(below + (above - below) * (place % 4) as f64 / 4.0)
     }
 
-    /// The width of the middle half.
+    /// Width of the middle half.
     #[must_use]
     pub fn middle_half(&self) -> Option<f64> {
         Some(self.quartile(3)? - self.quartile(1)?)
     }
 
-    /// The least number that at least so many of 100 do not exceed: by nearest rank.
+    /// Least number that at least `percent` of 100 do not exceed: nearest rank.
     #[must_use]
     pub fn percentile(&self, percent: usize) -> Option<f64> {
         let rank = self.0.len().saturating_mul(percent).div_ceil(100).max(1);
@@ -77,7 +77,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of several numbers; nothing of none.
+    /// `None` for none.
     #[must_use]
     pub fn of(numbers: &[f64]) -> Option<Self> {
         let sorted = Sorted::new(numbers.to_vec());
@@ -105,7 +105,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// By nearest rank; zeros for no number.
+    /// By nearest rank; zeros for none.
     #[must_use]
     pub fn of(numbers: &[f64]) -> Self {
         let sorted = Sorted::new(numbers.to_vec());
@@ -140,7 +140,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of several numbers; zeros for none.
+    /// Zeros for none.
     #[must_use]
     pub fn of(numbers: &[f64]) -> Self {
         let sorted = Sorted::new(numbers.to_vec());
@@ -164,18 +164,18 @@ impl Summary {
         }
     }
 
-    /// How far the mean of as many runs may be from the true one, once: the standard error.
+    /// Standard error of the mean.
     fn error(&self) -> f64 {
         self.deviation / (self.runs.max(1) as f64).sqrt()
     }
 
-    /// How much greater the mean is than that of `other`, as a part of it: -0.1 is a tenth less.
+    /// Of means, relative to `other`: -0.1 is a tenth less.
     #[must_use]
     pub fn change_from(&self, other: &Self) -> f64 {
         self.mean / other.mean - 1.0
     }
 
-    /// Whether the means differ by more than chance explains: by over twice the standard error of their difference.
+    /// By over twice the standard error of the difference.
     #[must_use]
     pub fn differs_from(&self, other: &Self) -> bool {
         let error = self.error().hypot(other.error());
@@ -219,7 +219,7 @@ mod tests {
         let found = Percentiles::of(&times);
         assert_eq!(found.p50, 100.0);
         assert_eq!((found.p90, found.p99), (Some(180.0), Some(198.0)));
-        // One run says nothing of 99 in 100.
+        // One run shows no 99 in 100.
         let one = Percentiles::of(&[3.0]);
         assert_eq!((one.p50, one.p90, one.p99), (3.0, None, None));
     }

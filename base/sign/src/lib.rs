@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who made a recording, and everything that belongs to it in one file.
+//! Who made a recording, and all its files in one.
 //!
-//! A detached [`Signature`] covers a recording and the SHA-256 of the files beside it (manifest, weights, inputs, expected outputs).
-//! It is an Ed25519 signature (RFC 8032) and carries a counter that lets a device refuse recordings older than the one
-//! it has seen. A [`Pack`] holds all these files. Both layouts are in `docs/reference/format.md`.
+//! A detached [`Signature`] covers a recording and the SHA-256 of its files (manifest, weights, inputs, expected
+//! outputs). It is Ed25519 (RFC 8032) with a counter against older recordings. A [`Pack`] holds all files. Layouts:
+//! `docs/reference/format.md`.
 //!
-//! Reading and checking need no allocation and never panic. Making either is behind the feature `write`.
+//! Reading and checking never allocate or panic. Feature `write` makes both.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ pub use signature::{MAX_SIGNATURE, PublicKey, Signature, SignedFile, SignedFiles
 #[cfg(feature = "write")]
 pub use write::{SecretKey, WriteError, digest, pack, sign};
 
-/// Name of the recording in a directory and in a pack.
+/// In directories and packs.
 pub const RECORDING: &str = "recording.gpr";
-/// Name of the signature in a directory and in a pack.
+/// In directories and packs.
 pub const SIGNATURE: &str = "recording.sig";

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which names files may have: such that they stay inside a directory on any system.
+//! Names that stay inside a directory anywhere.
 
-/// Longest name in bytes.
+/// In bytes.
 pub const MAX_NAME: usize = 255;
-/// Largest number of files beside a recording.
+/// Files beside a recording.
 pub const MAX_FILES: u32 = 4096;
 
-/// Whether a name is one to eight components of letters, digits, `_`, `-`, `+`, `.`, separated by `/`, none of which
-/// starts with a dot.
+/// One to eight parts of letters, digits, `_`, `-`, `+`, `.`, separated by `/`; none starts with a dot.
 pub fn is_safe(name: &str) -> bool {
     name.len() <= MAX_NAME
         && name.split('/').count() <= 8
@@ -20,7 +19,6 @@ pub fn is_safe(name: &str) -> bool {
         })
 }
 
-/// A safe name out of bytes.
 pub(crate) fn safe(bytes: &[u8]) -> Option<&str> {
     core::str::from_utf8(bytes)
         .ok()

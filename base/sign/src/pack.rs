@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pack: a recording and the files beside it, in one file.
+//! A recording and its files in one file.
 
 use gpureplay_format::checksum::{Checksum, checksum};
 
@@ -8,16 +8,12 @@ use crate::bytes::{array, slice, u32_at, u64_at};
 use crate::error::PackError;
 use crate::names::{MAX_FILES, safe};
 
-/// First eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"GPUREPAK";
-/// The version that this crate reads and writes.
 pub(crate) const MAJOR: u16 = 1;
-/// Bytes before the table.
 pub(crate) const HEADER: usize = 64;
-/// Bytes of an entry of the table.
 pub(crate) const ENTRY: usize = 32;
 
-/// A pack whose bytes are known to be those that were written.
+/// A pack whose checksums are right.
 #[derive(Clone, Copy, Debug)]
 pub struct Pack<'a> {
     bytes: &'a [u8],
@@ -28,13 +24,13 @@ pub struct Pack<'a> {
 /// A file in a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed<'a> {
-    /// Path relative to the recording's directory.
+    /// Relative to the recording's directory.
     pub name: &'a str,
     /// Its contents.
     pub bytes: &'a [u8],
 }
 
-/// Checksum of the header, with the checksum's own field zero, and of the table with the names behind it.
+/// Of the header, with zeros for the checksum, and the table with names.
 pub(crate) fn table_checksum(header: &[u8; HEADER], rest: &[u8]) -> u64 {
     let mut unsummed = *header;
     if let Some(field) = unsummed.get_mut(24..32) {
@@ -49,10 +45,10 @@ impl<'a> Pack<'a> {
         bytes.starts_with(&MAGIC)
     }
 
-    /// Checks every byte of a pack.
+    /// In linear time.
     ///
     /// # Errors
-    /// The first entry that is damaged, and how; it is read in time linear in its length.
+    /// The first damaged entry.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PackError> {
         if !Self::is_pack(bytes) {
             return Err(PackError::NotAPack);
@@ -103,7 +99,6 @@ impl<'a> Pack<'a> {
             let (name, after) = name.ok_or(PackError::Name(index))?;
             names = after;
             let name = safe(name).ok_or(PackError::Name(index))?;
-            // The recording comes first, the others ascend.
             if (index == 0) != (name == RECORDING) || (index > 1 && name <= before) {
                 return Err(PackError::Name(index));
             }
@@ -133,7 +128,7 @@ impl<'a> Pack<'a> {
         Ok(())
     }
 
-    /// The files: the recording first, the others by ascending name.
+    /// Recording first, then by name.
     pub fn files(&self) -> impl Iterator<Item = Packed<'a>> + use<'a> {
         let (bytes, mut names) = (self.bytes, self.names);
         self.table.chunks(ENTRY).filter_map(move |entry| {
@@ -146,7 +141,7 @@ impl<'a> Pack<'a> {
         })
     }
 
-    /// The contents of one file.
+    /// Contents of one file.
     pub fn file(&self, name: &str) -> Option<&'a [u8]> {
         self.files()
             .find(|file| file.name == name)

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The detached signature: a statement about a recording and its files, signed together with the recording.
+//! A detached, signed statement about a recording and its files.
 
 use crate::bytes::{array, u32_at, u64_at};
 use crate::error::SignatureError;
 use crate::names::{MAX_FILES, MAX_NAME, safe};
 
-/// First eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"GPURESIG";
-/// The version that this crate reads and writes.
 pub(crate) const MAJOR: u16 = 1;
-/// Bytes before the table of files.
 pub(crate) const HEADER: usize = 64;
-/// Bytes of an entry of the table.
 pub(crate) const ENTRY: usize = 48;
-/// Bytes of the Ed25519 signature at the end.
+/// The final Ed25519 signature.
 pub(crate) const SEAL: usize = 64;
 
-/// Longest signature in bytes: as many files as there may be, with the longest names.
+/// In bytes: most files, longest names.
 pub const MAX_SIGNATURE: u64 = (HEADER + SEAL + MAX_FILES as usize * (ENTRY + MAX_NAME)) as u64;
 
 /// An Ed25519 public key.
@@ -24,7 +20,7 @@ pub const MAX_SIGNATURE: u64 = (HEADER + SEAL + MAX_FILES as usize * (ENTRY + MA
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The key of these 32 bytes (RFC 8032). Whether it may be used shows when a signature is checked.
+    /// RFC 8032. Checking shows whether it may be used.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -34,13 +30,13 @@ impl PublicKey {
         &self.0
     }
 
-    /// Whether it is a key that may be used: canonical, on the curve and of large order.
+    /// Canonical, on the curve, of large order.
     pub fn is_sound(&self) -> bool {
         ed25519_compact::PublicKey::new(self.0).validate().is_ok()
     }
 }
 
-/// A well-formed signature. Nothing in it is true before [`Signature::verify`] says so.
+/// Well-formed; untrusted before [`Signature::verify`].
 #[derive(Clone, Copy, Debug)]
 pub struct Signature<'a> {
     bytes: &'a [u8],
@@ -48,18 +44,18 @@ pub struct Signature<'a> {
     files: u32,
 }
 
-/// What a signature says about a file beside the recording.
+/// A signed file beside the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedFile<'a> {
-    /// Path relative to the recording's directory.
+    /// Relative to the recording's directory.
     pub name: &'a str,
-    /// Length in bytes.
+    /// In bytes.
     pub length: u64,
     /// SHA-256 of the contents.
     pub sha256: [u8; 32],
 }
 
-/// The files of a signature, by ascending name.
+/// By ascending name.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedFiles<'a> {
     table: &'a [u8],
@@ -82,22 +78,22 @@ impl<'a> Iterator for SignedFiles<'a> {
     }
 }
 
-/// A recording that the owner of a key has signed.
+/// Signed by a key's owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted<'a> {
     /// The bytes of the recording.
     pub recording: &'a [u8],
-    /// Counter of the signature; a device that refuses older recordings remembers the largest one that it has run.
+    /// Remember the largest one that ran, to refuse older recordings.
     pub counter: u64,
     /// The files that belong to it.
     pub files: SignedFiles<'a>,
 }
 
 impl<'a> Signature<'a> {
-    /// Checks the form of a signature.
+    /// Form only, in linear time.
     ///
     /// # Errors
-    /// What is wrong with it; it is read in time linear in its length.
+    /// What is wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, SignatureError> {
         if array(bytes, 0) != Some(MAGIC) {
             return Err(SignatureError::NotASignature);
@@ -139,29 +135,29 @@ impl<'a> Signature<'a> {
         Ok(signature)
     }
 
-    /// Table and names, when the statement is long enough.
+    /// `None` if too short.
     fn list(&self) -> Option<SignedFiles<'a>> {
         let rest = self.bytes.get(HEADER..)?;
         let (table, names) = rest.split_at_checked(self.files as usize * ENTRY)?;
         Some(SignedFiles { table, names })
     }
 
-    /// The counter that the signature claims.
+    /// Claimed counter.
     pub fn counter(&self) -> u64 {
         u64_at(self.bytes, 16)
     }
 
-    /// Length of the recording that the signature claims to be for.
+    /// Claimed length of the recording.
     pub fn recording_length(&self) -> u64 {
         u64_at(self.bytes, 24)
     }
 
-    /// The key that the signature claims to be made with.
+    /// Claimed key.
     pub fn signer(&self) -> PublicKey {
         PublicKey(array(self.bytes, 32).unwrap_or_default())
     }
 
-    /// The files that the signature claims to cover.
+    /// Claimed files.
     pub fn files(&self) -> SignedFiles<'a> {
         let none = SignedFiles {
             table: &[],
@@ -170,12 +166,12 @@ impl<'a> Signature<'a> {
         self.list().unwrap_or(none)
     }
 
-    /// Requires that the owner of `key` signed this recording with a counter of at least `minimum`.
+    /// Requires `key`'s signature and a counter of at least `minimum`.
     ///
-    /// The files are not read here; who uses one compares it with its [`SignedFile`] first.
+    /// Compare each file with its [`SignedFile`] before use.
     ///
     /// # Errors
-    /// Why it is not to be trusted.
+    /// Why not to trust it.
     pub fn verify(
         &self,
         recording: &'a [u8],
@@ -199,7 +195,7 @@ impl<'a> Signature<'a> {
         state.absorb(self.bytes);
         state.absorb(recording);
         state.verify().map_err(|_| SignatureError::Forged)?;
-        // Only now is the counter the signer's.
+        // Only now is it the signer's.
         let counter = self.counter();
         if counter < minimum {
             return Err(SignatureError::Rollback { counter, minimum });

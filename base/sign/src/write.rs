@@ -14,27 +14,27 @@ use crate::pack::table_checksum;
 use crate::signature::PublicKey;
 use crate::{RECORDING, SIGNATURE};
 
-/// Why a signature or a pack could not be made.
+/// Why neither could be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// This name is not allowed ([`is_safe`]), or is that of the recording or its signature.
+    /// Bad ([`is_safe`]), or the recording's or its signature's.
     Name(String),
-    /// There are more than [`MAX_FILES`] files.
+    /// More than [`MAX_FILES`] files.
     TooManyFiles,
     /// A pack without a recording.
     NoRecording,
     /// 32 zero bytes are no key.
     WeakKey,
-    /// A text holds no key of the kind that is expected.
+    /// No key of the expected kind.
     NotAKey,
 }
 
-/// An Ed25519 secret key: the seed of RFC 8032.
+/// Ed25519 secret key: the seed of RFC 8032.
 #[derive(Clone)]
 pub struct SecretKey(KeyPair);
 
 impl SecretKey {
-    /// The key of a 32-byte seed, which must come from a good random source.
+    /// From a good random source.
     ///
     /// # Errors
     /// All zeros.
@@ -48,16 +48,16 @@ impl SecretKey {
         *self.0.sk.seed()
     }
 
-    /// The key in a PEM file as OpenSSL writes it (PKCS#8).
+    /// OpenSSL's PEM (PKCS#8).
     ///
     /// # Errors
-    /// The text holds no such key.
+    /// No such key.
     pub fn from_pem(text: &str) -> Result<Self, WriteError> {
         let pair = KeyPair::from_pem(text);
         pair.map(Self).map_err(|_| WriteError::NotAKey)
     }
 
-    /// A PEM file as OpenSSL reads it. The caller keeps it secret.
+    /// PEM for OpenSSL; keep it secret.
     pub fn to_pem(&self) -> String {
         self.0.sk.to_pem()
     }
@@ -69,10 +69,10 @@ impl SecretKey {
 }
 
 impl PublicKey {
-    /// The key in a PEM file as OpenSSL writes it (SubjectPublicKeyInfo), or 64 hexadecimal digits.
+    /// OpenSSL's PEM (SubjectPublicKeyInfo), or 64 hexadecimal digits.
     ///
     /// # Errors
-    /// The text holds no such key, or one of small order.
+    /// No such key, or one of small order.
     pub fn from_text(text: &str) -> Result<Self, WriteError> {
         let bytes = match ed25519_compact::PublicKey::from_pem(text) {
             Ok(key) => *key,
@@ -82,7 +82,7 @@ impl PublicKey {
         key.is_sound().then_some(key).ok_or(WriteError::WeakKey)
     }
 
-    /// A PEM file as OpenSSL reads it.
+    /// PEM for OpenSSL.
     pub fn to_pem(&self) -> String {
         ed25519_compact::PublicKey::new(*self.bytes()).to_pem()
     }
@@ -113,10 +113,10 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Signs a recording and the files beside it (contents by name). The same arguments give the same signature.
+/// Deterministic; file contents by name.
 ///
 /// # Errors
-/// Names that are not allowed, or too many of them.
+/// Bad names, or too many.
 pub fn sign(
     key: &SecretKey,
     counter: u64,
@@ -160,10 +160,10 @@ fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), WriteErro
     Ok(())
 }
 
-/// Packs files (contents by name), among them the recording and perhaps its signature.
+/// Contents by name: the recording, perhaps its signature.
 ///
 /// # Errors
-/// Names that are not allowed, too many of them, or no recording.
+/// Bad names, too many, or no recording.
 pub fn pack(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, WriteError> {
     let recording = files.get(RECORDING).ok_or(WriteError::NoRecording)?;
     let beside = files.iter().filter(|(name, _)| *name != RECORDING);

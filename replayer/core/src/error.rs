@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong while a verified recording runs.
+//! Errors of a verified recording's run.
 
-/// [`ReplayError::action`] when the error does not belong to an action of the recording.
+/// [`ReplayError::action`] outside of actions.
 pub const NO_ACTION: u32 = u32::MAX;
 
-/// Why a device could not do what the engine asked for.
+/// Why a device failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceError {
-    /// There are not enough pages.
+    /// Not enough pages.
     OutOfMemory,
-    /// Nothing is mapped at this GPU virtual address.
+    /// At this GPU address.
     NotMapped(u64),
-    /// The GPU did not come back from a soft reset, nor from a hard one.
+    /// Neither soft nor hard reset worked.
     ResetFailed,
-    /// A command of the address space did not end.
+    /// An address-space command did not end.
     AddressSpaceStuck,
-    /// The device is gone, or its driver refused; the number is the device's own.
+    /// Gone, or refused by its driver; the device's number.
     Refused(i32),
 }
 
-/// An error and where it happened. The GPU has been reset when a caller sees it.
+/// The GPU has been reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayError {
-    /// Index of the action in the recording, or [`NO_ACTION`].
+    /// Index of the action, or [`NO_ACTION`].
     pub action: u32,
-    /// Chains that were submitted before, in this run.
+    /// Chains submitted before, in this run.
     pub submits: u32,
     /// What went wrong.
     pub kind: ErrorKind,
@@ -35,28 +35,28 @@ pub struct ReplayError {
 pub enum ErrorKind {
     /// The device failed or refused.
     Device(DeviceError),
-    /// The GPU is not the one that the recording is for.
+    /// The recording is for another GPU.
     Identity {
-        /// Register offset.
+        /// Offset.
         register: u32,
-        /// Bits that were compared.
+        /// Compared bits.
         mask: u32,
-        /// What the recording requires.
+        /// Required.
         expected: u32,
-        /// What the GPU has.
+        /// Read.
         found: u32,
     },
-    /// A region lies above the GPU's virtual address range of this many bits.
+    /// A region is above the GPU's address bits.
     AddressRange(u32),
-    /// The GPU has no job slot of this number.
+    /// The GPU lacks this job slot.
     NoSuchSlot(u8),
-    /// Shader cores or the level-2 cache did not get power in time.
+    /// Shader cores or level-2 cache, in time.
     NoPower {
-        /// Offset of the register that says which have power (READY).
+        /// Offset of the READY register.
         register: u32,
-        /// Its value when all have.
+        /// Its value with full power.
         expected: u32,
-        /// What was read last.
+        /// Last value read.
         found: u32,
     },
     /// The chain did not end in time.
@@ -65,9 +65,9 @@ pub enum ErrorKind {
         slot: u8,
         /// JS_STATUS at the end.
         status: u32,
-        /// Job that was running (JS_TAIL).
+        /// The running job (JS_TAIL).
         tail: u64,
-        /// How long the engine waited.
+        /// Time waited.
         timeout_us: u32,
     },
     /// The chain failed.
@@ -76,49 +76,49 @@ pub enum ErrorKind {
         slot: u8,
         /// JS_STATUS.
         status: u32,
-        /// Job that failed (JS_TAIL).
+        /// The failed job (JS_TAIL).
         tail: u64,
-        /// The fault pointer in its header.
+        /// Fault pointer in its header.
         fault_address: u64,
     },
-    /// The slot reports success, but a job of the chain is not done.
+    /// The slot reports success, a job does not.
     JobNotDone {
-        /// Address of the job header.
+        /// Job header.
         header: u64,
         /// Exception status in it.
         status: u32,
     },
-    /// The GPU accessed memory that it may not access.
+    /// The GPU accessed forbidden memory.
     MmuFault {
         /// AS_FAULTSTATUS.
         status: u32,
         /// AS_FAULTADDRESS.
         address: u64,
     },
-    /// The GPU reports a fault of its own.
+    /// A fault of the GPU itself.
     GpuFault {
         /// GPU_FAULT_STATUS.
         status: u32,
         /// GPU_FAULT_ADDRESS.
         address: u64,
     },
-    /// A tensor that has no value was not given one.
+    /// No value for a tensor that needs one.
     Unbound {
-        /// Index of the tensor.
+        /// Index.
         tensor: u32,
     },
-    /// A tensor was given the wrong number of bytes.
+    /// Wrong number of bytes.
     TensorSize {
-        /// Index of the tensor.
+        /// Index.
         tensor: u32,
         /// Bytes that it has.
         expected: u32,
-        /// Bytes that were given.
+        /// Bytes given.
         found: usize,
     },
-    /// No segment has this index, or it is not one that runs.
+    /// Missing, or does not run.
     NoSuchSegment(u32),
-    /// The verifier and the engine disagree; a bug, not a property of the file.
+    /// Verifier and engine disagree: a bug, not the file's fault.
     Internal,
 }
 

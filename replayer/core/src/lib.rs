@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks a recording, then replays it on a [`Gpu`].
 //!
-//! Two steps that the types keep in order: [`verify()`] turns a [`Recording`](gpureplay_format::Recording) into a
-//! [`Verified`] one by rules that need no device; a [`Session`] accepts nothing else. The engine owns everything that
-//! could harm the machine or depends on it: reset, power, page tables, address spaces, doorbells, interrupt masks. A
-//! recording only says which memory there is, what goes in, which chains run, and what comes out.
+//! [`verify()`] makes a [`Recording`](gpureplay_format::Recording) a [`Verified`] one, without a device; a
+//! [`Session`] accepts nothing else. The engine owns all that is dangerous or machine-dependent: reset, power, page
+//! tables, address spaces, doorbells, interrupt masks. A recording only says which memory there is, what goes in,
+//! which chains run, what comes out.
 //!
-//! What depends on the GPU is behind two traits. A [`Family`] knows which settings and work a recording may have, and drives
-//! registers; `mali_drive` has one. A [`Gpu`] is a device of any family: registers, memory, and interrupts, or a kernel driver that takes
-//! whole chains.
+//! A [`Family`] knows permitted settings and work, and drives registers; `mali_drive` has one. A [`Gpu`] is a
+//! device: registers, memory and interrupts, or a kernel driver for whole chains.
 //!
-//! No allocation, no panic, no floating point, no unsafe code, no unbounded wait. Errors are small values
-//! ([`ReplayError`], [`Violation`]); their texts live in the library.
+//! No allocation, panic, floating point, unsafe code or unbounded wait. Errors are small values ([`ReplayError`],
+//! [`Violation`]); the library has their texts.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Links a recording and the values of its inputs into the image.
+//! Links a recording and inputs into the image.
 //!
-//! `GPUREPLAY_RECORDING` names a recording.gpr; without it the image takes what lies at the machine's load address.
-//! `GPUREPLAY_INPUTS` names .npy files, separated by colons, in the order of the recording's tensors that need
-//! a value (inputs, and weights that it does not hold). `GPUREPLAY_RUNS` is how often it runs, each time from the states that the run
-//! before left (1 if nothing is said); a file may then have a value for each run along its first dimension. `GPUREPLAY_FAULTS`
-//! makes an image that does nothing but disturb a step at every so manieth call of the device (`src/faults.rs`). With the feature `signature` the recording is a signed pack, which
-//! `GPUREPLAY_PUBLIC_KEY` (64 hexadecimal digits; none is trusted without) and `GPUREPLAY_COUNTER` (the smallest that is
-//! accepted) decide about.
+//! - `GPUREPLAY_RECORDING`: a recording.gpr; default: the machine's load address.
+//! - `GPUREPLAY_INPUTS`: .npy files, separated by colons, for tensors that need a value, in order; a first
+//!   dimension may hold a value per run.
+//! - `GPUREPLAY_RUNS`: runs (default 1), each from the last one's states.
+//! - `GPUREPLAY_FAULTS`: only disturbs a step at every n-th device call (`src/faults.rs`).
+//! - Feature `signature`: the recording is a signed pack, checked with `GPUREPLAY_PUBLIC_KEY` (64 hexadecimal
+//!   digits; none: no trust) and `GPUREPLAY_COUNTER` (smallest accepted).
 
 use std::{env, fs, path::Path};
 
-/// The elements of a .npy file, as they lie in it.
 fn elements(path: &str) -> Vec<u8> {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     assert!(
@@ -27,7 +26,6 @@ fn elements(path: &str) -> Vec<u8> {
     bytes[10 + header..].to_vec()
 }
 
-/// Key and smallest counter for the feature `signature`.
 fn trust() -> String {
     println!("cargo::rerun-if-env-changed=GPUREPLAY_PUBLIC_KEY");
     println!("cargo::rerun-if-env-changed=GPUREPLAY_COUNTER");

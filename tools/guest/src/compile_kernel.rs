@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest compile-kernel`: an OpenCL kernel compiled by Mesa for a GPU, as `gpureplay patch --shader` takes it.
+//! `guest compile-kernel`: Mesa's code of an OpenCL kernel, for `gpureplay patch --shader`.
 
 use std::{
     env, fs,
@@ -65,14 +65,11 @@ pub(crate) struct CompileKernel {
     arguments: Vec<String>,
 }
 
-/// What the recording is called in the shared folder, and the kernel's file.
 const RECORDING: &str = "recording";
 const SOURCE: &str = "kernel.cl";
-/// Longest time for boot, compiler and launch.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 impl CompileKernel {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let interface = self.output.with_extension("toml");
         if interface == self.output {
@@ -158,7 +155,7 @@ impl CompileKernel {
     }
 }
 
-/// Lets the host's command write the code of the only job of a recording, and its interface. Gives the file with the code.
+/// For a recording with one job; returns the code's file.
 pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<PathBuf> {
     let code = work.join("code");
     let mut disasm = Command::new(payload::host_command(folder));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where things are: the repository, the guest's work folder, and this work tree's share of it.
+//! Directories: repository, guest, this work tree's share.
 
 use std::{
     env, fs,
@@ -10,20 +10,18 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::{Error, Result};
 
-/// Environment variable that moves the guest folder out of the repository.
+/// Moves the guest out of the repository.
 pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     pub(crate) repository: PathBuf,
-    /// The guest: roots, kernel, image. May be shared by work trees.
     pub(crate) guest: PathBuf,
-    /// What this work tree builds for the guest and keeps of its runs.
     pub(crate) local: PathBuf,
 }
 
 impl Folder {
-    /// Finds the repository (from cargo's environment, or upwards from the current directory) and the guest folder.
+    /// From cargo's environment, or upwards from here.
     pub(crate) fn find() -> Result<Folder> {
         let repository = match env::var_os("CARGO_MANIFEST_DIR") {
             Some(manifest) => Path::new(&manifest)
@@ -60,22 +58,18 @@ impl Folder {
         })
     }
 
-    /// The recipe: scripts and sources of the guest.
     pub(crate) fn recipe(&self) -> PathBuf {
         self.repository.join("tools/guest")
     }
 
-    /// What the guest sees as `/opt/gpureplay`.
     pub(crate) fn payload(&self) -> PathBuf {
         self.local.join("opt")
     }
 
-    /// A file that QEMU boots.
     pub(crate) fn boot(&self, name: &str) -> PathBuf {
         self.guest.join("boot").join(name)
     }
 
-    /// Fails with the remedy when the guest has not been built.
     pub(crate) fn require_built(&self) -> Result<()> {
         for name in ["Image", "initramfs.gz", "root.ext4"] {
             if !self.boot(name).is_file() {
@@ -88,12 +82,12 @@ impl Folder {
         Ok(())
     }
 
-    /// The release of the kernel that the guest runs, such as `6.12.107+deb13-arm64`.
+    /// Such as `6.12.107+deb13-arm64`.
     pub(crate) fn stock_kernel(&self) -> Result<String> {
         self.kernel("stock")
     }
 
-    /// A release for which there are headers: `old`, `stock` or `new`.
+    /// `old`, `stock` or `new`: those with headers.
     pub(crate) fn kernel(&self, which: &str) -> Result<String> {
         let path = self.guest.join("kernels");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -106,7 +100,7 @@ impl Folder {
             })
     }
 
-    /// Takes the lock that keeps two builds out of one folder; held until dropped.
+    /// Held until dropped.
     pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
         create_dir(dir)?;
         let path = dir.join("lock");
@@ -121,12 +115,11 @@ impl Folder {
     }
 }
 
-/// Creates a directory and its parents.
 pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(Error::io("create", path))
 }
 
-/// Puts a copy of a file in another's place, whole: a guest may be running that one.
+/// Replaces it whole: a guest may be running it.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let copy = tempfile::NamedTempFile::new_in(directory).map_err(Error::io("write", to))?;
@@ -136,7 +129,6 @@ pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
         .map_err(|error| Error::io("write", to)(error.error))
 }
 
-/// Copies a folder.
 pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(Error::io("create", to))?;
     let entries = fs::read_dir(from).map_err(Error::io("read", from))?;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest kbase`: Arm's own driver, from a source that the user has, in a guest whose kernel it builds for. Replays through
-//! it are recorded, and what was recorded replays; all recordings replay through it as the model does.
+//! `guest kbase`: recording and replay on Arm's driver, from the user's source.
 
 use std::{
     env, fs,
@@ -24,9 +23,7 @@ use crate::{
     },
 };
 
-/// Environment variable that names a source of kbase; tests of it are skipped without.
 pub(crate) const SOURCE_VARIABLE: &str = "GPUREPLAY_KBASE";
-/// Where the driver lies inside Arm's packages and vendors' kernels.
 const PLACES: [&str; 4] = [
     ".",
     "driver/product/kernel/drivers/gpu/arm/midgard",
@@ -75,7 +72,6 @@ pub(crate) struct Kbase {
 }
 
 impl Kbase {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -120,7 +116,6 @@ impl Kbase {
     }
 }
 
-/// The driver's own folder.
 pub(crate) fn driver(source: &Path) -> Result<PathBuf> {
     let found = PLACES
         .iter()
@@ -135,7 +130,6 @@ pub(crate) fn driver(source: &Path) -> Result<PathBuf> {
     found.canonicalize().map_err(Error::io("find", found))
 }
 
-/// One release in the guest.
 pub(crate) struct Trial<'a> {
     folder: &'a Folder,
     gpu: &'a str,
@@ -144,14 +138,12 @@ pub(crate) struct Trial<'a> {
     job: Option<Job>,
 }
 
-/// A recording to run once, and its arguments for `gpureplay run`.
 struct Job {
     inputs: Vec<String>,
     outputs: Vec<String>,
 }
 
 impl Job {
-    /// Copies what the guest needs into `work`.
     fn new(recording: &Path, values: &Path, outputs: &[String], work: &Path) -> Result<Job> {
         let to = work.join("job");
         create_dir(&to)?;
@@ -175,7 +167,6 @@ impl Job {
         })
     }
 
-    /// Arguments; outputs get this prefix.
     fn arguments(&self, prefix: &str) -> Vec<String> {
         let outputs = self.outputs.iter();
         let outputs = outputs.map(|name| format!("--output={name}={prefix}-{name}.npy"));
@@ -184,7 +175,6 @@ impl Job {
 }
 
 impl<'a> Trial<'a> {
-    /// A trial that leaves its files in `work`.
     pub(crate) fn new(folder: &'a Folder, work: &'a Path) -> Trial<'a> {
         Trial {
             folder,
@@ -195,7 +185,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Builds the driver, replays through it under the recorder, once per set of inputs, and all recordings without.
+    /// A replay per input set is recorded; then all recordings replay.
     pub(crate) fn run(&self, driver: &Path) -> Result<Outcome> {
         let folder = self.folder;
         build::kbase_kernel(folder)?;
@@ -218,7 +208,7 @@ impl<'a> Trial<'a> {
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
-                // One of the wrong chains is to take too long.
+                // One wrong chain must take too long.
                 "--job-limit".into(),
                 panfrost::JOB_LIMIT.to_string(),
             ],
@@ -243,7 +233,6 @@ impl<'a> Trial<'a> {
         session::run(&guest, &options, Some(&command))
     }
 
-    /// Compares outputs with the reference and traces with the model's log, compiles, and replays.
     pub(crate) fn check(&self) -> std::result::Result<String, String> {
         if let Some(job) = &self.job {
             return self.check_job(job);
@@ -270,7 +259,6 @@ impl<'a> Trial<'a> {
         Ok(text)
     }
 
-    /// What the recorder in user space recorded: the app's output, the guest's replay with other inputs, and a replay here.
     fn check_user(&self) -> std::result::Result<String, String> {
         let [first, other] = app::SETS;
         let mut arguments = vec!["run".into(), "--force".into(), "user-recording".into()];
@@ -294,7 +282,7 @@ impl<'a> Trial<'a> {
         Ok(text)
     }
 
-    /// A recording of the client whose pages come when the GPU touches them: faults, and pages that a replay has from the start.
+    /// Pages come at GPU faults while recording; a replay has them from the start.
     fn check_growth(&self) -> std::result::Result<String, String> {
         let trace = self.work.join("trace-grow");
         registers::same_writes(&trace, &self.work.join("registers"))?;
@@ -306,14 +294,12 @@ impl<'a> Trial<'a> {
         Ok(format!("growing memory: {faults} page faults, replayed\n"))
     }
 
-    /// Compiles a trace of a client that takes nothing, and compares the replay with what the client said: so many words.
     fn compares(&self, trace: &Path, said: &Path, words: usize) -> Checked {
         let compile = format!(
             "compile {} --force -o said --writes=out=said.bin:u32[{words}]",
             trace.display()
         );
         let replay = "run --force said --output=out=replayed-said.bin".to_owned();
-        // The end of a name says what a file is.
         copy(said, &self.work.join("said.bin")).map_err(|error| error.to_string())?;
         for (what, line) in [("compile", compile), ("replay", replay)] {
             let words: Vec<String> = line.split(' ').map(String::from).collect();
@@ -332,7 +318,6 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Compares the outputs, bit for bit, with those of a replay, and the trace with the model's log.
     fn check_job(&self, job: &Job) -> std::result::Result<String, String> {
         let trace = self.work.join("trace-job");
         registers::same_writes(&trace, &self.work.join("registers"))?;
@@ -357,7 +342,6 @@ impl<'a> Trial<'a> {
             .map_err(|error| error.to_string())
     }
 
-    /// Compiles a run's trace and replays it with the other inputs.
     fn replay(&self, run: &str, set: &str) -> std::result::Result<f64, String> {
         let recording = format!("saxpy-{run}");
         let mut compile = vec!["compile".into(), format!("trace-{run}")];
@@ -374,7 +358,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Arguments that give saxpy's inputs and take its output.
 fn values(given: &str, gives: &str, set: &str, out: &str) -> [String; 3] {
     [
         format!("--{given}=x=inputs/x{set}.npy"),
@@ -389,16 +372,14 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io("copy", from))
 }
 
-/// Runs, and which inputs they take.
 const RUNS: [(&str, &str); 2] = [("first", ""), ("second", "2")];
-/// Processes that are killed while they load or replay.
 const KILLS: u32 = 10;
-/// Replays by an ordinary user; nobody reads the recorder.
+/// By an ordinary user; the recorder is not read.
 const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
-/// Each recording begins with the driver's probe, so the driver is loaded for each. In QEMU an interrupt line stays up
-/// until the next access of a register, and kbase's handlers make none while the GPU is off: it stays on until the
-/// driver goes. The kernel's tracer says of each page that is logged whether interrupts are off meanwhile.
+/// Recordings begin with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up until the
+/// next register access, and kbase's handlers make none while the GPU is off: so the GPU stays on until the driver
+/// goes. The kernel's tracer shows whether interrupts are off while a page is logged.
 const SCRIPT: &str = "set -e
 PATH=/opt/gpureplay/shared:$PATH
 modules=/opt/gpureplay/kbase

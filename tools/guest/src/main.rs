@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The full-system guest: builds it, runs programs in it, records them, and tests everything that needs a whole system.
+//! The full-system guest: builds, runs, records, tests.
 #![forbid(unsafe_code)]
 
 mod build;

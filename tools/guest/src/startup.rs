@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest bench-startup`: from process start to the first inference's output, the full stack beside a replay.
+//! `guest bench-startup`: from process start to first output, stack against replay.
 
 use std::{
     fs,
@@ -24,7 +24,6 @@ use crate::{
     run::session::{self, Options, Outcome},
 };
 
-/// Inferences whose registers and interrupts are counted apart from start and end.
 const MORE_RUNS: u32 = 4;
 
 /// Measures start-up in a guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver and on panfrost.
@@ -52,18 +51,16 @@ pub(crate) struct BenchStartup {
     no_build: bool,
 }
 
-/// One program's numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     seconds: f64,
     peak_kib: u64,
     files: u64,
     file_bytes: u64,
-    /// Of `seconds`, in jobs.
+    /// Of `seconds`.
     in_jobs: f64,
 }
 
-/// What the model counted in a run of the guest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     accesses: u64,
@@ -79,13 +76,12 @@ struct Row {
     recorded: Counted,
     replayed: Counted,
     panfrost: Counted,
-    /// Each further inference of an open replay.
+    /// Per further inference.
     further: Counted,
     recording_bytes: u64,
 }
 
 impl BenchStartup {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let names = self.names.iter().map(|name| App::named(&folder, name));
@@ -129,7 +125,6 @@ impl BenchStartup {
             .len();
         let stack = app.command("");
         let replay = format!("gpureplay run {recording} --device nano");
-        // Counts of registers and interrupts: one inference each, and nothing else.
         let share = Some(share.path().to_path_buf());
         let recorded = counts(&boot(place, Driver::Stock, share.clone(), &stack)?)?;
         let on_nano = |command: &str| -> Result<Counted> {
@@ -151,7 +146,7 @@ impl BenchStartup {
             accesses: many.accesses.saturating_sub(few.accesses) / u64::from(MORE_RUNS),
             interrupts: many.interrupts.saturating_sub(few.interrupts) / u64::from(MORE_RUNS),
         };
-        // Times: all in one guest, programs and data on its own file systems and in its page cache.
+        // All in one guest, files in its page cache.
         let runs = self.runs.max(1);
         let script = format!(
             "{PREPARE}{TAKE_BY_NANO}\
@@ -202,7 +197,7 @@ impl BenchStartup {
     }
 }
 
-/// The folder of a recording: large ones are not in the repository, `guest networks` makes them.
+/// `guest networks` makes large ones.
 fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf> {
     let shipped = folder.repository.join("recordings").join(recording);
     let made = network_dir(folder, name, "g52").join(recording);
@@ -236,7 +231,6 @@ fn boot(
     Err(Error::Usage(format!("`{script}`: {:?}", outcome.end)))
 }
 
-/// The lines that `measure` printed.
 fn parse(said: &str, expected: u32) -> Result<Vec<Measured>> {
     let line = |line: &str| {
         let words: Vec<u64> = line
@@ -267,15 +261,14 @@ fn parse(said: &str, expected: u32) -> Result<Vec<Measured>> {
     }
 }
 
-/// Programs and data on the guest's own file systems and in its page cache.
 const PREPARE: &str = "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt/gpureplay/lib /tmp/bench\ncd /tmp/bench\n\
      export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
      cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n";
 
-/// The longest that a job runs before the guest stands still.
+/// Seconds of a job before the guest stands still.
 const GRACE: f64 = 0.020;
 
-/// Each chain of the model's log: how many resets came before it, and its time without that in which the guest stood still.
+/// Earlier resets; time without the guest's standstill.
 fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     let path = logs.join("model.log");
     let text = fs::read_to_string(&path).map_err(Error::io("read", path))?;
@@ -301,10 +294,9 @@ fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     Ok(chains)
 }
 
-/// Takes the time of each program's jobs from the model's log. Every replay runs as many chains as every other, and so does
-/// every start of the stack.
+/// Replays, and starts of the stack, have equal chain counts.
 fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()> {
-    // Resets separate the programs; a start of panfrost or of the nano driver resets without running a chain.
+    // Resets separate programs; panfrost's or nano's start resets without a chain.
     let mut sums: Vec<(u32, f64)> = Vec::new();
     for (group, seconds) in chains(logs)? {
         match sums.last_mut() {
@@ -315,7 +307,7 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
     for (program, (_, seconds)) in measured.iter_mut().zip(&sums).take(replays) {
         program.in_jobs = *seconds;
     }
-    // Panfrost does not reset between programs (or does when it was idle): share what is left evenly.
+    // Panfrost resets only when idle: share the rest evenly.
     let rest: f64 = sums.iter().skip(replays).map(|(_, seconds)| seconds).sum();
     let stacks = measured.len().saturating_sub(replays).max(1) as f64;
     for program in measured.iter_mut().skip(replays) {
@@ -324,7 +316,6 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
     Ok(())
 }
 
-/// What the model says at its end.
 fn counts(outcome: &Outcome) -> Result<Counted> {
     let path = outcome.logs.join("model.log");
     let text = fs::read_to_string(&path).map_err(Error::io("read", path.clone()))?;

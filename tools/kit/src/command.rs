@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands, started in a folder by the words of a line.
+//! Commands, started in a directory by a line's words.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Arguments: a line that is split at its spaces, or a list.
+/// Arguments: a line split at spaces, or a list.
 pub trait Words {
     /// One by one.
     fn words(&self) -> Vec<OsString>;
@@ -41,14 +41,14 @@ impl<S: AsRef<OsStr>> Words for Vec<S> {
     }
 }
 
-/// Exit code, standard output and standard error; -1 is the code of a program that a signal ended.
+/// Exit code (-1 after a signal), output, errors.
 pub fn outcome(output: Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let code = output.status.code().unwrap_or(-1);
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a program in a folder. A test that fails shows the words.
+/// Shows the words if a test fails.
 pub fn run_in(
     folder: &Path,
     program: &str,
@@ -61,9 +61,9 @@ pub fn run_in(
     outcome(command.output().unwrap())
 }
 
-/// A text that says what it must.
+/// A text with required content.
 pub trait Says {
-    /// Has this text in it, or the test fails and shows all.
+    /// Otherwise the test fails and shows all.
     fn says(&self, part: &str) -> &Self;
 }
 
@@ -75,12 +75,12 @@ impl Says for str {
     }
 }
 
-/// What a command left behind: exit code, standard output and standard error, or exit code and both texts as one.
+/// A command's exit code and output.
 pub trait Ended {
-    /// Standard output of a command that must end with this code.
+    /// Standard output; requires this code.
     fn gave(self, code: i32) -> String;
 
-    /// Standard error of a command that must end with this code and this text in it.
+    /// Standard error; requires this code and text.
     fn ended(self, code: i32, text: &str) -> String;
 }
 
@@ -113,7 +113,7 @@ impl Ended for (i32, String) {
     }
 }
 
-/// A folder of a test that is removed at the end.
+/// A test's directory, removed at the end.
 pub struct Folder(tempfile::TempDir);
 
 impl Default for Folder {
@@ -123,7 +123,7 @@ impl Default for Folder {
 }
 
 impl Folder {
-    /// With a copy of a shipped recording that may be damaged.
+    /// With a copy of a shipped recording.
     pub fn with(recording: &str, name: &str) -> Self {
         let folder = Self::default();
         crate::copy(&crate::shipped(recording), &folder.at(name));
@@ -140,12 +140,12 @@ impl Folder {
         self.path().join(name)
     }
 
-    /// The same as text, for arguments.
+    /// [`Self::at`] as text.
     pub fn text(&self, name: &str) -> String {
         self.at(name).to_str().unwrap().to_owned()
     }
 
-    /// Runs a program in it: exit code and all output. Words that start with @ are files in it, by their whole paths.
+    /// Exit code and output. @ marks files in it.
     pub fn ran(&self, program: &str, words: &(impl Words + ?Sized)) -> (i32, String) {
         let absolute = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix('@'))
         {

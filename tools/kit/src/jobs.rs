@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs that need no shader, for recordings that say something about memory only.
+//! Jobs without shaders, for recordings about memory only.
 
 use gpureplay_format::{Access, Builder, RegionKind};
 
 /// The GPU of [`builder`].
 pub const GPU: u32 = 0x7212_0000;
-/// Where the pages for descriptors of [`builder`] are.
+/// Descriptor pages of [`builder`].
 pub const JOBS: u64 = 0x200_0000;
-/// Where the pages for data of [`builder`] are.
+/// Data pages of [`builder`].
 pub const DATA: u64 = 0x300_0000;
 
-/// A recording for a G52 with pages of descriptors and of data.
+/// For a G52.
 pub fn builder(descriptors: u32, data: u32) -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -24,7 +24,7 @@ pub fn builder(descriptors: u32, data: u32) -> Builder {
     builder
 }
 
-/// A null job with 64-bit addresses, and its successor.
+/// With 64-bit addresses.
 pub fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -32,16 +32,16 @@ pub fn null_job(next: u64) -> [u8; 32] {
     job
 }
 
-/// Runs one null job, whose page is at `va`.
+/// Its page is at `va`.
 pub fn null_chain(builder: &mut Builder, va: u64) {
     builder.upload(va, &null_job(0));
     builder.submit(1, va, 1000);
 }
 
-/// The type of a job that writes a value.
+/// Job type: write a value.
 pub const WRITE_VALUE: u32 = 2;
 
-/// A job that writes a word to `target`, or fails if `kind` is not [`WRITE_VALUE`]; and the next one of its chain.
+/// Writes a word to `target`; fails if `kind` is not [`WRITE_VALUE`].
 pub fn write_value(kind: u32, next: u64, target: u64, value: u32) -> Vec<u8> {
     let mut words = [0; 14];
     words[4] = kind << 1 | 1 | 1 << 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of several crates share: where recordings are, values of tensors, sessions on the model, small jobs, commands.
+//! Shared by tests: recordings, values, sessions, jobs, commands.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
@@ -29,12 +29,12 @@ pub fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// The folder of a shipped recording.
+/// A shipped recording's directory.
 pub fn shipped(name: &str) -> PathBuf {
     repository().join("recordings").join(name)
 }
 
-/// The folders of all shipped recordings, by name.
+/// All of them, by name.
 pub fn all_shipped() -> Vec<PathBuf> {
     let entries = fs::read_dir(repository().join("recordings")).unwrap();
     let folders = entries.map(|entry| entry.unwrap().path());
@@ -45,8 +45,7 @@ pub fn all_shipped() -> Vec<PathBuf> {
     found
 }
 
-/// Data that is not ours to commit: a folder `shared` above the tree, or the one that `GPUREPLAY_SHARED` names. `None`, said aloud, if
-/// there is no `path` in it.
+/// Uncommitted data: `shared` above the tree, or `GPUREPLAY_SHARED`. `None`, said aloud, without `path`.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
     let here = repository();
@@ -64,7 +63,7 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     found
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a directory.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -79,7 +78,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The view of a well-formed recording.
+/// A well-formed recording.
 pub fn view(file: &[u8]) -> Recording<'_> {
     Recording::parse(file).unwrap()
 }
@@ -95,7 +94,7 @@ pub fn model(name: &str) -> OnModel {
     OnModel::new(profile, mali_model::Options::default()).unwrap()
 }
 
-/// An open session of a sound recording.
+/// A session of a sound recording.
 pub fn open<'r, 'w, G: Gpu>(
     gpu: G,
     view: &'r Recording<'r>,

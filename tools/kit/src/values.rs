@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of a recording's tensors by name.
+//! Tensor values by name.
 
 use gpureplay_core::Tensors;
 use gpureplay_format::Recording;
 
-/// Values that are bound, and room for all that a recording can give back.
+/// Bound values, and room for outputs.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     names: Vec<String>,
@@ -13,7 +13,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// For the tensors of a file; nothing is bound.
+    /// For a file's tensors; nothing is bound.
     pub fn of(file: &[u8]) -> Self {
         let recording = Recording::parse(file).unwrap();
         let mut values = Self::default();
@@ -39,19 +39,19 @@ impl Values {
         self
     }
 
-    /// What the last run gave back.
+    /// From the last run.
     pub fn get(&self, name: &str) -> &[u8] {
         &self.outputs[self.index(name)]
     }
 
-    /// The same as floats.
+    /// As floats.
     pub fn floats(&self, name: &str) -> Vec<f32> {
         let words = self.get(name).as_chunks::<4>().0.iter();
         words.map(|word| f32::from_le_bytes(*word)).collect()
     }
 }
 
-/// Floats as they lie in memory.
+/// Floats as in memory.
 pub fn floats(values: &[f32]) -> Vec<u8> {
     values
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Seeds of changed recordings that are kept: for each outcome the first that led to it.
+//! Kept seeds: the first for each outcome.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,8 +10,6 @@ fn path() -> PathBuf {
     concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/soundness.json").into()
 }
 
-/// The kept seeds.
-///
 /// # Errors
 /// The file is not what [`write()`] wrote.
 pub fn read() -> io::Result<Corpus> {
@@ -22,7 +20,7 @@ pub fn read() -> io::Result<Corpus> {
     }
 }
 
-/// Keeps seeds. A file that says the same is left alone.
+/// Leaves an equal file alone.
 ///
 /// # Errors
 /// The file cannot be written.

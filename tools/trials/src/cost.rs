@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What verification of a large recording costs, compared with reading it.
+//! Cost of verifying a large recording, against reading.
 
 use std::hint::black_box;
 use std::io;
@@ -11,31 +11,30 @@ use gpureplay_format::{
 };
 use mali_drive::verify;
 
-/// Addresses of the two regions.
 const DESCRIPTORS: u64 = 0x200_0000;
 const DATA: u64 = 0x1000_0000;
 
-/// What was measured, each the best of several attempts.
+/// Each the best of several attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Bytes of the file.
+    /// Of the file.
     pub bytes: usize,
-    /// Reading the file into memory.
+    /// Into memory.
     pub read: Duration,
-    /// Parsing and verifying it.
+    /// Parsing and verifying.
     pub verify: Duration,
 }
 
 /// What is uploaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Bytes that do not compress: they are stored as they are.
+    /// Incompressible: stored as it is.
     Random,
-    /// Short repetitions between random words: stored as LZ4 blocks of many short sequences, which take longest to check.
+    /// LZ4 blocks of many short sequences, the slowest to check.
     Compressible,
 }
 
-/// A recording of about this many bytes.
+/// Of about this size.
 ///
 /// # Errors
 /// It cannot be encoded.
@@ -45,7 +44,7 @@ pub fn recording(
 ) -> Result<Vec<u8>, gpureplay_format::EncodeError> {
     let stored = match contents {
         Contents::Random => 4096,
-        // Of four words one repeats, and each repetition costs three bytes.
+        // A quarter repeats, at three bytes each.
         Contents::Compressible => 3500,
     };
     let pages = bytes.div_ceil(stored) as u32;
@@ -80,10 +79,8 @@ pub fn recording(
     builder.finish()
 }
 
-/// Measures a recording of `bytes` bytes.
-///
 /// # Errors
-/// The recording cannot be made, written or read, or is refused.
+/// Not made, written, read or accepted.
 pub fn measure(bytes: usize, contents: Contents) -> Result<Cost, Box<dyn std::error::Error>> {
     let file = recording(bytes, contents)?;
     let path = std::env::temp_dir().join(format!("gpureplay-cost-{}.gpr", std::process::id()));

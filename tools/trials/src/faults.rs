@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every kind of fault at every call that a replay makes to its device: a typed error in time or the right answer, a clean
-//! GPU, and a next run that is bit-exact.
+//! Every fault at every device call: a typed error in time or the right answer, a clean GPU, a bit-exact next run.
 
 use std::collections::BTreeSet;
 
@@ -14,40 +13,40 @@ use mali_drive::{Verified, verify};
 use crate::rig::{Rig, Values, model};
 use crate::soundness::{OVERHEAD_US, is_clean};
 
-/// What one kind of fault led to.
+/// Result of one kind of fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The kind.
     pub kind: FaultKind,
     /// Faults that happened.
     pub injected: u64,
-    /// Replays that ended in a typed error.
+    /// Replays with a typed error.
     pub errors: u64,
-    /// Replays that gave the right answer all the same.
+    /// Replays that were right.
     pub right: u64,
-    /// Longest time from the fault to the error in microseconds.
+    /// Longest from fault to error, in microseconds.
     pub longest_us: u64,
 }
 
-/// What all faults led to.
+/// Results of all faults.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// By kind.
     pub rows: Vec<Row>,
-    /// Calls to the device of one replay.
+    /// Device calls of one replay.
     pub calls: u64,
-    /// Actions of the recording that reach the device.
+    /// Actions that reach the device.
     pub actions: usize,
-    /// Those at which at least one fault was reported.
+    /// Actions with a reported fault.
     pub reported: usize,
-    /// Bound of the time from a fault to its error in microseconds.
+    /// Limit from fault to error, in microseconds.
     pub bound_us: u64,
 }
 
-/// Injects these kinds at every `step`-th call of a replay.
+/// At every `step`-th call.
 ///
 /// # Errors
-/// The first fault that was not survived, and how.
+/// The first fault that was not survived.
 pub fn campaign(
     file: &[u8],
     (kinds, step): (&[FaultKind], usize),
@@ -87,7 +86,7 @@ pub fn campaign(
         rows.push(row);
     }
     let segments = recording.segments().iter();
-    // What a run goes on from is in memory: the trial gives no states, and reads those that it leaves.
+    // Runs continue from memory: no states are given, but read.
     let given = |entry: &TensorEntry, read: bool| {
         entry.kind == TensorKind::Input.code()
             || entry.kind == TensorKind::Output.code()
@@ -97,7 +96,7 @@ pub fn campaign(
         .flat_map(|segment| recording.segment_actions(segment).flatten())
         .filter(|action| match action {
             Action::Seek { .. } | Action::Write { .. } => false,
-            // The trial gives no weights of its own and asks for no intermediate tensors.
+            // No weights given, no intermediate tensors read.
             Action::BindInput { tensor } | Action::BindOutput { tensor } => recording
                 .tensors()
                 .get(*tensor as usize)
@@ -117,13 +116,11 @@ struct Trial<'a> {
     verified: Verified<'a>,
     workspace: Box<Workspace>,
     expected: Values,
-    /// Actions at which an error was reported.
     reported: BTreeSet<u32>,
     bound_us: u64,
 }
 
 impl Trial<'_> {
-    /// One replay from a GPU in any state to the end of its session.
     fn replay(
         &mut self,
         device: &mut impl Gpu,
@@ -139,14 +136,13 @@ impl Trial<'_> {
         )
         .and_then(|mut session| {
             session.run(&mut values)?;
-            // A fault after the last output was read cannot spoil it any more.
+            // Too late to spoil the output.
             let _ = session.finish();
             Ok(())
         });
         (result, values)
     }
 
-    /// Injects one fault. False when the replay ended before it could happen.
     fn inject(
         &mut self,
         rig: &mut Rig,
@@ -178,7 +174,7 @@ impl Trial<'_> {
                 }
             }
         }
-        // A GPU that refused its reset keeps its pages until the next one.
+        // Without reset a GPU keeps its pages.
         if kind != FaultKind::NoReset {
             is_clean(rig)?;
         }
@@ -191,7 +187,7 @@ impl Trial<'_> {
     }
 }
 
-/// The longest wait of one action in microseconds.
+/// Per action.
 fn longest_wait_us(recording: &Recording<'_>) -> u64 {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hashes of what a replay does to its device: a change that only moves code of the engine leaves them equal.
+//! Hashes of device calls: moving engine code leaves them equal.
 
 use gpureplay_core::{
     DeviceError, ErrorKind, Family, Gpu, Limits, Options, Session, Submission, Verified, Workspace,
@@ -14,26 +14,24 @@ use serde::Serialize;
 use crate::rig::{Values, model};
 use crate::shipped::Shipped;
 
-/// Replays of each recording: the second one does not set up.
+/// The second replay does not set up.
 const RUNS: usize = 2;
 
-/// Hashes of one recording's replays.
+/// Hashes of a recording's replays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fingerprint {
-    /// Number of register accesses and launches.
+    /// Register accesses and launches.
     pub accesses: u64,
-    /// Kind, offset and written value of each access and the words of each launch, in order.
+    /// Kind, offset and value of writes, words of launches.
     pub registers: u64,
-    /// Address and bytes of each write into GPU memory, in order.
+    /// Addresses and bytes of memory writes.
     pub memory: u64,
-    /// Outputs and states after the last replay.
+    /// After the last replay.
     pub outputs: u64,
 }
 
-/// A device that hashes what is done to it.
 struct Hashed {
     gpu: OnModel,
-    /// It takes streams, and has no registers that reset it.
     streams: bool,
     accesses: u64,
     registers: Checksum,
@@ -88,7 +86,7 @@ impl gpureplay_core::Wrapper for Hashed {
         Some(ended)
     }
 
-    // By registers through this wrapper, so that they are hashed.
+    // Through this wrapper, for the hash.
     fn reset(&mut self) -> Result<(), DeviceError> {
         match self.streams {
             false => mali_drive::reset(self),
@@ -97,10 +95,10 @@ impl gpureplay_core::Wrapper for Hashed {
     }
 }
 
-/// Replays a recording on the model with the inputs of [`Values::new`].
+/// With the inputs of [`Values::new`].
 ///
 /// # Errors
-/// The recording is not sound, or a replay fails.
+/// An unsound recording, or a failed replay.
 pub fn of(shipped: &Shipped) -> Result<Fingerprint, String> {
     let text = |error: &dyn std::fmt::Debug| format!("{}: {error:?}", shipped.name);
     let recording = Recording::parse(&shipped.bytes).map_err(|error| text(&error))?;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trials that the replayer must pass, on the shipped recordings and the GPU model.
+//! Trials of the replayer, on shipped recordings and the model.
 //!
-//! - [`mutants`]: recordings that are wrong in one point, each refused by the rule that it breaks;
-//! - [`faults`]: every kind of fault at every call that a replay makes to its device;
-//! - [`fingerprints`]: hashes of what the replays of shipped recordings do to their device;
-//! - [`soundness`]: recordings changed at random; what is accepted stays inside its own pages;
-//! - [`cost`]: what verification costs;
-//! - [`review`]: recordings with which others attacked.
+//! - [`mutants`]: wrong in one point, refused by that rule;
+//! - [`faults`]: every fault at every device call;
+//! - [`fingerprints`]: hashes of device calls;
+//! - [`soundness`]: random changes; accepted recordings stay in their pages;
+//! - [`cost`]: of verification;
+//! - [`review`]: attackers' recordings.
 #![forbid(unsafe_code)]
 
 pub mod corpus;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trials as commands; each ends in one line of totals and fails when something falls short.
+//! The trials as commands, each with a final line.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -97,7 +97,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything held, and the result.
 type Result = std::result::Result<(bool, serde_json::Value), Box<dyn std::error::Error>>;
 
 fn save(path: &Path, report: &serde_json::Value) -> std::io::Result<()> {
@@ -107,7 +106,6 @@ fn save(path: &Path, report: &serde_json::Value) -> std::io::Result<()> {
     std::fs::rename(temporary, path)
 }
 
-/// Fewest kinds of mutants that there must be.
 const LEAST_KINDS: usize = 40;
 
 fn run_mutants(only: Option<&str>) -> Result {
@@ -243,7 +241,6 @@ fn run_cost(bytes: usize) -> Result {
     Ok((passed, report))
 }
 
-/// Processor time of this process in seconds.
 fn processor_seconds() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
@@ -254,7 +251,7 @@ fn processor_seconds() -> f64 {
 }
 
 fn run_soundness(time: Duration, seed: u64, save_to: Option<&Path>) -> Result {
-    /// Changes of one recording at a time.
+    /// Per recording in turn.
     const BATCH: u64 = 20;
     let started = Instant::now();
     let mut corpus = corpus::read()?;
@@ -285,7 +282,7 @@ fn run_soundness(time: Duration, seed: u64, save_to: Option<&Path>) -> Result {
         }
         first += BATCH;
         corpus::write(&corpus)?;
-        // What was done so far counts even if this is ended from outside.
+        // Counts even if ended from outside.
         if let Some(path) = save_to {
             save(path, &report(&counts, first))?;
         }

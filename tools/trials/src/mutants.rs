@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that are wrong in one point, made from shipped ones. Each must be refused by the rule that it breaks.
+//! Wrong in one point: the broken rule must refuse.
 
-/// Mutants as a table, one a row: what is wrong, the rule that must refuse it, the file.
 macro_rules! rows {
     ($($name:literal, $rule:expr => $file:expr;)*) => { vec![$(Mutant::new($name, $rule, $file)),*] };
 }
@@ -28,18 +27,18 @@ use crate::parts::Parts;
 use crate::rig::{Rig, Values, model};
 use crate::shipped::Shipped;
 
-/// A recording that is wrong in one point.
+/// Wrong in one point.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// What is wrong.
     pub name: &'static str,
     /// The rule that must refuse it.
     pub rule: &'static str,
-    /// The file.
+    /// The recording.
     pub file: Vec<u8>,
-    /// Its signature, for those that are wrong there.
+    /// For mutants of signatures.
     pub signature: Option<Vec<u8>>,
-    /// The product of the GPU that it meets, if not its own.
+    /// Another GPU's product.
     pub gpu: Option<u32>,
 }
 
@@ -73,7 +72,7 @@ pub fn of(shipped: &Shipped) -> Vec<Mutant> {
     mutants
 }
 
-/// The rule that refuses a mutant; `None` when it would run.
+/// `None` when it would run.
 pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
     if let Some(signature) = &mutant.signature {
         return trust::refused_by(&mutant.file, signature);
@@ -106,7 +105,6 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
     }
 }
 
-/// The name of a rule of the parser.
 pub(crate) const fn format_rule(fault: Fault) -> &'static str {
     match fault {
         Fault::NotARecording => "format-magic",
@@ -120,18 +118,18 @@ pub(crate) const fn format_rule(fault: Fault) -> &'static str {
     }
 }
 
-/// Mutants tried and refused by the rule that they break.
+/// Refused mutants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// By rule: tried, refused by it.
     pub rules: BTreeMap<&'static str, (u64, u64)>,
     /// Different ways to be wrong.
     pub kinds: usize,
-    /// Those that got through or were refused by another rule.
+    /// Passed, or refused by another rule.
     pub survivors: Vec<String>,
 }
 
-/// Tries all mutants of recordings, or those that break one rule.
+/// All, or those of one rule.
 pub fn tally(recordings: &[Shipped], only: Option<&str>) -> Tally {
     let mut tally = Tally::default();
     let mut kinds = std::collections::BTreeSet::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording taken apart, and put together again with all checksums right.
+//! A recording in parts; reassembled with right checksums.
 
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{
@@ -8,17 +8,17 @@ use gpureplay_format::layout::{
 use gpureplay_format::{Opcode, Section};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The sections of a recording.
+/// A recording's sections.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// What the header says of the GPU.
+    /// The header's GPU.
     pub platform: Platform,
-    /// Contents of the sections, in the order of their kinds.
+    /// By section kind, in order.
     pub sections: Vec<Vec<u8>>,
 }
 
 impl Parts {
-    /// Takes a recording apart. `None` for bytes that are none.
+    /// `None` if it is no recording.
     pub fn of(file: &[u8]) -> Option<Self> {
         let (header, rest) = Header::ref_from_prefix(file).ok()?;
         let (table, _) = <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).ok()?;
@@ -33,7 +33,7 @@ impl Parts {
         })
     }
 
-    /// The file with these sections.
+    /// Reassembles the file.
     pub fn file(&self) -> Vec<u8> {
         let mut sections = [&[][..]; SECTIONS];
         for (to, from) in sections.iter_mut().zip(&self.sections) {
@@ -42,7 +42,7 @@ impl Parts {
         assemble(self.platform, &sections)
     }
 
-    /// Bytes of a section.
+    /// The bytes of a section.
     pub fn section(&mut self, section: Section) -> &mut Vec<u8> {
         &mut self.sections[usize::from(section.code()) - 1]
     }
@@ -74,20 +74,20 @@ impl Parts {
         self.table(Section::Tensors)
     }
 
-    /// Puts the tensor whose first piece lies at an address at another one. Whether there is such a piece.
+    /// The first piece lies at `from`; false if there is none.
     pub fn move_tensor(&mut self, from: u64, to: u64) -> bool {
         let mut pieces = self.table::<PieceEntry>(Section::Pieces).iter_mut();
         let piece = pieces.find(|piece| piece.va.get() == from);
         piece.map(|piece| piece.va.set(to)).is_some()
     }
 
-    /// The last action with an opcode.
+    /// The last action of an opcode.
     pub fn last(&mut self, opcode: Opcode) -> Option<&mut ActionEntry> {
         let mut actions = self.actions().iter_mut();
         actions.rfind(|entry| entry.op == opcode.code())
     }
 
-    /// Adds actions at the end of the last segment, which counts them.
+    /// To the last segment, which counts them.
     pub fn append(&mut self, entries: &[ActionEntry]) {
         self.section(Section::Actions).extend(entries.as_bytes());
         if let Some(segment) = self.segments().last_mut() {

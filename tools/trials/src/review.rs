@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings with which others attacked this program: small files that panicked, took gigabytes, or ran for hours. Each is made
-//! here, is refused by a rule or stays within its budget (`cargo test -p gpureplay --test cost`), and is where fuzzing begins.
+//! Attackers' recordings: panics, gigabytes, or hours. A rule refuses each, or it stays within budget (`cargo test
+//! -p gpureplay --test cost`).
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, Section, SegmentKind, Tensor, TensorKind,
@@ -21,15 +21,15 @@ const DATA: u64 = 0x300_0000;
 /// A recording of the review.
 #[derive(Clone, Debug)]
 pub struct Reviewed {
-    /// The finding that it shows.
+    /// What it shows.
     pub finding: &'static str,
     /// The recording.
     pub file: Vec<u8>,
-    /// The rule that refuses it; `None` for one that is processed within its budget.
+    /// `None` if within budget.
     pub rule: Option<&'static str>,
 }
 
-/// All of them. `scale` makes them smaller by a power of two, but for what a rule must refuse.
+/// `scale`: smaller by powers of two, but for what a rule must refuse.
 pub fn all(scale: u32) -> Vec<Reviewed> {
     let less = |number: u32| (number >> scale).max(1);
     let new = |finding, rule, file| Reviewed {
@@ -116,10 +116,9 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
     ]
 }
 
-/// Rules of deep verification; the others refuse whatever the command is.
+/// Of deep verification; other rules refuse for every command.
 pub const DEEP: [&str; 2] = ["chain-loop", "deep-limit"];
 
-/// A recording of a Mali-G52 with a page of descriptors.
 fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -127,18 +126,18 @@ fn builder() -> Builder {
     builder
 }
 
-/// A job at [`JOBS`] of a number of groups of one thread, that runs the code at an address and has that address as a uniform.
+/// At [`JOBS`], one-thread groups, its code's address as a uniform.
 fn compute_job(entry: u64, groups: u32) -> [u8; 0x200] {
     let mut job = [0; 0x200];
     let mut put = |at: usize, word: u64| job[at..at + 8].copy_from_slice(&word.to_le_bytes());
     // Compute, 64-bit addresses, index 1.
     put(0x10, 0x0001_0009);
-    // Pointers to storage, uniforms, renderer state and uniform buffers.
+    // Storage, uniforms, renderer state and uniform buffers.
     for (at, to) in [(0x58, 0x1c0), (0x70, 0x180), (0x78, 0x100), (0xb0, 0x140)] {
         put(at, JOBS + to);
     }
     put(0x40, 3);
-    // The code, 32 registers, three pushed uniforms; no local storage.
+    // Code, 32 registers, three pushed uniforms; no local storage.
     put(0x100, entry);
     put(0x110, 0x2001);
     put(0x130, 0x1_9000);
@@ -150,7 +149,6 @@ fn compute_job(entry: u64, groups: u32) -> [u8; 0x200] {
     job
 }
 
-/// A null job with 64-bit addresses, and its successor.
 fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -169,7 +167,6 @@ fn with_data() -> Builder {
     builder
 }
 
-/// The file; empty if it could not be made, which no test takes for a recording.
 fn finished(builder: Builder) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }
@@ -262,7 +259,6 @@ fn clause_of(tuples: Vec<Tuple>, flow_control: FlowControl) -> Vec<u8> {
     encode_clause(&clause).unwrap_or_default()
 }
 
-/// A clause of so many tuples that others follow.
 fn clause(tuples: usize) -> Vec<u8> {
     clause_of(vec![addition(); tuples], FlowControl::Continue)
 }
@@ -277,7 +273,7 @@ fn with_code(code: &[u8]) -> Builder {
     builder
 }
 
-/// Clauses of 16 bytes, each the entry of a shader, all in front of the same long code; jobs of one thread that run them in turn.
+/// 16-byte clauses, each an entry, before one long code; jobs run them in turn.
 fn shaders(jobs: u32, entries: u32, clauses: u32) -> Vec<u8> {
     let mut code = clause(1).repeat(entries as usize);
     code.extend(clause(8).repeat(clauses as usize));
@@ -291,7 +287,6 @@ fn shaders(jobs: u32, entries: u32, clauses: u32) -> Vec<u8> {
     finished(builder)
 }
 
-/// A shader whose only clause jumps to itself.
 fn endless() -> Vec<u8> {
     // It jumps to its first uniform, which is its own address.
     let mut jump = instruction(Unit::Add, "JUMP");
@@ -368,7 +363,7 @@ fn unbound() -> Vec<u8> {
     finished(builder)
 }
 
-/// A chain of null jobs in two layers, which the second one submits so many times.
+/// Two layers; the second submits them again.
 fn resubmitted(jobs: u64, times: u32) -> Vec<u8> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -415,7 +410,7 @@ fn states(count: u32) -> Vec<u8> {
     finished(builder)
 }
 
-/// Outputs that lie all in the same MiB.
+/// All in the same MiB.
 fn outputs(count: u32) -> Vec<u8> {
     let mut builder = builder();
     builder.region(DATA, 256, Access::READ_WRITE, RegionKind::Data);

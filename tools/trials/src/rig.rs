@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU model on a watched bus and with a clock of its own.
+//! The model on a watched bus, with its own clock.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,15 +16,15 @@ use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 
 const PAGES: usize = 1 << 16;
-/// Pages that belong to somebody else, between those of the replay.
+/// Between the replay's pages.
 const FOREIGN: usize = 64;
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
-/// Clauses that a chain may execute.
+/// Per chain.
 const CLAUSES: u64 = 1 << 25;
-/// Time that a register access takes on the rig's clock in microseconds.
+/// Microseconds per register access on the rig's clock.
 const ACCESS_US: u64 = 20;
 
-/// A bus that counts accesses to pages that are not the replay's.
+/// Counts accesses outside the replay's pages.
 pub struct Watched {
     ram: Arc<Ram>,
     foreign: BTreeSet<u64>,
@@ -42,17 +42,16 @@ impl Bus for Watched {
     }
 }
 
-/// The model as a device whose clock moves with what is done and never waits.
+/// Its clock moves with each action and never waits.
 pub struct Rig {
     device: OnModel<Watched>,
     bus: Arc<Watched>,
-    /// It takes streams, and has no registers that reset it.
     streams: bool,
     now_us: u64,
 }
 
 impl Rig {
-    /// A GPU whose memory is shared with somebody else.
+    /// Shares its memory.
     ///
     /// # Errors
     /// The operating system has no address space left.
@@ -80,7 +79,7 @@ impl Rig {
         let options = Options {
             threads: 1,
             clause_budget: CLAUSES,
-            // Of a chain, each job has the budget; of streams, all launches have it together.
+            // Per job of a chain, or for all launches.
             work_limit: streams.then_some(CLAUSES),
             ..Options::default()
         };
@@ -97,7 +96,7 @@ impl Rig {
         &self.device
     }
 
-    /// The model, without the rig's clock.
+    /// Without the rig's clock.
     pub fn get_mut(&mut self) -> &mut OnModel<Watched> {
         &mut self.device
     }
@@ -107,17 +106,17 @@ impl Rig {
         self.device
     }
 
-    /// Accesses of the GPU to pages that are not the replay's.
+    /// GPU accesses outside the replay's pages.
     pub fn strays(&self) -> u64 {
         self.bus.strays.load(Ordering::Relaxed)
     }
 
-    /// Pages of the replay that are still in use.
+    /// Replay pages still in use.
     pub fn pages(&self) -> usize {
         self.device.pages()
     }
 
-    /// Bytes in somebody else's pages that are not what they were.
+    /// Changed bytes outside the replay's pages.
     pub fn spoilt(&self) -> usize {
         let pages = self
             .bus
@@ -158,12 +157,12 @@ impl Wrapper for Rig {
         };
         raised
     }
-    // Asking takes time as well: a wait whose reads a fault swallows must see its bound pass.
+    // Asking takes time: a wait without answers must end.
     fn now_us(&mut self) -> u64 {
         self.now_us += ACCESS_US;
         self.now_us
     }
-    // By registers through the rig, so that its clock moves.
+    // Through the rig, for its clock.
     fn reset(&mut self) -> Result<(), DeviceError> {
         match self.streams {
             false => reset(self),
@@ -172,16 +171,16 @@ impl Wrapper for Rig {
     }
 }
 
-/// Values for all inputs, and room for all outputs.
+/// Values for inputs, room for outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Values {
     inputs: Vec<Option<Vec<u8>>>,
-    /// Outputs by tensor, and what a run leaves of states; empty for others.
+    /// Final states too; empty for others.
     pub outputs: Vec<Vec<u8>>,
 }
 
 impl Values {
-    /// Small numbers for every input, and for weights that have no value.
+    /// Small numbers, where a value is needed.
     pub fn new<F: Family>(verified: &Verified<'_, F>) -> Self {
         use gpureplay_format::TensorKind::{Input, Output, State};
         let recording = verified.recording();
@@ -191,7 +190,7 @@ impl Values {
         let input = |tensor: &gpureplay_format::layout::TensorEntry| {
             let needed = tensor.kind == Input.code() || tensor.flags & TENSOR_EXTERNAL != 0;
             let float = tensor.element == ElementType::F32.code();
-            // Integers may be classes or characters, which shaders use as indices.
+            // Classes or characters may be indices.
             let index = [ElementType::I32, ElementType::U32]
                 .iter()
                 .any(|integer| tensor.element == integer.code());
@@ -229,7 +228,7 @@ impl Tensors for Values {
     }
 }
 
-/// The model for a recording; the G52 for products that have none.
+/// The G52 for unknown products.
 pub fn model(gpu_id: u32) -> Product {
     let model = Product::by_id(mali_facts::registers::GpuId(gpu_id));
     model.unwrap_or(Product::Chains(&mali_model::PROFILES[0]))

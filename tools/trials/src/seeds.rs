@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small inputs that fuzz targets start from.
+//! Small seeds for fuzz targets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,13 +11,13 @@ use gpureplay_trace::{Context, Driver, Line, PAGE_SIZE, Phase, RegionFlags, Writ
 
 use crate::{review, shipped};
 
-/// Largest seed in bytes.
+/// In bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Writes the seeds of all targets, each into a directory of its name.
+/// A directory per target.
 ///
 /// # Errors
-/// A file cannot be read or written.
+/// Reading or writing failed.
 pub fn write(directory: &Path) -> io::Result<()> {
     let put = |target: &str, name: &str, bytes: &[u8]| {
         let directory = directory.join(target);
@@ -85,12 +85,12 @@ pub fn write(directory: &Path) -> io::Result<()> {
     for seed in 0..16u8 {
         put("replay", &format!("{seed}"), &[seed; 64])?;
     }
-    // The good shader, job, tables and registers of the targets, unchanged and with the first byte's other choices.
+    // With each choice of the first byte.
     for how in 0..12u8 {
         for target in ["execute", "job_chain", "page_table", "registers"] {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
         }
-        // Two jobs that draw; the last word of the page is replaced.
+        // They draw; the page's last word is replaced.
         put(
             "job_chain",
             &format!("drawing-{how}"),
@@ -104,7 +104,6 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("values", "png", &[&[1], GREY_PNG].concat())?;
     put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
     put("trace", "small", &raw_trace()?)?;
-    // Images of kernels that nvcc made, and manifests of a launch and of a run.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/launch/tests/image/golden");
     for entry in std::fs::read_dir(golden)? {
         let path = entry?.path();
@@ -114,7 +113,6 @@ pub fn write(directory: &Path) -> io::Result<()> {
             put("cuda_image", &name, &std::fs::read(&path)?)?;
         }
     }
-    // Kernels that Mesa compiled for Valhall, a command stream, and a text of an instruction.
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
     for name in ["scale_add", "loop_with_exits"] {
         let code = std::fs::read(golden.join(name).with_extension("bin"))?;
@@ -128,17 +126,15 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("valhall", "text", b"LOAD.i32.slot0.wait0 @r0, r2, offset:4")?;
     put("cuda_launch", "launch", CUDA_LAUNCH.as_bytes())?;
     put("cuda_run", "run", CUDA_RUN.as_bytes())?;
-    // An original recording starts with three lengths here.
+    // Original recordings start with three lengths.
     put("import", "empty", &[0; 64])
 }
 
-/// The manifest of a launch of CUDA with all that it may hold.
 const CUDA_LAUNCH: &str = include_str!("../../../cuda/launch/tests/recording/golden/launch.toml");
 
-/// The manifest of a whole run of CUDA.
 const CUDA_RUN: &str = include_str!("../../../cuda/launch/tests/recording/golden/run.toml");
 
-/// A picture of two by two grey pixels.
+/// Two by two grey pixels.
 const GREY_PNG: &[u8] = &[
     0x89, 0x50, 0x4e, 0x47, 0xd, 0xa, 0x1a, 0xa, 0x0, 0x0, 0x0, 0xd, 0x49, 0x48, 0x44, 0x52, 0x0,
     0x0, 0x0, 0x2, 0x0, 0x0, 0x0, 0x2, 0x8, 0x0, 0x0, 0x0, 0x0, 0x57, 0xdd, 0x52, 0xf8, 0x0, 0x0,
@@ -147,7 +143,6 @@ const GREY_PNG: &[u8] = &[
     0x42, 0x60, 0x82,
 ];
 
-/// A raw trace with most kinds of records.
 fn raw_trace() -> io::Result<Vec<u8>> {
     let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12")?;
     trace.reg_read(0, 0x7212_0000)?;
@@ -162,7 +157,6 @@ fn raw_trace() -> io::Result<Vec<u8>> {
     trace.end()
 }
 
-/// Code that a recording uploads without compression or with.
 fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     use gpureplay_format::Action;
     use gpureplay_format::lz4::History;
@@ -193,7 +187,7 @@ fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     code
 }
 
-/// Command lines; the target splits them at line ends.
+/// Split at line ends.
 const COMMAND_LINES: &[&str] = &[
     "run recordings/digits-g52 --input a=x.npy --output out.npy --device model:g52",
     "verify --deep --rules --json x",

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recordings that come with the source.
+//! The shipped recordings.
 
 use std::path::Path;
 
 use gpureplay_format::Recording;
 use gpureplay_format::layout::FAMILY_MALI;
 
-/// A recording's name and its bytes.
+/// A shipped recording.
 #[derive(Clone, Debug)]
 pub struct Shipped {
-    /// Name of its directory.
+    /// Directory name.
     pub name: String,
-    /// Contents of recording.gpr.
+    /// recording.gpr.
     pub bytes: Vec<u8>,
 }
 
-/// All shipped recordings by name.
+/// By name.
 ///
 /// # Errors
 /// They are not where the source tree has them.
@@ -41,7 +41,7 @@ pub fn all() -> std::io::Result<Vec<Shipped>> {
     Ok(found)
 }
 
-/// Those whose work is job chains.
+/// Those of job chains.
 ///
 /// # Errors
 /// As for [`all`].
@@ -55,8 +55,6 @@ pub fn chains() -> std::io::Result<Vec<Shipped>> {
     Ok(found)
 }
 
-/// One shipped recording.
-///
 /// # Errors
 /// There is none of this name.
 pub fn named(name: &str) -> std::io::Result<Shipped> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings changed at random, run on the model: what is accepted stays inside its own pages, ends in time, and leaves the GPU reset.
+//! Random changes: accepted recordings stay in their pages, end in time, and leave a reset GPU.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::mutants::format_rule;
 use crate::parts::Parts;
 use crate::rig::{Rig, Values, model};
 
-/// Limits for recordings of strangers in trials.
+/// For recordings of strangers.
 pub const LIMITS: Limits = Limits {
     pages: 4096,
     wait_us: 20_000_000,
     total_us: 3_600_000_000,
     moved_bytes: 1 << 24,
 };
-/// Time that resets, power-up and address-space commands may take on top of a recording's waits in microseconds.
+/// Microseconds beyond a recording's waits.
 pub const OVERHEAD_US: u64 = 2_000_000;
 
-/// Bytes that decide what is changed; zeros when they have run out.
+/// Decides the changes; zeros at its end.
 pub struct Source<'a>(pub &'a [u8]);
 
 impl Source<'_> {
@@ -45,7 +45,7 @@ impl Source<'_> {
     }
 }
 
-/// Values that are likely to matter.
+/// Likely to matter.
 const TELLING: [u64; 10] = [
     0,
     1,
@@ -73,14 +73,12 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
             0 => section[at] ^= 1 << (source.byte() % 8),
             1 => section[at] = source.byte(),
             2 => {
-                // A field, replaced by a telling value.
                 let (at, width) = (at & !3, [2, 4, 8][source.below(3)]);
                 let value = TELLING[source.below(TELLING.len())].to_le_bytes();
                 let end = (at + width).min(length);
                 section[at..end].copy_from_slice(&value[..end - at]);
             }
             3 => {
-                // A field, moved a little.
                 let at = (at & !3).min(length - 4);
                 let old = u32::from_le_bytes([0, 1, 2, 3].map(|i| section[at + i]));
                 let step = [1, 4, 16, 64, 0x1000][source.below(5)];
@@ -92,7 +90,7 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
                 section[at..at + 4].copy_from_slice(&new.to_le_bytes());
             }
             4 | 5 => {
-                // A field, taken from elsewhere in the section.
+                // From elsewhere in the section.
                 let (to, from) = (at & !7, source.below(length) & !7);
                 let end = (from + 8).min(length);
                 let value = section[from..end].to_vec();
@@ -103,7 +101,6 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
                 }
             }
             6 if length >= 32 => {
-                // Two entries of 16 bytes, swapped.
                 let (first, second) = (at / 16, source.below(length / 16));
                 for index in 0..16 {
                     if first * 16 + index < length {
@@ -119,21 +116,21 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
     }
 }
 
-/// What became of a recording.
+/// Result of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is no recording: the rule of the parser.
+    /// The parser's rule.
     Unparsed(&'static str),
-    /// It breaks a rule.
+    /// The broken rule.
     Refused(&'static str),
     /// It ran to its end.
     Ran,
-    /// It ended in an error of the job, the GPU or the caller.
+    /// An error of the job, the GPU or the caller.
     Failed(&'static str),
 }
 
 impl Verdict {
-    /// A name for what became of it.
+    /// The outcome's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unparsed(name) | Self::Refused(name) | Self::Failed(name) => name,
@@ -161,16 +158,16 @@ const fn error_name(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// Parses, verifies and runs a recording on the model.
+/// Runs on the model.
 ///
 /// # Errors
-/// A promise that was not kept.
+/// A broken promise.
 pub fn check(file: &[u8]) -> Result<Verdict, String> {
     let recording = match Recording::parse(file) {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    // The walk never panics, whatever it says.
+    // The walk must not panic.
     match recording.header().family.get() {
         FAMILY_STREAMS => ended(
             file,
@@ -183,7 +180,6 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
     }
 }
 
-/// What becomes of a recording of a family.
 fn ended<F: Family>(
     file: &[u8],
     verified: Result<Verified<'_, F>, Violation>,
@@ -242,7 +238,7 @@ fn ended<F: Family>(
     })
 }
 
-/// The states of a recording that keeps the host's rules too: what a run gives of them is what lies in memory when the next one starts.
+/// A run's states must be in memory for the next; keeps the host's rules.
 fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     let kind = gpureplay_format::TensorKind::State.code();
     let tensors = (0..).zip(recording.tensors());
@@ -256,10 +252,10 @@ fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     }
 }
 
-/// Nothing outside was touched, all pages are back, and the GPU is as after a reset.
+/// Nothing touched outside, all pages back, GPU reset.
 ///
 /// # Errors
-/// What is not so.
+/// What does not hold.
 pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
     let (strays, spoilt, pages) = (rig.strays(), rig.spoilt(), rig.pages());
     if (strays, spoilt, pages) != (0, 0, 0) {
@@ -283,7 +279,7 @@ pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
     Ok(())
 }
 
-/// The sum of the bounds of all waits of a recording in microseconds.
+/// Sum of waits, in microseconds.
 pub fn waits_us(recording: &Recording<'_>) -> u64 {
     use gpureplay_format::Action::{Launch, Submit};
     let segments = recording.segments().iter();
@@ -311,10 +307,10 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// The first seed that led to each outcome, by recording and outcome: together they reach all that was reached.
+/// First seed by recording and outcome.
 pub type Corpus = BTreeMap<String, BTreeMap<String, u64>>;
 
-/// The recording that a seed makes of `original`.
+/// The recording of a seed.
 pub fn changed(original: &Parts, seed: u64) -> Parts {
     let mut bytes = [0; 256];
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -329,10 +325,10 @@ pub fn changed(original: &Parts, seed: u64) -> Parts {
     parts
 }
 
-/// Changes `original` once for each seed, checks the result, and keeps seeds with a new outcome.
+/// Checks each change, and keeps seeds with new outcomes.
 ///
 /// # Errors
-/// The first seed with a promise that was not kept, and which.
+/// The first seed with a broken promise.
 pub fn rounds(
     original: &Parts,
     seeds: impl IntoIterator<Item = u64>,

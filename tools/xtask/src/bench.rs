@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask bench model`: the model beside pocl, on the same kernels in the same run.
+//! `cargo xtask bench model`: the model beside pocl.
 
 use std::{
     collections::BTreeMap,
@@ -52,24 +52,20 @@ struct Model {
     against: Option<PathBuf>,
 }
 
-/// The Debian packages that pocl and its headers come in.
 const PACKAGES: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-opencl-dev"];
 
-/// The largest error of a result, relative to the reference or to 1.
+/// Relative to the reference or to 1.
 const TOLERANCE: f64 = 1e-5;
 
-/// One program's best run of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Time {
     seconds: f64,
-    /// Processor time of all threads.
     busy: f64,
     error: f64,
     lane_operations: f64,
 }
 
 impl Bench {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         match self.what {
             What::Model(model) => model.execute(),
@@ -78,12 +74,11 @@ impl Bench {
 }
 
 impl Model {
-    /// Processor times of the model in two trees.
     fn pairs(&self, old: &Path) -> Result<ExitCode> {
         let new = build_model(&root())?;
         let mut best: [Vec<(String, Time)>; 2] = Default::default();
         for round in 0..self.rounds.max(1) as usize {
-            // Each comes first as often as the other.
+            // Alternates which comes first.
             for at in [round % 2, 1 - round % 2] {
                 let mut command = Command::new([old, &new][at]);
                 command.args(["1", &self.runs.to_string()]);
@@ -188,7 +183,6 @@ impl Model {
     }
 }
 
-/// Compiles the OpenCL host program; installs what it needs where that is missing.
 fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
     let installed = Path::new("/etc/OpenCL/vendors/pocl.icd").exists()
         && Path::new("/usr/include/CL/cl.h").exists();
@@ -232,7 +226,7 @@ fn build_model(top: &Path) -> Result<PathBuf> {
     Ok(target.join("release/examples/bench"))
 }
 
-/// Reads lines of name, seconds, processor seconds, error and perhaps lane operations.
+/// Name, seconds, processor seconds, error and perhaps lane operations.
 fn parse(text: &str) -> Result<Vec<(String, Time)>> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -256,7 +250,7 @@ fn parse(text: &str) -> Result<Vec<(String, Time)>> {
         .collect()
 }
 
-/// Keeps the shorter time and the larger error of each kernel; processor time has a minimum of its own.
+/// Minimum times, maximum error.
 fn merge(best: &mut Vec<(String, Time)>, new: Vec<(String, Time)>) {
     let known: BTreeMap<String, usize> = best
         .iter()

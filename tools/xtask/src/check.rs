@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask check`: what a change needs before a commit.
+//! `cargo xtask check`: before a commit.
 
 use std::{
     collections::BTreeSet,
@@ -41,19 +41,17 @@ pub(crate) struct Check {
     list: bool,
 }
 
-/// What a change concerns, by names of crates.
+/// By crate name.
 #[derive(Debug, Default, PartialEq)]
 struct Concerned {
-    /// Crates of the top workspace that changed.
     changed: BTreeSet<String>,
-    /// Crates of the top workspace that use one of them, and did not change.
+    /// Unchanged users of changed crates.
     dependents: BTreeSet<String>,
-    /// Folders of other workspaces in which something changed.
+    /// Other workspaces with changes.
     workspaces: BTreeSet<String>,
 }
 
 impl Check {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let start = Instant::now();
         let crates = crates()?;
@@ -96,7 +94,6 @@ impl Check {
     }
 }
 
-/// Files that differ from the commit, and files that are new and not ignored.
 fn changed_files(since: &str) -> Result<BTreeSet<String>> {
     let mut files: BTreeSet<String> = git(&["diff", "--name-only", "--no-renames", since, "--"])?
         .into_iter()
@@ -105,7 +102,6 @@ fn changed_files(since: &str) -> Result<BTreeSet<String>> {
     Ok(files)
 }
 
-/// Rust sources that name a file.
 fn naming(file: &str) -> Result<Vec<String>> {
     let pattern = format!("{file}\"");
     let sources = git(&[
@@ -120,7 +116,6 @@ fn naming(file: &str) -> Result<Vec<String>> {
     ]);
     match sources {
         Ok(sources) => Ok(sources),
-        // Nothing found.
         Err(Error::Failed { status, .. }) if status.code() == Some(1) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -149,7 +144,7 @@ fn concerned(
             }
         }
     }
-    // A manifest or a lock file of the top workspace concerns no crate by itself: cargo rebuilds what it has to.
+    // The top workspace's manifests concern no crate: cargo rebuilds as needed.
     concerned.dependents = crates
         .iter()
         .filter(|known| known.workspace.is_empty() && !concerned.changed.contains(&known.name))
@@ -162,7 +157,6 @@ fn concerned(
     Ok(concerned)
 }
 
-/// The crate in whose folder a file lies; the innermost if folders are nested.
 fn owner<'a>(crates: &'a [Crate], file: &str) -> Option<&'a Crate> {
     crates
         .iter()

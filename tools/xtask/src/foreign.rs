@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask foreign`: cases of PyOpenCL and programs of others are recorded on the model's render node, and replayed with another input.
+//! `cargo xtask foreign`: PyOpenCL and others' programs, recorded on the model.
 
 use std::{
     env, fs,
@@ -18,11 +18,10 @@ use crate::{
     repository::root,
 };
 
-/// The cases, and what NumPy makes of them.
 const SCRIPT: &str = "tools/foreign/cases.py";
-/// A GPU with command streams, and the program whose tuner has a queue with times.
+/// Its tuner has a queue with times.
 const TIMED: (&str, &str) = ("g610", "leela-zero");
-/// The instruction that stores a time, which no recording of streams has.
+/// No recording of streams has it.
 const TIME: &str = "STORE_STATE";
 
 /// Records cases of PyOpenCL and programs of others on the model and replays them, without guest; NumPy says what is right
@@ -52,7 +51,6 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let mut counts = Counts::default();
         if let Some(reason) = crate::node::missing().or_else(|| self.missing()) {
@@ -104,7 +102,6 @@ impl Foreign {
         found.is_err().then(|| text.to_owned())
     }
 
-    /// The words of a run of a case, for `record`.
     fn app(&self, here: &Path, case: &str, set: &str) -> Result<Vec<String>> {
         let mut script = self.script();
         script.current_dir(here).args(["app", case]);
@@ -134,13 +131,13 @@ impl Foreign {
         record.args(["record", "--recorder", "model", "-o", "recorded"]);
         record.args(["--gpu", &self.gpu]);
         record.args(options("a"));
-        // Programs find their settings here. The cache with Mesa stays where it is.
+        // For their settings; the cache with Mesa stays.
         record
             .env("HOME", here)
             .env("XDG_CACHE_HOME", crate::mesa::caches());
         let app = self.app(here, case, "a")?;
         let stdin = fs::File::open(here.join("a.stdin"));
-        // One run where the input is a file that is named, which says what is input, or comes by standard input, which runs would share.
+        // One run for a named file, or for standard input, which runs would share.
         let once = options("a") != options("b") || stdin.is_ok();
         if let Ok(stdin) = stdin {
             record.stdin(stdin);

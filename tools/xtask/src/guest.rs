@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask guest` and `cargo xtask size`: build the crate `gpureplay-guest` and hand over to it.
+//! `cargo xtask guest` and `cargo xtask size`: run `gpureplay-guest`.
 
 use std::{
     env,
@@ -24,7 +24,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Runs `gpureplay-guest BEFORE ARGUMENTS` in place of this process, so that signals and the exit code are its own.
+    /// Replaces this process: signals and exit code are its own.
     pub(crate) fn execute(self, before: Option<&str>) -> Result<ExitCode> {
         let manifest = root().join("Cargo.toml");
         let source = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

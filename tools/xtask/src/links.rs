@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask links`: every link between the project's pages leads somewhere.
+//! `cargo xtask links`: every link leads somewhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,14 +25,13 @@ use crate::{
 pub(crate) struct Links {}
 
 impl Links {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         println!("{}", check()?);
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Checks every page; how many links there are, in words, or what leads nowhere.
+/// The count, or the broken ones.
 pub(crate) fn check() -> Result<String> {
     let top = root();
     let files: BTreeSet<PathBuf> =
@@ -66,7 +65,6 @@ pub(crate) fn check() -> Result<String> {
     ))
 }
 
-/// A page's headings, as anchors, and its links with their lines.
 struct Page {
     anchors: BTreeSet<String>,
     links: Vec<(usize, String)>,
@@ -106,7 +104,7 @@ impl Page {
     }
 }
 
-/// The anchor that web sites give a heading: small letters, digits, hyphens for spaces.
+/// As web sites do: small letters, digits, hyphens.
 fn anchor(heading: &str) -> String {
     heading
         .chars()
@@ -119,7 +117,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// The second heading of a name gets `-1` behind its anchor.
+/// Repeated headings get `-1`.
 fn unused(taken: &BTreeSet<String>, name: String) -> String {
     if !taken.contains(&name) {
         return name;
@@ -130,7 +128,6 @@ fn unused(taken: &BTreeSet<String>, name: String) -> String {
         .unwrap_or(name)
 }
 
-/// A line for each link that leads nowhere.
 fn broken(pages: &BTreeMap<PathBuf, Page>, files: &BTreeSet<PathBuf>) -> Vec<String> {
     let mut complaints = Vec::new();
     for (page, content) in pages {
@@ -178,7 +175,7 @@ fn complaint(
     (!known.contains(heading)).then(|| format!("{} has no such heading", target.display()))
 }
 
-/// `path`, seen from `folder`, from the top of the tree; `None` if it lies above.
+/// Relative to the tree; `None` above it.
 fn resolved(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut whole = folder.to_path_buf();
     for part in path.components() {

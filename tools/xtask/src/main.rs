@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: checks, trials, benchmarks and pages; the full-system guest is a crate of its own.
+//! Project tasks: checks, trials, benchmarks, pages.
 #![forbid(unsafe_code)]
 
 mod bench;

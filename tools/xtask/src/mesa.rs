@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64, built once into the cache.
+//! `cargo xtask mesa`: Mesa's OpenCL with panfrost for x86-64.
 
 use std::{
     env, fs,
@@ -17,13 +17,12 @@ use crate::{
     repository::root,
 };
 
-/// What takes the cases of Mesa's assembler out of its source, and what it makes.
+/// Of Mesa's assembler.
 const CASES: (&str, &str) = ("tools/mesa/cases.sh", "valhall-cases.txt");
-/// The recipe; the folder is named by its hash.
+/// Its hash names the directory.
 const RECIPE: &str = "tools/mesa/build.sh";
-/// What tells an OpenCL loader of the runtime: the last file to be written.
+/// Written last: for OpenCL loaders.
 pub(crate) const RUNTIME: &str = "icd/rusticl.icd";
-/// Lines of the log that an error shows.
 const TAIL: usize = 25;
 
 /// Build Mesa's OpenCL with panfrost for x86-64, once, for `gpureplay node`
@@ -47,7 +46,6 @@ pub(crate) struct Mesa {
 }
 
 impl Mesa {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         if !cfg!(target_arch = "x86_64") {
             println!("Debian's mesa-opencl-icd has panfrost here: apt-get install mesa-opencl-icd");
@@ -81,7 +79,7 @@ impl Mesa {
 
     fn build(&self, cache: &Path, recipe: &Path, folder: &Path) -> Result<()> {
         fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
-        // A build that is interrupted leaves no folder that looks whole.
+        // An interrupted build must not look whole.
         let work = tempfile::Builder::new().prefix(".mesa-").tempdir_in(cache);
         let work = work.map_err(Error::io("create a folder in", cache))?;
         let sources = work.path().join("sources");
@@ -125,14 +123,13 @@ impl Mesa {
         fs::write(&runtime, format!("{}\n", library.display()))
             .map_err(Error::io("write", &runtime))?;
         match fs::rename(&out, folder) {
-            // Another one was quicker: its folder is as good.
+            // Another one was quicker.
             Err(_) if folder.join(RUNTIME).exists() => Ok(()),
             result => result.map_err(Error::io("create", folder)),
         }
     }
 }
 
-/// Fetches the cases of Mesa's assembler into the cache, once.
 fn fetch_cases(cache: &Path) -> Result<ExitCode> {
     let file = cache.join(CASES.1);
     if !file.exists() {
@@ -147,7 +144,6 @@ fn fetch_cases(cache: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes into a folder where Debian's packages come from.
 fn write_sources(folder: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut mirror = Command::new(cargo);
@@ -163,31 +159,28 @@ fn write_sources(folder: &Path) -> Result<()> {
     output(mirror.arg(folder)).map(drop)
 }
 
-/// What points to the folder that was built last.
+/// To the last build.
 pub(crate) fn link() -> PathBuf {
     cache().join("mesa")
 }
 
-/// The project's folder of things that are built once.
 fn cache() -> PathBuf {
     caches().join("gpureplay")
 }
 
-/// The user's folder of caches.
 pub(crate) fn caches() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
     let cache = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty());
     cache.map_or_else(home, PathBuf::from)
 }
 
-/// FNV-1a, which is the same in every release of the compiler.
+/// FNV-1a: independent of compiler releases.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Why it cannot be built here, and what to do.
 fn hindrance() -> Option<&'static str> {
     let answer = |program: &str, argument: &str| output(Command::new(program).arg(argument)).ok();
     if answer("id", "-u").is_none_or(|text| text.trim() != "0") {
@@ -198,7 +191,6 @@ fn hindrance() -> Option<&'static str> {
         .then_some("run `apt-get install mmdebstrap debian-archive-keyring` as root")
 }
 
-/// Lets a link point to a folder, in place of another one.
 fn point(link: &Path, folder: &Path) -> Result<()> {
     if fs::read_link(link).is_ok_and(|to| to == folder) {
         return Ok(());
@@ -219,7 +211,7 @@ fn tail(log: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// Values of the function's authors.
+    /// The authors' values.
     #[test]
     fn hashes_are_fnv() {
         assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The source tree: where it lies, and what git knows of it.
+//! The source tree.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,13 +8,11 @@ use std::{
 
 use gpureplay_task::{Result, output};
 
-/// The top of the source tree.
 pub(crate) fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().unwrap_or(root)
 }
 
-/// The lines that `git ARGUMENTS` prints at the top of the source tree.
 pub(crate) fn git(arguments: &[&str]) -> Result<Vec<String>> {
     let mut command = Command::new("git");
     let text = output(command.arg("-C").arg(root()).args(arguments))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask words`: pages, help, messages and commit subjects follow the style sheet that docs/words.toml states.
+//! `cargo xtask words`: texts follow docs/words.toml.
 
 mod strings;
 
@@ -14,9 +14,8 @@ use crate::{
     repository::{git, root},
 };
 
-/// Most characters of a commit's subject.
+/// In characters.
 const SUBJECT: usize = 72;
-/// Most rows of a table in the README, without its heading.
 const README_ROWS: usize = 8;
 
 /// Checks the words of pages, help, messages and commit subjects.
@@ -28,7 +27,6 @@ const README_ROWS: usize = 8;
 )]
 pub(crate) struct Words {}
 
-/// docs/words.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Style {
@@ -41,7 +39,6 @@ struct Style {
 }
 
 impl Words {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let path = root().join("docs/words.toml");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -109,7 +106,7 @@ impl Words {
 }
 
 impl Style {
-    /// Commits since `subjects_after`, without merges: the short hash and the subject. None in a clone that lacks it.
+    /// Since `subjects_after`, without merges. None in a clone that lacks it.
     fn subjects(&self) -> Result<Vec<String>> {
         let range = format!("{}..HEAD", self.subjects_after);
         let known = format!("{}^{{commit}}", self.subjects_after);
@@ -123,7 +120,7 @@ impl Style {
         git(&["log", "--no-merges", "--format=%h %s", &range])
     }
 
-    /// What is wrong with a page of at most `most` words, whose tables have at most `rows` rows.
+    /// `most` words, tables of `rows` rows.
     fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
         let page = Prose::read(text);
         let mut found = Vec::new();
@@ -141,7 +138,6 @@ impl Style {
         found
     }
 
-    /// What is wrong with a paragraph.
     fn block(&self, block: &str) -> Vec<String> {
         let long = sentences(block).filter(|sentence| words(sentence) > self.sentence);
         let mut found: Vec<String> = long
@@ -163,7 +159,7 @@ impl Style {
     }
 }
 
-/// Whether a source is of a program for users: not of a test, a task or a trial.
+/// For users: no test, task or trial.
 fn speaks(path: &str) -> bool {
     let mut parts = path.split('/');
     !path.starts_with("tools/")
@@ -188,7 +184,7 @@ fn whole(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// The paragraphs, list items, headings and cells of a page; code blocks are left out.
+/// Without code blocks.
 struct Prose {
     blocks: Vec<String>,
     longest_table: usize,
@@ -239,7 +235,7 @@ fn words(text: &str) -> usize {
         .count()
 }
 
-/// The sentences of a block: they end with a full stop, colon, question or exclamation mark before a space.
+/// Ends: full stop, colon, question or exclamation mark before a space.
 fn sentences(block: &str) -> impl Iterator<Item = &str> {
     block
         .split_inclusive([' '])
@@ -251,7 +247,6 @@ fn sentences(block: &str) -> impl Iterator<Item = &str> {
         .flatten()
 }
 
-/// What is wrong with a commit's subject.
 fn subject_fault(subject: &str) -> Option<&'static str> {
     if subject.chars().count() > SUBJECT {
         return Some("more than 72 characters");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every crate of the source tree, of all its workspaces, as `cargo metadata` and the crates' own roots tell it.
+//! All workspaces' crates, from `cargo metadata` and their roots.
 
 use std::{
     collections::BTreeSet,
@@ -17,39 +17,32 @@ use crate::{
     repository::{git, root},
 };
 
-/// What a crate's root says about unsafe code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Unsafe {
-    /// `#![forbid(unsafe_code)]`
     Forbidden,
     /// `#![deny(unsafe_code)]`: modules may make an exception.
     Exceptions,
-    /// Neither.
     Allowed,
 }
 
 #[derive(Debug)]
 pub(crate) struct Crate {
     pub(crate) name: String,
-    /// One line from its manifest.
     pub(crate) description: String,
-    /// Its folder, relative to the source tree.
+    /// In the source tree.
     pub(crate) folder: String,
-    /// The folder of its workspace, relative to the source tree; empty for the top one.
+    /// In the source tree; empty for the top one.
     pub(crate) workspace: String,
-    /// What it depends on.
     pub(crate) dependencies: Vec<Dependency>,
-    /// The loosest rule of its library and its programs.
+    /// The loosest of library and programs.
     pub(crate) unsafe_code: Unsafe,
-    /// The library and all programs are `#![no_std]`.
+    /// Library and all programs.
     pub(crate) no_std: bool,
 }
 
-/// One arrow.
 #[derive(Debug)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// It is a crate of this source tree.
     pub(crate) ours: bool,
     /// Only tests, benchmarks and examples need it.
     pub(crate) tests_only: bool,
@@ -82,7 +75,7 @@ struct Target {
     src_path: PathBuf,
 }
 
-/// Reads every workspace of the source tree. Crates are in the order of their folders.
+/// By directory.
 pub(crate) fn crates() -> Result<Vec<Crate>> {
     let top = root();
     let mut crates = Vec::new();
@@ -111,7 +104,7 @@ pub(crate) fn crates() -> Result<Vec<Crate>> {
     Ok(crates)
 }
 
-/// Manifests that are tracked, or new and not ignored.
+/// Tracked, or new and not ignored.
 fn manifests() -> Result<BTreeSet<String>> {
     let names = git(&[
         "ls-files",
@@ -141,7 +134,6 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
     let mut dependencies: Vec<Dependency> = Vec::new();
     for required in package.dependencies {
         let tests_only = required.kind.as_deref() == Some("dev");
-        // A crate that tests itself with another feature.
         if required.name == package.name {
             continue;
         }
@@ -170,7 +162,7 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
 }
 
 impl Target {
-    /// Neither a test nor an example, a benchmark or a build script.
+    /// No test, example, benchmark or build script.
     fn is_product(&self) -> bool {
         let others = ["test", "example", "bench", "custom-build"];
         !self.kind.iter().any(|kind| others.contains(&kind.as_str()))
@@ -193,7 +185,6 @@ fn rule(text: &str) -> Unsafe {
     }
 }
 
-/// Whether the crate's root has the attribute, on a line of its own.
 fn has_attribute(text: &str, attribute: &str) -> bool {
     let whole = format!("#![{attribute}]");
     text.lines().any(|line| line.trim() == whole)
@@ -207,7 +198,7 @@ mod tests {
     fn the_root_of_a_crate_says_what_it_may_do() {
         assert_eq!(rule("//! x\n#![forbid(unsafe_code)]\n"), Unsafe::Forbidden);
         assert_eq!(rule("#![deny(unsafe_code)]\n"), Unsafe::Exceptions);
-        // A comment that mentions the attribute is none.
+        // Mentions do not count.
         assert_eq!(rule("// #![forbid(unsafe_code)]\n"), Unsafe::Allowed);
         assert!(has_attribute("#![no_std]\n", "no_std"));
     }

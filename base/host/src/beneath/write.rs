@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes files of a recording's directory, and nothing outside of it.
+//! Writes files inside a recording's directory only.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,19 +16,17 @@ use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 use super::{Absent, FOLDER, kind, place, refused};
 use crate::file::{Existing, READABLE_BY_ALL};
 
-/// Names of unfinished files that are tried before a folder counts as unusable.
 const MAX_ATTEMPTS: u32 = 64;
 
-/// Makes the folders that a file of a directory lies in.
+/// Makes a file's folders.
 ///
 /// # Errors
-/// As for [`super::open`], or one of them cannot be made.
+/// As for [`super::open`], or one cannot be made.
 pub fn make_folder(directory: &Path, name: &Path) -> io::Result<()> {
     place(directory, name, Absent::IsMade).map(drop)
 }
 
-/// Writes a file of a directory, which appears whole or not at all; its folders are made. A link in its place is a file that
-/// exists: it is replaced, and what it leads to stays as it is.
+/// A whole file or nothing; makes folders. An existing link is replaced, not its target.
 ///
 /// # Errors
 /// As for [`super::open`]; or the file exists, and is to be kept.
@@ -39,7 +37,7 @@ pub fn write(directory: &Path, name: &Path, contents: &[u8], existing: Existing)
     })
 }
 
-/// As [`write()`], for one of many files: it is not waited for to be on the disk. The contents are in parts.
+/// [`write()`] without waiting for the disk; contents in parts.
 ///
 /// # Errors
 /// As for [`write()`].
@@ -54,10 +52,10 @@ pub fn write_soon(
     })
 }
 
-/// Gives a file of another directory the same name in this one too; both are the same file. Its folders are made.
+/// Hard-links another directory's file under the same name; makes folders.
 ///
 /// # Errors
-/// As for [`super::open`], in either directory; or the name is taken, or they are not on one file system.
+/// As for [`super::open`], in either directory; the name is taken; or another file system.
 pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
     let (from, _) = place(other, name, Absent::Fails)?;
     let (folder, name) = place(directory, name, Absent::IsMade)?;
@@ -66,7 +64,7 @@ pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
         return Err(refused("it is no file"));
     }
     linkat(&from, name, &folder, name, AtFlags::empty())?;
-    // Something else that took its place meanwhile was linked itself, and not what it leads to.
+    // A link was linked itself.
     if !is_file(&folder)? {
         let _ = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
         return Err(refused("it is no file"));
@@ -74,8 +72,7 @@ pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file with these rights in a folder, which may be reached through links. What has its name is replaced, but not a file that `stays`,
-/// which is asked with its device and its number there.
+/// The folder may be a link. A file that `stays`, asked with device and number, is not replaced.
 pub(crate) fn write_in(
     folder: &Path,
     name: &OsStr,
@@ -95,7 +92,6 @@ pub(crate) fn write_in(
     })
 }
 
-/// Fills a new file of a directory and gives it its name.
 fn finish(
     directory: &Path,
     name: &Path,
@@ -120,22 +116,21 @@ fn finish_in(
         Existing::Keep => keep(folder, &unfinished, name, mode),
     });
     if written.is_err() {
-        // The first error says more than one of the removal.
+        // The first error says more.
         let _ = unlinkat(folder, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
     }
     written
 }
 
-/// Gives an unfinished file its name, which no other file has.
 fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr, mode: Mode) -> io::Result<()> {
     match linkat(folder, unfinished, folder, name, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(folder, unfinished, UnlinkatFlags::NoRemoveDir)?),
-        // A file system, or a policy, without hard links: the name is taken first.
+        // No hard links, by file system or policy: takes the name first.
         Err(Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
             let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
             openat(folder, name, flags, mode)?;
             renameat(folder, unfinished, folder, name).map_err(|error| {
-                // What took the name is empty.
+                // It is empty.
                 let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
                 error.into()
             })
@@ -144,11 +139,10 @@ fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr, mode: Mode) -> io::Res
     }
 }
 
-/// A new file in a folder, and its name there.
 fn create(folder: &OwnedFd, mode: Mode) -> io::Result<(File, String)> {
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
     for _ in 0..MAX_ATTEMPTS {
-        // Nobody can take all names before: the keys of the hash are chosen at random.
+        // Random hash keys: not guessable.
         let number = RandomState::new().hash_one(0);
         let name = format!(".gpureplay-{number:016x}.part");
         match openat(folder, name.as_str(), flags, mode) {
@@ -251,7 +245,6 @@ mod tests {
             let error = link(wrong).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{wrong}");
         }
-        // The name leads out of this directory, and not of the other one.
         std::fs::create_dir(at("other/up")).unwrap();
         std::fs::write(at("other/up/w"), "x").unwrap();
         assert_eq!(link("up/w").unwrap_err().kind(), ErrorKind::InvalidInput);

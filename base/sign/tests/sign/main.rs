@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signatures and packs as they are written, and changed ones.
+//! Signatures and packs, as written and changed.
 #![allow(clippy::unwrap_used)]
 
 mod mutation;

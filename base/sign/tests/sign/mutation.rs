@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conditions that other tests let slip when one operator in them is changed, in files whose checksums are right: `cargo xtask mutation`.
+//! Gaps found by `cargo xtask mutation`, with right checksums.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use gpureplay_sign::{
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
 
-/// A pack of files with these names; each holds its own name and a byte 1.
+/// Contents: the name and a byte 1.
 fn packed(names: &[&str]) -> Vec<u8> {
     let files: BTreeMap<String, Vec<u8>> = names
         .iter()
@@ -24,7 +24,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().unwrap()
 }
 
-/// Changes a pack and makes its checksums right again; how it is refused.
+/// With right checksums again.
 fn refused(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> PackError {
     let named = u32::from_le_bytes(number(&bytes, 32)) as usize;
     let files = u32::from_le_bytes(number(&bytes, 12)) as usize;
@@ -51,7 +51,7 @@ fn refused(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> PackError {
 fn names_of_a_pack_ascend_after_the_recording() {
     let bytes = packed(&["a", "c", "recording.gpr", "z"]);
     assert_eq!(Pack::parse(&bytes).unwrap().files().count(), 4);
-    // "recording.gpr", "a", "c", "z", one after the other.
+    // "recording.gpr", "a", "c", "z".
     let names = HEADER + 4 * ENTRY;
     let (first, second, third) = (names + 13, names + 14, names + 15);
     for (at, letter, expected) in [
@@ -72,7 +72,7 @@ fn names_of_a_pack_ascend_after_the_recording() {
         refused(twice, |bytes| bytes[last] = b'r'),
         PackError::Name(1)
     );
-    // Bytes of names that belong to none.
+    // Names' bytes of no file.
     let shorter = refused(bytes.clone(), |bytes| bytes[HEADER + 3 * ENTRY + 24] = 0);
     assert_eq!(shorter, PackError::Name(3));
     let none = refused(packed(&["a", "recording.gpr"]), |bytes| {
@@ -93,7 +93,7 @@ fn what_a_pack_reserves_is_zero() {
     for (entry, index) in [(HEADER, 0), (HEADER + ENTRY, 1)] {
         let found = refused(bytes.clone(), |bytes| bytes[entry + 28] = 1);
         assert_eq!(found, PackError::NotZero(index));
-        // A byte less: the last one fills up to eight, and is not zero.
+        // The last one fills up to eight, and is not zero.
         let found = refused(bytes.clone(), |bytes| bytes[entry + 8] -= 1);
         assert_eq!(found, PackError::NotZero(index));
     }
@@ -135,7 +135,6 @@ fn files_of_a_pack_lie_one_after_the_other() {
     assert_eq!(Pack::parse(&other).unwrap_err(), PackError::Version(2));
 }
 
-/// A signature over files of these names.
 fn signed(names: &[&str]) -> Vec<u8> {
     let key = SecretKey::from_seed([7; 32]).unwrap();
     let files = names.iter().map(|name| ((*name).to_owned(), vec![1]));
@@ -156,18 +155,18 @@ fn the_form_of_a_signature_is_checked_before_its_seal() {
         changed[at] = 1;
         assert_eq!(unreadable(&changed), SignatureError::Shape, "byte {at}");
     }
-    // The names are "ab", before the seal.
+    // Names "ab", before the seal.
     let names = bytes.len() - 64 - 2;
     for (at, letter, index) in [(0, b'b', 1), (0, b'c', 1), (1, b'a', 1), (0, b'/', 0)] {
         let mut changed = bytes.clone();
         changed[names + at] = letter;
         assert_eq!(unreadable(&changed), SignatureError::Name(index));
     }
-    // A byte of the names that belongs to none.
+    // Names' byte of no file.
     let mut longer = bytes.clone();
     longer.insert(names + 2, b'c');
     assert_eq!(unreadable(&longer), SignatureError::Shape);
-    // More files than there may be are refused for that, whatever follows.
+    // For their number, whatever follows.
     for files in [3, MAX_FILES, MAX_FILES + 1, u32::MAX] {
         let mut changed = bytes.clone();
         changed[12..16].copy_from_slice(&files.to_le_bytes());
@@ -186,7 +185,7 @@ fn the_form_of_a_signature_is_checked_before_its_seal() {
 
 #[test]
 fn as_many_files_are_signed_as_may_be() {
-    // Two less than a pack may hold, which has the recording and the signature besides.
+    // Recording and signature count too.
     let files = (2..MAX_FILES).map(|index| (format!("{index:0255}"), Vec::new()));
     let files: BTreeMap<_, _> = files.collect();
     let key = SecretKey::from_seed([7; 32]).unwrap();

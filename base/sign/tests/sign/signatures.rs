@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signatures and packs: what is written is accepted, and nothing else is.
+//! Accepts what is written, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn every_other_length_is_refused() {
         verify(&bytes, shorter),
         Err(SignatureError::RecordingLength(RECORDING.len() as u64))
     );
-    // A byte that moves from the recording into the statement is noticed.
+    // A byte moves from the recording into the statement.
     assert!(verify(&[&bytes[..64], RECORDING].concat(), RECORDING).is_err());
 }
 
@@ -95,7 +95,7 @@ fn another_key_and_an_older_counter_are_refused() {
     let other = SecretKey::from_seed([8; 32]).unwrap();
     let bytes = sign(&other, 5, RECORDING, &files()).unwrap();
     assert_eq!(verify(&bytes, RECORDING), Err(SignatureError::Key));
-    // The signer's name replaced by the trusted one: its signature is still another's.
+    // The trusted name over another's signature.
     let mut renamed = bytes.clone();
     renamed[32..64].copy_from_slice(key().public().bytes());
     assert_eq!(verify(&renamed, RECORDING), Err(SignatureError::Forged));
@@ -107,7 +107,7 @@ fn another_key_and_an_older_counter_are_refused() {
     assert_eq!(verify(&old, RECORDING), Err(rollback));
     let least = sign(&key(), 3, RECORDING, &files()).unwrap();
     assert_eq!(verify(&least, RECORDING), Ok(3));
-    // Keys of small order would accept a signature of anything.
+    // Small order accepts any signature.
     for weak in [[0; 32], {
         let mut identity = [0; 32];
         identity[0] = 1;
@@ -123,7 +123,7 @@ fn another_key_and_an_older_counter_are_refused() {
     }
 }
 
-/// Test 2 of RFC 8032, section 7.1: the arithmetic is Ed25519's and not only its own inverse.
+/// Test 2 of RFC 8032, section 7.1: Ed25519, not only its own inverse.
 #[test]
 fn the_key_is_that_of_rfc_8032() {
     let hex = |text: &str| -> [u8; 32] {
@@ -167,7 +167,7 @@ fn a_pack_gives_back_its_files() {
         assert_eq!(pack.file(&name), Some(contents.as_slice()), "{name}");
     }
     assert_eq!(pack.file("other"), None);
-    // In place: the recording lies at a multiple of eight.
+    // At a multiple of eight.
     assert_eq!(
         (pack.recording().as_ptr() as usize - bytes.as_ptr() as usize) % 8,
         0
@@ -198,7 +198,7 @@ fn packs_need_a_recording_and_safe_names() {
     assert_eq!(pack(&all), Err(WriteError::Name("../evil".into())));
 }
 
-/// Files of `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`.
+/// `openssl genpkey -algorithm ed25519`, `openssl pkey -pubout`.
 #[test]
 fn keys_are_files_of_openssl() {
     let secret = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIMXY1NUbUe/3dW2YUoKW5evsnCJPMfj60/q0RzGne3gg\n-----END PRIVATE KEY-----\n";

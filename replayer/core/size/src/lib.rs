@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Engine and verifier over a device of outside functions, to be measured.
+//! Engine and verifier over an external device, for `cargo xtask size`.
 //!
-//! `cargo xtask size` links this without the device; what remains is the engine, the verifier and the parser.
+//! The device is not linked.
 #![no_std]
 #![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 
@@ -20,12 +20,12 @@ unsafe extern "C" {
     safe fn device_store(va: u64, bytes: *const u8, length: usize) -> i32;
     safe fn device_load(va: u64, bytes: *mut u8, length: usize) -> i32;
     safe fn device_fill(va: u64, length: u64, byte: u8) -> i32;
-    /// A user of everything that a parser finds.
+    /// Keeps everything that a parser finds.
     safe fn device_has(recording: &Recording<'_>);
     safe fn size_must_not_panic() -> !;
 }
 
-/// A link that needs this has a panic in it: the symbol is nowhere defined.
+/// Defined nowhere: a panic does not link.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     size_must_not_panic()
@@ -73,7 +73,6 @@ impl Gpu for Device {
     }
 }
 
-/// Buffers of the outside, by tensor.
 struct Outside;
 
 unsafe extern "C" {
@@ -102,19 +101,18 @@ impl Tensors for Outside {
 
 /// What a caller learns.
 pub struct Report {
-    /// The file is damaged.
+    /// Why the file is damaged.
     pub damaged: Option<ParseError>,
-    /// The recording is not allowed.
+    /// The broken rule.
     pub refused: Option<Violation>,
-    /// How the last step on the GPU ended.
+    /// Of the last step.
     pub replay: Result<(), ReplayError>,
 }
 
-/// Checks a recording, opens it, runs it `runs` times and finishes. With the feature `parser` it ends after the first step,
-/// with `verifier` after the second.
+/// Checks, opens, runs, finishes. Feature `parser` ends after the first step, `verifier` after the second.
 ///
 /// # Safety
-/// `bytes` points at `length` readable bytes, `workspace` at working memory that nobody else uses.
+/// `bytes` points at `length` bytes, `workspace` at exclusive memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn measured(
     bytes: *const u8,

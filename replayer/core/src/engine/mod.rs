@@ -14,17 +14,16 @@ use crate::family::{Driver, Failed, Family};
 use crate::gpu::Gpu;
 use crate::verify::Verified;
 
-/// Values of tensors, as the caller keeps them: dense, in C order, little-endian.
+/// Tensor values: dense, C order, little-endian.
 pub trait Tensors {
-    /// Bytes of a tensor that the engine is about to write into GPU memory. `None` leaves what is there; that is an error
-    /// for inputs and for weights without a value in the recording. Weights are asked for in set-up, and again in each run
-    /// that restores the memory they lie in: a replaced weight must be given every time.
+    /// Value for GPU memory. `None` keeps what is there: an error for inputs and for weights without recorded
+    /// value. Set-up asks for weights, and so do runs that restore their memory: give replaced ones every time.
     fn input(&mut self, tensor: u32) -> Option<&[u8]>;
-    /// Room for a tensor that could be read from GPU memory now. `None` skips it.
+    /// Room for a readable tensor; `None` skips it.
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]>;
 }
 
-/// No tensors: for recordings without inputs, or to open one whose weights are all inside.
+/// For recordings that need no values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTensors;
 
@@ -37,7 +36,7 @@ impl Tensors for NoTensors {
     }
 }
 
-/// Working memory of a session, about 32 KiB; firmware puts it into a static.
+/// About 32 KiB; static in firmware.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     history: History,
@@ -52,17 +51,16 @@ impl Workspace {
     }
 }
 
-/// Choices that a caller makes when opening a recording.
+/// Choices at opening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Replay even though the GPU is not the one that was recorded.
+    /// Replay on another GPU than recorded.
     pub ignore_identity: bool,
 }
 
-/// An open recording on a GPU: memory mapped and filled, GPU powered, ready for runs.
+/// An open recording, ready for runs.
 ///
-/// After an error the GPU is reset. The next run then starts from set-up again, with nothing left of the failed one, so the same
-/// [`Tensors`] must bring the weights that were replaced.
+/// After an error the GPU is reset, and the next run sets up again: [`Tensors`] must bring replaced weights again.
 #[derive(Debug)]
 pub struct Session<'a, 'w, G: Gpu, F: Family> {
     driver: Driver<G, F::State>,
@@ -71,14 +69,13 @@ pub struct Session<'a, 'w, G: Gpu, F: Family> {
     options: Options,
     ready: bool,
     powered: bool,
-    /// Index of the action that runs.
     action: u32,
-    /// Chains submitted in this run.
+    /// In this run.
     submits: u32,
 }
 
 impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
-    /// Resets the GPU, checks that it is the right one, maps memory, powers the GPU and runs the set-up segments.
+    /// Resets, checks, maps, powers up, sets up.
     ///
     /// # Errors
     /// What failed; the GPU is reset and its memory released.
@@ -94,8 +91,8 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Ok(session)
     }
 
-    /// A session that has not touched the GPU yet; [`Session::prepare`] or the first run opens it. Firmware takes this instead
-    /// of [`Session::open`], which moves the session twice.
+    /// Does not touch the GPU; [`Session::prepare`] or the first run does. [`Session::open`] moves the session
+    /// twice.
     pub const fn new(
         gpu: G,
         recording: Verified<'a, F>,
@@ -119,7 +116,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         }
     }
 
-    /// Does everything up to the first run, unless that is done already: see [`Session::open`].
+    /// [`Session::open`], once.
     ///
     /// # Errors
     /// What failed; the GPU is reset and its memory released.
@@ -138,12 +135,12 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         &mut self.driver.gpu
     }
 
-    /// Chains submitted by the last run so far.
+    /// In the last run so far.
     pub const fn submits(&self) -> u32 {
         self.submits
     }
 
-    /// Runs all run segments in order.
+    /// All run segments, in order.
     ///
     /// # Errors
     /// What failed. The GPU is reset; the next run starts afresh.
@@ -156,7 +153,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.conclude(result)
     }
 
-    /// Runs one run segment, by its index among all segments. The caller keeps the order.
+    /// Index among all segments; the caller keeps the order.
     ///
     /// # Errors
     /// As for [`Session::run`].
@@ -168,8 +165,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.one_segment(index, tensors, false)
     }
 
-    /// Does what the CPU does in a run segment and leaves out the jobs: uploads, and tensors that the caller has values for.
-    /// What the jobs would have computed is not there; the caller gives the tensors that later segments need.
+    /// A run segment's uploads and given tensors, without jobs. The caller gives what later segments need.
     ///
     /// # Errors
     /// As for [`Session::run`].
@@ -205,15 +201,15 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.conclude(result)
     }
 
-    /// Runs the finish segments, resets the GPU (which switches it off), releases its memory and gives the device back.
+    /// Runs finish segments, resets the GPU (which switches it off), and releases memory.
     ///
     /// # Errors
-    /// A finish segment or the reset failed. Only a GPU that cannot be reset keeps its memory.
+    /// A segment or the reset failed. Only without reset the GPU keeps its memory.
     pub fn finish(mut self) -> Result<(), ReplayError> {
         self.close()
     }
 
-    /// What [`Session::finish`] does, for a caller that keeps the device inside the session. A run afterwards opens it again.
+    /// [`Session::finish`] that keeps the device; a later run reopens it.
     ///
     /// # Errors
     /// As for [`Session::finish`].
@@ -230,7 +226,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.reset()
     }
 
-    /// After an error the GPU is reset and holds no memory.
+    /// After an error: GPU reset, no memory.
     fn conclude(&mut self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         if result.is_ok() {
             self.action = NO_ACTION;
@@ -243,12 +239,12 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         };
         self.action = NO_ACTION;
         self.ready = false;
-        // The error that came first says more than one of this reset.
+        // The first error says more.
         let _ = self.reset();
         Err(error)
     }
 
-    /// Resets the GPU and releases its memory. A GPU that does not reset must keep its pages.
+    /// Without reset a GPU keeps its pages.
     fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
         self.driver.state = F::RESET;
@@ -258,7 +254,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Ok(())
     }
 
-    /// Everything up to the first run, unless that is done already.
+    /// Once, up to the first run.
     fn set_up(&mut self, tensors: &mut dyn Tensors) -> Result<(), Failed> {
         if self.ready {
             return Ok(());
@@ -301,11 +297,10 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     }
 }
 
-/// A session that is dropped instead of finished still leaves the GPU reset.
 impl<G: Gpu, F: Family> Drop for Session<'_, '_, G, F> {
     fn drop(&mut self) {
         if self.ready {
-            // Nobody is left to hear of an error.
+            // No caller is left.
             let _ = self.reset();
         }
     }

@@ -24,7 +24,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// Runs a segment; with `skip` without its jobs.
+    /// With `skip` without its jobs.
     pub(super) fn run_one(
         &mut self,
         segment: &Segment,
@@ -36,7 +36,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.action = segment.first_action.get();
         let entries = recording.segment_entries(segment);
         let mut cursor = recording.cursor(segment);
-        // Actions since the last submit, to find the headers that the next one must leave DONE.
+        // For headers that the next submit must leave DONE.
         let mut since = entries;
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
@@ -63,7 +63,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// Lets others have the GPU, and brings it back to where it was.
     fn lend(&mut self) -> Result<(), Failed> {
         match self.driver.gpu.lend() {
             Ok(false) => return Ok(()),
@@ -73,7 +72,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.powered = false;
         self.driver.state = F::RESET;
         let recording = self.recording.recording();
-        // Settings come first in set-up (rule `register-write-order`): nothing else is walked, however often the GPU is lent.
+        // Set-up's first (rule `register-write-order`): lending walks nothing else.
         for segment in recording.segments() {
             let later = segment.first_action.get() > self.action;
             if later || segment.kind != SegmentKind::Setup.code() {
@@ -116,7 +115,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
                 let words = payload;
                 return self.submit(&Submission { entry, words });
             }
-            // The verifier refuses the work of other families.
+            // The verifier refuses other families' work.
             Opcode::Rearm | Opcode::Submit | Opcode::Launch => {
                 return self.driver.fail(ErrorKind::Internal);
             }
@@ -136,7 +135,7 @@ const fn work<F: Family>() -> Opcode {
     }
 }
 
-/// Whether an action belongs to jobs that do not run.
+/// Of jobs that do not run.
 fn left_out<F: Family>(opcode: Opcode, tensor: u32, tensors: &mut dyn Tensors) -> bool {
     match opcode {
         Opcode::Submit | Opcode::Rearm | Opcode::BindOutput => true,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The steps that depend on the device: settings, power, and work. A device with registers is driven by its family's code; one
-//! without takes each step as a whole.
+//! Settings, power, work: by registers in the family's code, or as whole steps.
 
 use gpureplay_format::Opcode;
 use gpureplay_format::layout::ActionEntry;
@@ -11,7 +10,6 @@ use crate::family::{Failed, Family};
 use crate::gpu::{Chain, Gpu, Submission};
 
 impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
-    /// Makes a setting.
     pub(super) fn apply(&mut self, entry: &ActionEntry) -> Result<(), Failed> {
         let (register, value) = (entry.b.get().into(), entry.c.get());
         let Some(applied) = self.driver.gpu.apply(register, value) else {
@@ -21,7 +19,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.driver.take(applied)
     }
 
-    /// What precedes the first action that is no setting, unless that is done already.
+    /// Once, before the first action that is no setting.
     pub(super) fn power_up(&mut self) -> Result<(), Failed> {
         if self.powered {
             return Ok(());
@@ -40,7 +38,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// Runs work and waits for its end.
     pub(super) fn submit(&mut self, work: &Submission<'_>) -> Result<(), Failed> {
         let chain = Chain {
             index: self.submits,
@@ -64,7 +61,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         ended
     }
 
-    /// Requires that every header that was made ready for the chain that just ended is done.
     pub(super) fn check_headers(&mut self, since: &[ActionEntry]) -> Result<(), Failed> {
         for entry in since {
             if entry.op == Opcode::Submit.code() {

@@ -9,21 +9,17 @@ use crate::error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
 use crate::family::{Failed, Family};
 use crate::gpu::Gpu;
 
-/// A stretch of a tensor that lies in one piece on both sides.
+/// Contiguous on both sides.
 struct Run {
-    /// Offset in the dense array in bytes.
+    /// In bytes, in the dense array.
     offset: usize,
-    /// GPU virtual address.
     va: u64,
-    /// Length in bytes.
+    /// Bytes.
     length: usize,
 }
 
-/// The caller's side of a copy.
 enum Side<'b> {
-    /// Into GPU memory.
     In(&'b [u8]),
-    /// Out of GPU memory.
     Out(&'b mut [u8]),
 }
 
@@ -35,7 +31,7 @@ impl Side<'_> {
         }
     }
 
-    /// Copies one run; `None` when it lies outside of the caller's bytes.
+    /// `None`: outside of the caller's bytes.
     fn copy(&mut self, gpu: &mut impl Gpu, run: &Run) -> Option<Result<(), DeviceError>> {
         let end = run.offset.checked_add(run.length)?;
         Some(match self {
@@ -46,16 +42,16 @@ impl Side<'_> {
 }
 
 impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
-    /// Reads the value that a tensor has in GPU memory now, outside of a run.
+    /// Current value, outside of a run.
     ///
     /// # Errors
-    /// The tensor does not exist (it then has 0 bytes) or has another size, or the device fails.
+    /// No such tensor (0 bytes), another size, or the device fails.
     pub fn read_tensor(&mut self, tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError> {
         let result = self.copy(tensor, Side::Out(bytes));
         self.outside_of_actions(result)
     }
 
-    /// A failed copy changes nothing about the GPU, so it is not reset.
+    /// Needs no reset.
     fn outside_of_actions(&self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         let (submits, kind) = (self.submits, self.driver.error);
         result.map_err(|Failed| ReplayError {
@@ -132,8 +128,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
     }
 }
 
-/// Takes the innermost axis off when its elements are neighbours on both sides; returns the other axes and the
-/// length of a run in bytes.
+/// Takes off a contiguous innermost axis; returns the others and the run's bytes.
 fn split_run(axes: &[AxisEntry], size: u32) -> (&[AxisEntry], usize) {
     match axes.split_last() {
         Some((inner, outer)) if inner.element_stride == 1 && inner.byte_stride == size => {
@@ -143,7 +138,7 @@ fn split_run(axes: &[AxisEntry], size: u32) -> (&[AxisEntry], usize) {
     }
 }
 
-/// Moves to the next run; false after the last one.
+/// False at the end.
 fn advance(run: &mut Run, axes: &[AxisEntry], steps: &mut [u32; MAX_AXES], size: u32) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
         let element = (axis.element_stride.get() as usize).wrapping_mul(size as usize);

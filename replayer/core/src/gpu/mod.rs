@@ -125,84 +125,84 @@ pub use wait::poll;
 
 use crate::error::{DeviceError, ErrorKind};
 
-/// A set of interrupt lines.
+/// Interrupt lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines(pub u8);
 
 impl Lines {
     /// No line.
     pub const NONE: Self = Self(0);
-    /// The job manager's line.
+    /// Job manager.
     pub const JOB: Self = Self(1);
-    /// The MMU's line.
+    /// MMU.
     pub const MMU: Self = Self(2);
-    /// The line for resets, power and cache maintenance.
+    /// Resets, power and cache maintenance.
     pub const GPU: Self = Self(4);
     /// All three.
     pub const ALL: Self = Self(7);
 
-    /// Whether a line of `other` is in `self`.
+    /// Whether both have a line.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// A job chain, or a launch, that the engine submits.
+/// A submitted job chain or launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Chains that were submitted before it, in this run.
+    /// Chains before it, in this run.
     pub index: u32,
-    /// GPU virtual address of its first job header; 0 for a launch.
+    /// First job header; 0 for a launch.
     pub head: u64,
-    /// Job slot of a chain, queue of a launch.
+    /// A chain's slot, a launch's queue.
     pub queue: u8,
     /// Address space.
     pub space: u8,
 }
 
-/// Work for the GPU, as the recording has it: an action of the opcode `submit` or `launch`.
+/// Work of an action `submit` or `launch`.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
     /// The action.
     pub entry: &'a ActionEntry,
-    /// Words of a launch, little-endian; none for a chain.
+    /// A launch's words, little-endian; empty for a chain.
     pub words: &'a [u8],
 }
 
 impl Submission<'_> {
-    /// The job slot of a chain, the queue of a launch.
+    /// A chain's slot, a launch's queue.
     pub const fn queue(&self) -> u8 {
         self.entry.a
     }
 
-    /// Bits 15:0 of JS_CONFIG of a chain, the number of bytes of a launch.
+    /// Bits 15:0 of JS_CONFIG, or a launch's bytes.
     pub const fn configuration(&self) -> u16 {
         self.entry.b.get()
     }
 
-    /// How long it may take.
+    /// Limit of its time.
     pub const fn timeout_us(&self) -> u32 {
         self.entry.c.get()
     }
 
-    /// GPU virtual address of a chain's first job header; 0 for a launch.
+    /// First job header; 0 for a launch.
     pub const fn head(&self) -> u64 {
         self.entry.d.get()
     }
 }
 
-/// The job that needed more work than a run may do on its device.
+/// A job beyond the work limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedUp {
-    /// GPU virtual address of its header.
+    /// GPU address of its header.
     pub job: u64,
     /// Job slot.
     pub slot: u8,
-    /// What a run may do, in the device's unit; clauses on the model.
+    /// The device's unit; clauses on the model.
     pub limit: u64,
 }
 
-/// Declares [`Gpu`] and [`Wrapper`] from one list of methods, so that a wrapper forwards every method there is.
+/// One list: a wrapper forwards every method.
 macro_rules! gpu {
     (
         $(#[$about:meta])*
@@ -221,10 +221,9 @@ macro_rules! gpu {
             $($(#[$more])* fn $extra(&mut $self $(, $operand: $kind)*) $(-> $answer)? $body)+
         }
 
-        /// A device around another one: every method of [`Gpu`] that it does not override reaches the device inside.
+        /// A device around another; forwards what it does not override.
         ///
-        /// Methods are documented, errors included, at [`Gpu`]. A file that calls methods of wrappers imports [`Gpu`] and names
-        /// this trait by its path, because both have methods of the same names.
+        /// Errors: see [`Gpu`]. Import [`Gpu`] and name this trait by its path: equal method names.
         pub trait Wrapper {
             /// The device inside.
             type Inner: Gpu + ?Sized;
@@ -268,9 +267,9 @@ macro_rules! gpu {
 gpu! {
     /// A GPU with memory of its own.
     ///
-    /// Implementations: the model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps
-    /// page tables for them (with `mali_drive::page_table`, or in the kernel) and does what caches need, so that `write_memory`
-    /// is seen by the GPU and `read_memory` sees what the GPU wrote. The module's documentation shows how one is written.
+    /// The model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps page
+    /// tables (with `mali_drive::page_table`, or in the kernel), and maintains caches: the GPU sees `write_memory`,
+    /// `read_memory` sees GPU writes. The module's documentation has an example.
     required {
         /// Reads the register at a byte offset.
         fn read32(&mut self, register: u32) -> u32;
@@ -278,87 +277,76 @@ gpu! {
         /// Writes the register at a byte offset.
         fn write32(&mut self, register: u32, value: u32);
 
-        /// Waits until one of `lines` is raised or the time is over, and returns those that are raised. May return early with
-        /// no line; the engine asks the registers and comes back.
+        /// Waits for `lines`; returns raised ones, or none early: the engine then asks registers and comes back.
         fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines;
 
-        /// A clock that never goes back, in microseconds.
+        /// Monotonic clock in microseconds.
         fn now_us(&mut self) -> u64;
 
-        /// Maps zeroed pages at a GPU virtual address. The engine maps everything before [`Gpu::activate`].
+        /// Maps zeroed pages, always before [`Gpu::activate`].
         ///
         /// # Errors
-        /// Memory runs out, or the device refuses.
+        /// No memory, or the device refuses.
         fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError>;
 
-        /// Gives an address space the page tables of everything mapped so far and returns its number.
+        /// Gives an address space, whose number it returns, the tables of all mappings.
         ///
         /// # Errors
-        /// The address space does not accept the command in time, or the device refuses.
+        /// The command does not end in time, or the device refuses.
         fn activate(&mut self) -> Result<u8, DeviceError>;
 
-        /// Stops everything and brings the GPU to its state after power-on. A device with registers does so by its family's code,
-        /// such as `mali_drive::reset`.
+        /// Stops everything, as after power-on. With registers: by the family's code, such as `mali_drive::reset`.
         ///
         /// # Errors
         /// It did not end in time.
         fn reset(&mut self) -> Result<(), DeviceError>;
 
-        /// Takes all mappings away and frees their pages. The engine resets the GPU before.
+        /// Unmaps and frees all pages, after a reset.
         fn release(&mut self);
 
-        /// Puts bytes into mapped memory.
-        ///
         /// # Errors
         /// The range is not mapped.
         fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError>;
 
-        /// Takes bytes out of mapped memory.
-        ///
         /// # Errors
         /// The range is not mapped.
         fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
     }
     provided {
-        /// Puts one repeated byte into mapped memory.
-        ///
         /// # Errors
         /// The range is not mapped.
         fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
             fill(self, va, length, byte)
         }
 
-        /// Makes a setting of the recording, for a device without registers. `None`: it has registers, and the setting is written.
+        /// Makes a setting on a device without registers. `None`: write the register.
         ///
         /// # Errors
-        /// The device cannot replay a recording with this setting.
+        /// The device cannot replay with it.
         fn apply(&mut self, register: u32, value: u32) -> Option<Result<(), ErrorKind>> {
             let _ = (register, value);
             None
         }
 
-        /// Makes everything that was mapped so far ready for work, for a device without registers. `None`: it has registers, so the
-        /// family's code powers the GPU up, and [`Gpu::activate`] follows.
+        /// Prepares mapped memory for work on a device without registers. `None`: the family's code powers up, then [`Gpu::activate`].
         ///
         /// # Errors
-        /// The device cannot run jobs in this memory, or cannot leave these shader cores unused.
+        /// Unusable memory, or these cores cannot stay unused.
         fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
             let _ = unused_cores;
             None
         }
 
-        /// Runs work and waits for its end, for a device without registers. `None`: it has registers, and the family's code runs the
-        /// work by them, through all wrappers.
+        /// Runs work to its end on a device without registers. `None`: the family's code does, through all wrappers.
         ///
         /// # Errors
-        /// How the work failed. For a chain, the engine looks at the headers that were made ready as well.
+        /// How it failed. The engine also checks a chain's headers.
         fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
             let _ = work;
             None
         }
 
-        /// Asked between two chains: a device that is shared with others may give the GPU to one that waits, and returns when
-        /// it has it again. `true` when it did so: the GPU is then reset, the memory untouched.
+        /// Between chains: may lend a shared GPU, and waits for it. `true`: lent, now reset, memory untouched.
         ///
         /// # Errors
         /// The GPU did not come back.
@@ -366,28 +354,26 @@ gpu! {
             Ok(false)
         }
 
-        /// Told before a recording is put on the device how many bytes it has, values of its external weights included. A device that
-        /// limits what a run may do lets a large one do more.
+        /// Told a recording's bytes, with external weights, before use: limited devices let large ones do more.
         fn expect_recording(&mut self, bytes: u64) {
             let _ = bytes;
         }
 
-        /// The job that used up what a run may do, if one has in this run.
+        /// The job beyond this run's work limit.
         fn used_up(&mut self) -> Option<UsedUp> {
             None
         }
 
-        /// Told of each chain before its start command is written.
+        /// Called before a chain's start command.
         ///
         /// # Errors
-        /// The chain must not start; the run ends with this error.
+        /// Ends the run.
         fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
             let _ = chain;
             Ok(())
         }
 
-        /// Told how each chain that started ended: its slot reports success (the headers of its jobs are not read yet), or why
-        /// not. Memory holds what the chain wrote.
+        /// Called with the slot's success (headers not read yet), or the error. Memory holds what the chain wrote.
         fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
             let _ = (chain, result);
         }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounded waits for registers, and the filling of memory.
+//! Bounded waits, and fills of memory.
 
 use super::Gpu;
 use crate::error::DeviceError;
 
-/// Reads a register until `read & mask == value`, without waiting for interrupts.
+/// Until `read & mask == value`, without interrupts.
 ///
 /// # Errors
-/// The time is over; the value is what was read last.
+/// The last value, at the end of the time.
 pub fn poll<G: Gpu + ?Sized>(
     gpu: &mut G,
     register: u32,
@@ -17,7 +17,7 @@ pub fn poll<G: Gpu + ?Sized>(
 ) -> Result<(), u32> {
     let start = gpu.now_us();
     loop {
-        // The clock first: a register that changes just before the bound is still seen.
+        // Clock first: a change just before the bound is seen.
         let passed = gpu.now_us().wrapping_sub(start);
         let found = gpu.read32(register);
         if found & mask == value {
@@ -29,7 +29,6 @@ pub fn poll<G: Gpu + ?Sized>(
     }
 }
 
-/// [`Gpu::fill_memory`] in blocks.
 pub(crate) fn fill<G: Gpu + ?Sized>(
     gpu: &mut G,
     mut va: u64,

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells somebody of every call to a device.
+//! Reports every call to a device.
 
 use gpureplay_format::Access;
 
 use crate::error::{DeviceError, ErrorKind};
 use crate::gpu::{Chain, Gpu, Lines, Wrapper};
 
-/// One call to a device, after it returned.
+/// A device call that has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// A register was read: offset, value.
+    /// Register read: offset, value.
     Read(u32, u32),
-    /// A register was written: offset, value.
+    /// Register written: offset, value.
     Write(u32, u32),
-    /// Somebody waited for these lines and got those.
+    /// Waited for lines; got lines.
     Wait(Lines, Lines),
-    /// Pages were mapped: address, number, access.
+    /// Pages mapped: address, number, access.
     Map(u64, u32, Access),
-    /// The address space was given its tables.
+    /// The address space got its tables.
     Activate,
     /// Everything was unmapped.
     Release,
-    /// Memory was written: address, bytes.
+    /// Memory written: address, bytes.
     Store(u64, u64),
-    /// Memory was read: address, bytes.
+    /// Memory read: address, bytes.
     Load(u64, u64),
-    /// Memory was filled: address, bytes, value.
+    /// Memory filled: address, bytes, value.
     Fill(u64, u64, u8),
     /// The device could be lent.
     Lend,
     /// The GPU was reset.
     Reset,
-    /// A chain is about to start.
+    /// About to start.
     Start(Chain),
-    /// A chain has ended like this.
+    /// Ended.
     End(Chain, Result<(), ErrorKind>),
 }
 
-/// A device that calls `sink` after every call.
+/// Calls `sink` after every call.
 #[derive(Debug)]
 pub struct Trace<G, F> {
     gpu: G,
@@ -55,12 +55,12 @@ impl<G: Gpu, F: FnMut(Call)> Trace<G, F> {
         &self.gpu
     }
 
-    /// The device; what is done to it this way is not traced.
+    /// Access without trace.
     pub const fn get_mut(&mut self) -> &mut G {
         &mut self.gpu
     }
 
-    /// Gives the device back.
+    /// Returns the device.
     pub fn into_inner(self) -> G {
         self.gpu
     }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Static rules: what must hold before a recording may touch a device.
+//! Static rules before a recording touches a device.
 //!
-//! Each rule has a name ([`Rule::name`]) that an error shows. Verification reads every table once, decodes no upload,
-//! and takes time linear in the length of the file.
+//! Errors show [`Rule::name`]. Verification reads each table once, decodes no upload, and takes linear time.
 
 mod program;
 mod regions;
@@ -17,22 +16,21 @@ pub use rules::Rule;
 
 use crate::family::Family;
 
-/// Bounds on what a recording may ask for.
+/// Bounds for recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Pages of GPU memory, those of page tables among them.
+    /// GPU memory with page tables.
     pub pages: u64,
     /// Longest single wait in microseconds.
     pub wait_us: u32,
-    /// Longest time of all waits of one pass over the recording in microseconds.
+    /// Of waits in one pass, in microseconds.
     pub total_us: u64,
-    /// Bytes that uploads, fills and tensors (once for each piece) of one pass may move.
+    /// Per pass, by uploads, fills and tensors (once for each piece).
     pub moved_bytes: u64,
 }
 
 impl Limits {
-    /// How many times its own memory a recording's outputs may have together: memory may be used again for another one, and a host keeps
-    /// each apart.
+    /// Outputs may share memory; a host keeps each apart.
     pub const OUTPUT_COPIES: u64 = 4;
     /// 4 GiB of memory, a minute per wait, an hour in total, 64 GiB moved.
     pub const DEFAULT: Self = Self {
@@ -49,27 +47,27 @@ impl Default for Limits {
     }
 }
 
-/// The rule that a recording breaks, and where.
+/// The broken rule, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// The section whose entry breaks it.
+    /// Section of the entry.
     pub section: Section,
-    /// Index of the entry in its section.
+    /// Index in its section.
     pub index: u32,
-    /// The value that is not allowed: an address, an offset, a register, a time, a sum; see the rule.
+    /// Address, offset, register, time or sum: see the rule.
     pub value: u64,
 }
 
-/// A recording that keeps all rules of a family. The engine accepts nothing else.
+/// Keeps all rules; the engine accepts nothing else.
 #[derive(Debug)]
 pub struct Verified<'a, F> {
     recording: &'a Recording<'a>,
     family: PhantomData<F>,
 }
 
-// Derived, these would demand as much of the family.
+// Derived ones would need the family's.
 impl<F> Clone for Verified<'_, F> {
     fn clone(&self) -> Self {
         *self
@@ -85,10 +83,8 @@ impl<'a, F> Verified<'a, F> {
     }
 }
 
-/// Checks a recording against all rules.
-///
 /// # Errors
-/// The first rule that is broken, in the order family, regions, identity, tensors, program.
+/// The first broken rule: family, regions, identity, tensors, program.
 pub fn verify<'a, F: Family>(
     recording: &'a Recording<'a>,
     limits: &Limits,
@@ -122,9 +118,7 @@ pub fn verify<'a, F: Family>(
     }
 }
 
-/// What the checks share: the recording, and what is being looked at.
-///
-/// Checks return the bare rule, and leave here where it was broken; that keeps them small.
+/// Keeps a broken rule's place, so that checks stay small.
 struct Checker<'r, 'a> {
     recording: &'r Recording<'a>,
     limits: &'r Limits,
@@ -143,7 +137,6 @@ impl Checker<'_, '_> {
         self.check_program::<F>()
     }
 
-    /// Turns a condition on a value into a rule.
     fn ensure(&mut self, holds: bool, rule: Rule, value: u64) -> Result<(), Rule> {
         self.value = value;
         if holds { Ok(()) } else { Err(rule) }

@@ -11,10 +11,9 @@ use super::{Checker, Rule};
 use crate::family::Family;
 use crate::gpu::Submission;
 
-/// Bytes at the start of a job header that the GPU writes.
+/// The GPU writes them.
 const JOB_RESULT: u64 = 16;
 
-/// Sums over the whole program, and what holds where the check is.
 struct Walk {
     kind: SegmentKind,
     time_us: u64,
@@ -71,7 +70,7 @@ impl Checker<'_, '_> {
         let mut cursor = recording.cursor(segment);
         let mut level = Level::default();
         let mut settings_over = walk.kind != SegmentKind::Setup;
-        // What may have made the next chain ready: the actions since the last submit.
+        // What may make the next chain ready.
         let mut since = entries;
         let mut rearmed = None;
         let mut rest = entries.iter();
@@ -149,7 +148,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The most bytes that binding a tensor moves; it must exist and suit the direction and the kind of segment.
+    /// The tensor must exist and suit direction and segment.
     fn bound_bytes(&self, tensor: u32, input: bool, segment: SegmentKind) -> Result<u64, Rule> {
         let tensors = self.recording.tensors();
         let tensor = tensors.get(tensor as usize).ok_or(Rule::BoundTensor)?;
@@ -163,13 +162,13 @@ impl Checker<'_, '_> {
         if !suits {
             return Err(Rule::BoundTensor);
         }
-        // Each piece may hold all of the tensor; neither factor has more than 32 bits.
+        // Each piece may hold the whole tensor; both factors have at most 32 bits.
         let bytes = self.recording.tensor_bytes(tensor).unwrap_or(0);
         Ok(u64::from(bytes).wrapping_mul(tensor.pieces.get().into()))
     }
 }
 
-/// Whether one of the actions up to the next submit writes what the GPU wrote into the header at `chain`.
+/// By overwriting the GPU's result before the next submit.
 #[inline(never)]
 fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
     let mut actions = since

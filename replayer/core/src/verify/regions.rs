@@ -6,8 +6,8 @@ use gpureplay_format::{Access, PAGE_SIZE, RegionKind, Section};
 use super::{Checker, Rule};
 use crate::family::Family;
 
-/// Page tables that a region needs in each of three levels because of where it begins and ends. Besides, each 512 pages need one
-/// of the lowest level, and so on: fewer than one for 256 pages in all.
+/// For a region's two ends, on three levels. Each 512 pages need one of the lowest level, and so on: fewer than one
+/// for 256 pages in all.
 const TABLES: u64 = 3 * 2;
 
 impl Checker<'_, '_> {

@@ -63,7 +63,7 @@ impl Checker<'_, '_> {
                 .all(|(at, extent)| (extent.get() != 0) == (at < rank))
     }
 
-    /// Checks one loop nest and returns how many elements it visits.
+    /// Returns visited elements.
     fn check_piece(
         &mut self,
         piece: &PieceEntry,
@@ -78,7 +78,7 @@ impl Checker<'_, '_> {
         else {
             return Err(Rule::TensorOverlap);
         };
-        // The span is at least the number of visited elements, so the product cannot overflow once the span is bounded.
+        // At least the visited elements: a bounded span cannot overflow the product.
         let inside = u64::from(piece.element.get()).saturating_add(element_span) <= elements.into();
         self.ensure(inside, Rule::TensorElements, va)?;
         let mut visited = 1u64;
@@ -89,15 +89,14 @@ impl Checker<'_, '_> {
         }
         let region = self.recording.region_of(va, byte_span);
         let data = region.is_some_and(|region| region.kind == RegionKind::Data.code());
-        // Sizes of elements are powers of two.
+        // A power of two.
         let aligned = strides & (size - 1) == 0;
         self.ensure(aligned && data, Rule::TensorRegion, va)?;
         Ok(visited)
     }
 }
 
-/// Distance from the first to the end of the last element (or byte) of a loop nest, when no two steps overlap: everything
-/// that moves by at most an axis's stride must end within the extent of that axis.
+/// Length of a loop nest in elements or bytes. Without overlap: smaller movements end within each axis's extent.
 #[inline(never)]
 fn span(axes: &[AxisEntry], size: u64, bytes: bool) -> Option<u64> {
     let stride = |axis: &AxisEntry| {
@@ -114,7 +113,7 @@ fn span(axes: &[AxisEntry], size: u64, bytes: bool) -> Option<u64> {
         let mut below = size;
         for other in axes {
             if stride(other) <= stride(axis) {
-                // An extent of 0 makes nonsense here, and ends the loop outside.
+                // An extent of 0 ends the loop outside.
                 let steps = other.extent.get().wrapping_sub(1);
                 below = below.saturating_add(u64::from(steps).wrapping_mul(stride(other)));
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
+//! The engine on a tiny GPU: answers, errors, resets.
 
 use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, open, recording, verified};
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, NoTensors, Options, Session, Workspace};
@@ -43,7 +43,7 @@ fn a_thousand_runs_do_not_drift_and_need_few_accesses() {
         session.run(&mut bound).unwrap();
         assert_eq!(bound.values(), expected(RAMP));
     }
-    // The low word of HEAD, COMMAND, RAWSTAT and CLEAR per run; everything else of the slot once.
+    // Per run HEAD's low word, COMMAND, RAWSTAT and CLEAR; the rest once.
     assert!(session.gpu().accesses - before <= 4 * 1000 + 5);
 }
 
@@ -100,7 +100,7 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
         let started = session.gpu().time;
         let error = session.run(&mut Bound::new(RAMP)).unwrap_err();
         assert_eq!((error.kind, error.submits), (kind, 1), "{trouble:?}");
-        // The submit is the eighth action: write, two uploads, fill, bind, two rearms.
+        // After write, two uploads, fill, bind, two rearms.
         assert_eq!(error.action, 7);
         assert!(session.gpu().time - started < 1_200_000, "{trouble:?}");
         assert!(session.gpu().memory.is_empty());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every kind of fault at every call to the device: the replay ends in time with a right answer or a typed error, and
-//! the next run is bit-exact.
+//! Every fault at every device call, then a bit-exact run.
 
 use crate::support::{Bound, Fake, OUTPUT, Trouble, open, recording, verified};
 use gpureplay_core::middleware::{Call, Trace};
@@ -15,7 +14,7 @@ const INPUT: [f32; 16] = [1.5; 16];
 #[test]
 fn a_job_that_failed_by_itself_stays_failed() {
     let mut fake = Fake::new();
-    // Slot 1 has failed: the engine would wait for it until its time is over.
+    // Slot 1 failed: the engine would wait.
     fake.registers.insert(JOB_INT_RAWSTAT, 1 << 17);
     for kind in [FaultKind::FailedJob, FaultKind::MmuFault] {
         let mut faulty = Faulty::new(&mut fake, kind, 0);
@@ -36,7 +35,7 @@ fn a_fault_at_every_call_is_survived() {
 
     let (mut errors, mut survived, mut longest) = (0, 0, 0);
     for &kind in FaultKind::ALL {
-        // A stuck line makes the engine spin until its bound, which takes a while on a fake clock.
+        // A stuck line spins to its bound.
         let step = if kind == FaultKind::StuckInterrupt {
             16
         } else {
@@ -78,8 +77,6 @@ fn a_fault_at_every_call_is_survived() {
     assert!(longest < 1_300_000);
 }
 
-/// Opens and runs once; after an error of the run, runs again in the same session. The output of the first run, unless that
-/// failed, and the time from the start to its end.
 fn with_fault(
     faulty: &mut Faulty<&mut Fake>,
     verified: Verified<'_>,
@@ -101,7 +98,7 @@ fn with_fault(
     let result = session.run(&mut bound);
     let time = session.gpu().now_us() - started;
     if session.gpu().fired() {
-        // Power that is lost after the last check of a run is only noticed by the next one.
+        // Power lost at the end shows in the next run.
         let mut again = Bound::new(INPUT);
         if session.run(&mut again).is_err() {
             assert!(result.is_ok());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A family of its own for tests: work is words, there are no headers, addresses have 32 bits. So verifier and engine are tested
-//! without Mali.
+//! A test family: words as work, no headers, 32-bit addresses.
 
 use gpureplay_core::gpu::poll;
 use gpureplay_core::{
@@ -16,16 +15,14 @@ use mali_drive as mali;
 
 use crate::support::{Bound, COUNT, DATA, Fake, INPUT, OUTPUT};
 
-/// What the identity register holds.
 const PRODUCT: u32 = 0x1234_0001;
 const IDENTITY: u32 = 0x8000;
 const SETTING: u16 = 0x8004;
-/// Source, target and number of elements; the write of the last one starts the work.
+/// Source, target, number of elements, which starts the work.
 const WORDS: [u32; 3] = [0x8010, 0x8014, 0x8018];
-/// 0 while work runs, then 1, or 2 when it failed.
+/// 0 runs, 1 done, 2 failed.
 const STATUS: u32 = 0x801c;
 
-/// The family.
 #[derive(Debug)]
 struct Adder;
 
@@ -100,7 +97,6 @@ fn words(work: &Submission<'_>) -> [u32; 3] {
     })
 }
 
-/// Registers of the family over the memory of [`Fake`].
 struct Device {
     fake: Fake,
     hangs: bool,
@@ -170,7 +166,7 @@ impl gpureplay_core::Wrapper for Device {
     }
 }
 
-/// A recording of the family that adds 1; `run` adds the rest of its run segment.
+/// Adds 1; `run` adds more.
 fn recording(run: impl FnOnce(&mut Builder)) -> Vec<u8> {
     let mut builder = Builder::new(PRODUCT);
     builder.platform(Platform {
@@ -206,7 +202,7 @@ fn rule<F: Family>(file: &[u8]) -> (Rule, Section) {
 
 #[test]
 fn launches_run_with_new_inputs_and_recover() {
-    // The second launch takes what the first one left; its words lie behind an upload's bytes.
+    // The second takes the first one's result; its words follow an upload's bytes.
     let file = recording(|builder| {
         adds(builder);
         builder.upload(DATA + 0x400, &[7, 1, 7, 2, 7, 3]);
@@ -237,7 +233,7 @@ fn launches_run_with_new_inputs_and_recover() {
     let mut bytes = [0; 6];
     session.gpu().read_memory(DATA + 0x400, &mut bytes).unwrap();
     assert_eq!((bytes, session.gpu().setting), ([7, 1, 7, 2, 7, 3], 1));
-    // One that hangs ends at its bound, and the next run is right.
+    // It ends at its bound.
     session.gpu().hangs = true;
     let mut bound = Bound::new([1.0; COUNT as usize]);
     let error = session.run(&mut bound).unwrap_err();
@@ -251,7 +247,6 @@ fn launches_run_with_new_inputs_and_recover() {
     session.gpu().hangs = false;
     session.run(&mut bound).unwrap();
     assert_eq!(bound.values(), [3.0; COUNT as usize]);
-    // Without its jobs a segment launches nothing.
     let launches = session.gpu().launches;
     session.skip_segment(1, &mut bound).unwrap();
     assert_eq!(session.gpu().launches, launches);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limits of verification: what is at one is accepted, what is one beyond is refused by its rule.
+//! Accepted at a limit, refused one beyond.
 
 use gpureplay_core::{Limits, Rule};
 use gpureplay_format::{
@@ -11,7 +11,6 @@ const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x1_0000_0000;
 
-/// The rule that a recording with so many pages of data breaks, and whatever `run` does.
 fn rule(pages: u32, run: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -44,7 +43,7 @@ fn memory_with_its_page_tables_has_a_limit() {
             false => more = middle,
         }
     }
-    // A table for each 512 pages, counted for 256, and six above them for each of the two regions: 4 GiB.
+    // A table per 512 pages, counted for 256, and six per region: 4 GiB.
     let limit = Limits::DEFAULT.pages;
     assert_eq!(limit, 1 << 20);
     assert_eq!(u64::from(less + less / 256 + 6) + (1 + 6), limit);
@@ -70,7 +69,7 @@ fn waits_have_a_limit_each_and_all_together() {
 
 #[test]
 fn bytes_moved_have_a_limit() {
-    // 64 GiB in fills of 1 GiB, and one byte more; a tensor counts like a fill.
+    // 64 GiB in 1 GiB fills, and a byte more; a tensor counts alike.
     let moved = |fills: u32, more: u32| {
         rule(1 << 18, |builder| {
             let kind = TensorKind::Input;
@@ -86,7 +85,7 @@ fn bytes_moved_have_a_limit() {
     assert_eq!(moved(64, 0), None);
     assert_eq!(moved(64, 1), Some(Rule::TotalBytes));
     assert_eq!(moved(63, 1 << 30), None);
-    // A tensor that is bound 64 times counts as often as it has pieces: whole ones, at neighbouring addresses.
+    // Once per whole piece at neighbouring addresses.
     let bound = |bytes: u32, pieces: u64, more: u32| {
         rule(1 << 18, |builder| {
             let mut tensor = Tensor::dense("x", TensorKind::Input, ElementType::U8, &[bytes], DATA);

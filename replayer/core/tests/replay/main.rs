@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verifier and engine on a GPU of few lines.
+//! Verifier and engine on a tiny GPU.
 #![allow(clippy::unwrap_used)]
 
 mod support;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Devices around devices, call by call: what each kind of fault does to each call, and what a comparison says.
+//! Each fault at each call, and comparisons.
 
 use crate::support::{DATA, Fake, PRODUCT};
 use gpureplay_core::gpu::UsedUp;
@@ -13,10 +13,9 @@ const GPU_RAWSTAT: u32 = 0x20;
 const GPU_FAULT: u32 = 0x3c;
 const JOB_RAWSTAT: u32 = 0x1000;
 const MMU_RAWSTAT: u32 = 0x2000;
-/// A register of latency, which nothing interprets.
+/// Uninterpreted.
 const PLAIN: u32 = 0x50;
 
-/// A device whose answers a test chooses.
 struct Part {
     fake: Fake,
     space: u8,
@@ -40,7 +39,7 @@ impl Part {
         }
     }
 
-    /// One whose job has ended, with the interrupts of all lines unmasked.
+    /// All lines are unmasked.
     fn ended() -> Self {
         let mut part = Self::new();
         for (register, value) in [(JOB_RAWSTAT, 2), (0x1008, 2), (0x2008, 1), (0x28, 1)] {
@@ -89,7 +88,7 @@ fn work(entry: &ActionEntry) -> Submission<'_> {
 #[test]
 fn a_read_fails_once_or_until_the_reset() {
     use FaultKind::{EndlessPoll, PowerLoss, ReadOnes, ReadZero};
-    // What two reads of one register and one of another give, and the same after a reset.
+    // Two reads of a register and one of another, then after a reset.
     for (kind, reads) in [
         (ReadOnes, [u32::MAX, 9, PRODUCT]),
         (ReadZero, [0, 9, PRODUCT]),
@@ -109,7 +108,6 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.read32(0), PRODUCT, "{kind:?} after a reset");
         assert_eq!(faulty.plan(), (kind, 1));
     }
-    // A fault that is to come disturbs nothing.
     for &kind in FaultKind::ALL {
         let mut faulty = Faulty::new(Part::ended(), kind, 99);
         assert_eq!(faulty.read32(JOB_RAWSTAT), 2, "{kind:?}");
@@ -119,7 +117,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
-        // A read that shows an end, and a wait, are asked about more kinds than one.
+        // An end's read and a wait concern more kinds.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }
@@ -142,7 +140,7 @@ fn a_write_is_lost_once_or_until_the_reset() {
 #[test]
 fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
     use FaultKind::{BusFault, FailedJob, MmuFault, NoReset};
-    // Rawstat of jobs, with a job failed by itself beside it; of the MMU; of the GPU; the GPU's fault.
+    // Rawstat of jobs, one failed by itself; of MMU; of GPU; GPU fault.
     for (kind, job, mmu, gpu, fault) in [
         (FailedJob, 0x7_0000, 0, 0, 0),
         (NoReset, 0x7_0000, 0, 0, 0),
@@ -176,7 +174,6 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
         assert_eq!(reset, if kind == NoReset { refused } else { Ok(()) });
         assert_eq!(faulty.reset(), Ok(()), "{kind:?}: once");
     }
-    // Without registers the end comes as an error.
     let entry = ActionEntry::new_zeroed();
     for kind in [FailedJob, MmuFault, BusFault] {
         let mut part = Part::new();
@@ -201,7 +198,7 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
 #[test]
 fn interrupts_come_late_falsely_or_never() {
     use FaultKind::{LateInterrupt, LostInterrupt, SpuriousInterrupt, StuckInterrupt};
-    // Of a job that ended: the first wait, the second, and one after the reset.
+    // Of an ended job: first wait, second, one after the reset.
     for (kind, waits) in [
         (LateInterrupt, [Lines::NONE, Lines::JOB]),
         (SpuriousInterrupt, [Lines::ALL, Lines::JOB]),
@@ -214,12 +211,11 @@ fn interrupts_come_late_falsely_or_never() {
         faulty.reset().unwrap();
         assert_eq!(faulty.wait_irq(Lines::ALL, 1000), Lines::NONE, "{kind:?}");
     }
-    // A line that is stuck costs no time.
+    // A stuck line costs no time.
     let mut faulty = Faulty::new(Part::new(), StuckInterrupt, 0);
     let before = faulty.get_ref().fake.time;
     faulty.wait_irq(Lines::ALL, 1_000_000);
     assert!(faulty.get_ref().fake.time < before + 1000);
-    // Power that is lost takes the interrupts along.
     let mut faulty = Faulty::new(Part::ended(), FaultKind::PowerLoss, 0);
     faulty.read32(PLAIN);
     assert_eq!(faulty.wait_irq(Lines::ALL, 1), Lines::NONE);
@@ -251,7 +247,7 @@ fn memory_is_refused_once() {
 
 #[test]
 fn a_seed_chooses_kind_and_call() {
-    // By another formula than the device's: long division.
+    // By long division instead.
     for seed in [0_u64, 1, 2, 77, 0xffff_ffff, u64::MAX - 1] {
         let product = (u128::from(seed) + 1) * 0x9e37_79b9_7f4a_7c15;
         let mixed = product % (1 << 64);
@@ -293,7 +289,7 @@ fn the_first_difference_is_kept_with_its_place() {
     let (first, second) = diff.into_inner();
     assert_eq!((first.space, second.space), (5, 0));
 
-    // Memory, behind the first block of a comparison.
+    // Behind the first compared block.
     let mut diff = pair(Part::new(), Part::new());
     diff.write_memory(DATA, &[7; 600]).unwrap();
     diff.get_mut()
@@ -338,7 +334,7 @@ fn a_refusal_of_one_device_is_a_difference() {
             "call {index}"
         );
     }
-    // Steps that one device takes as a whole and the other one does not cannot be compared.
+    // Only one device takes whole steps.
     let mut second = Part::new();
     assert_eq!(pair(Part::new(), Part::new()).start(0), None);
     second.whole = Some(Ok(()));
@@ -379,7 +375,7 @@ fn both_devices_get_what_the_caller_does_not_see() {
     diff.write32(PLAIN, 6);
     let wrote = [&diff.get_ref().0.fake, &diff.get_ref().1.fake].map(|fake| fake.writes.len());
     assert_eq!(wrote, [1, 1]);
-    // One that was not lent is brought to the state of the one that was: its caches clean, reset.
+    // The other device is made alike: clean caches, reset.
     for lends in [(false, false), (true, false), (false, true), (true, true)] {
         let mut diff = pair(Part::new(), Part::new());
         (diff.get_mut().0.lends, diff.get_mut().1.lends) = lends;

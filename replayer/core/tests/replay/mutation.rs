@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conditions that other tests let slip when one operator in them is changed: `cargo xtask mutation` found them.
+//! Gaps found by `cargo xtask mutation`.
 
 mod state;
 
@@ -28,7 +28,6 @@ fn opened<'a, G: Gpu>(
         .map_err(|error| error.kind)
 }
 
-/// The rule that a recording breaks whose segments these make.
 fn broken(change: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = support::builder();
     support::set_up(&mut builder);
@@ -58,7 +57,7 @@ fn code_is_uploaded_by_set_up_alone() {
 
 #[test]
 fn the_width_of_addresses_is_compared() {
-    // The last region ends at 0x230_1000: 26 bits. Bits above the width mean something else.
+    // The end, 0x230_1000, has 26 bits; higher bits mean something else.
     for (features, expected) in [
         (0, Ok(())),
         (0x2830, Ok(())),
@@ -79,11 +78,10 @@ fn the_width_of_addresses_is_compared() {
     }
 }
 
-/// A GPU some of whose registers answer what a test wants.
 struct Registers {
     fake: Fake,
     answers: Vec<(u32, u32)>,
-    /// The shader cores have power only after so many reads.
+    /// Then the cores have power.
     power_after: u32,
     reads: u32,
 }
@@ -121,7 +119,6 @@ impl Wrapper for Registers {
 
 #[test]
 fn a_poll_goes_on_until_its_bound() {
-    // A register that is right late is waited for.
     let (file, mut workspace) = (recording(), Workspace::new());
     let gpu = Registers {
         power_after: 200,
@@ -129,7 +126,7 @@ fn a_poll_goes_on_until_its_bound() {
     };
     let view = Recording::parse(&file).unwrap();
     assert!(opened(gpu, &view, &mut workspace).is_ok());
-    // One that is never right is read until the time is over, and not much longer.
+    // Until the time is over, not much longer.
     let mut workspace = Workspace::new();
     let mut fake = Fake::new();
     fake.trouble = Trouble::NoPower;
@@ -159,7 +156,7 @@ fn a_job_has_all_of_its_time() {
     assert!((1_000_000..2_000_000).contains(&passed), "{passed}");
 }
 
-/// A GPU whose clock goes on in waits alone, and whose chain ends at a time.
+/// Its clock advances in waits alone.
 struct Waiting {
     fake: Fake,
     ends: u64,
@@ -204,7 +201,7 @@ impl Wrapper for Waiting {
 fn a_chain_that_ends_in_its_last_wait_is_right() {
     let file = recording();
     let view = Recording::parse(&file).unwrap();
-    // The last wait begins when all of the time is over, and not later.
+    // The last wait begins exactly at the end of the time.
     for (ends, well) in [(20_000, true), (1_020_000, true), (1_040_000, false)] {
         let mut workspace = Workspace::new();
         let mut gpu = Waiting {
@@ -247,7 +244,6 @@ fn a_chain_that_differs_in_its_configuration_alone_gets_it() {
     let writes = session.gpu().writes.iter();
     let configured = writes.filter(|(register, _)| *register == 0x18d8);
     let values: Vec<u32> = configured.map(|(_, value)| value & 0xffff).collect();
-    // The third is the second's.
     assert_eq!(values, [1 << 8, 0]);
 }
 
@@ -297,7 +293,7 @@ fn a_chain_is_configured_as_recorded_but_for_its_flag() {
         .filter(|(register, _)| *register == 0x18d8)
         .map(|(_, value)| *value)
         .collect();
-    // The address space is 0; the priority is above.
+    // Address space 0, priority above.
     assert_eq!(configs, [8 << 16 | u32::from(START_CLEAN)]);
 }
 
@@ -329,7 +325,7 @@ fn a_tensor_that_is_not_there_is_not_read() {
 
 #[test]
 fn elements_that_are_no_neighbours_are_moved_one_by_one() {
-    // Of each 16 bytes the first four.
+    // Four of each 16 bytes.
     let mut builder = Builder::new(PRODUCT);
     builder.identity(0, 0xffff_0000, PRODUCT);
     builder.region(DESCRIPTORS, 1, Access::READ_WRITE, RegionKind::Descriptors);

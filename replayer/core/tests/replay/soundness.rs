@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever the verifier accepts, the engine can run: no access outside of the recording's own pages, no surprise, no panic.
+//! The engine runs all that the verifier accepts.
 
 use crate::support::{Fake, PRODUCT, Trouble};
 use gpureplay_core::{DeviceError, ErrorKind, Limits, Options, Session, Tensors, Workspace};
@@ -9,10 +9,9 @@ use gpureplay_format::{Recording, Section};
 use mali_drive::verify;
 use zerocopy::FromBytes;
 
-/// Rounds; `GPUREPLAY_ROUNDS` sets another number.
+/// Or `GPUREPLAY_ROUNDS`.
 const ROUNDS: u64 = 30_000;
 
-/// Buffers of the size that each tensor has.
 struct Sized {
     buffers: Vec<Vec<u8>>,
 }

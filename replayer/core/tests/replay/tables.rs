@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each condition of the verifier by itself: a recording that is sound but for one field, and one at the edge that is sound.
+//! Each verifier condition: one bad field, and the edge.
 
 mod tensors;
 
@@ -19,7 +19,7 @@ fn broken(file: &[u8]) -> Option<Rule> {
     verified.err().map(|violation| violation.rule)
 }
 
-/// The rule that the usual recording breaks with other bytes at a place of a section.
+/// Broken by other bytes.
 fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Option<Rule> {
     let file = support::recording();
     let recording = Recording::parse(&file).unwrap();
@@ -31,7 +31,6 @@ fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Optio
     broken(&encode::assemble(recording.header().platform(), &sections))
 }
 
-/// The rule that a recording breaks of which a section has one more entry of so many bytes: zeros.
 fn longer(section: Section, size: usize) -> Option<Rule> {
     let file = support::recording();
     let recording = Recording::parse(&file).unwrap();
@@ -42,14 +41,12 @@ fn longer(section: Section, size: usize) -> Option<Rule> {
     broken(&encode::assemble(recording.header().platform(), &sections))
 }
 
-/// The rule that a recording breaks whose segments these make.
 fn program(make: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = support::builder();
     make(&mut builder);
     broken(&builder.finish().unwrap())
 }
 
-/// The same for a segment of this kind, with a run after it.
 fn segment(kind: SegmentKind, make: impl FnOnce(&mut Builder)) -> Option<Rule> {
     program(|builder| {
         if kind == SegmentKind::Finish {

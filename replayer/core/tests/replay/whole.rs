@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device without registers: a kernel driver that takes whole chains.
+//! Without registers: a driver for whole chains.
 
 use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{
@@ -14,7 +14,6 @@ use mali_drive::verify;
 
 use crate::support::{Bound, COUNT, DESCRIPTORS, Fake, Trouble, recording};
 
-/// [`Fake`] behind a driver.
 struct Whole {
     fake: Fake,
     settings: Vec<(u32, u32)>,
@@ -74,7 +73,7 @@ impl gpureplay_core::Wrapper for Whole {
     }
 }
 
-/// Runs with two inputs in one session and compares.
+/// Two inputs, one session.
 fn runs(gpu: impl Gpu) -> Result<(), ReplayError> {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
@@ -97,7 +96,7 @@ fn a_device_without_registers_replays() {
     runs(&mut whole).unwrap();
     assert_eq!((whole.starts, whole.fake.accesses > 0), (1, true));
     assert_eq!(whole.settings, [(0xf04, 0x2_0000)]);
-    // Wrappers pass the steps on and see the chains.
+    // Wrappers pass steps on and see chains.
     let mut chains = 0;
     runs(Trace::new(Whole::new(), |call| {
         chains += u32::from(matches!(call, Call::End(_, Ok(()))));
@@ -118,7 +117,7 @@ fn a_chain_that_fails_is_reported_and_the_next_run_is_right() {
                 fault_address: 0,
             },
         ),
-        // The driver says that all is well: headers decide.
+        // Headers decide against the driver.
         (
             Trouble::NotDone,
             ErrorKind::JobNotDone {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every wrapper passes on what it does not change, also calls that have a default answer.
+//! Wrappers pass on all calls, also those with a default.
 
 use crate::support::{DATA, Fake};
 use gpureplay_core::middleware::Trace;
@@ -21,7 +21,7 @@ const USED_UP: UsedUp = UsedUp {
     limit: 9,
 };
 
-/// Answers otherwise than the defaults of [`Gpu`].
+/// Unlike the defaults of [`Gpu`].
 struct Noted {
     fake: Fake,
     seen: Vec<&'static str>,
@@ -86,7 +86,6 @@ fn noted() -> Noted {
     }
 }
 
-/// Makes every call that has a default answer.
 fn ask(mut gpu: impl Gpu) {
     gpu.expect_recording(5000);
     gpu.map(DATA, 1, Access::READ_WRITE).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The replayer in a Rust firmware: one call classifies a digit. `board.c` is the rest of that firmware.
+//! The replayer in Rust firmware, with `board.c`.
 #![no_std]
 
 use core::ffi::c_void;
@@ -16,7 +16,6 @@ unsafe extern "C" {
 
 static mut WORKSPACE: Workspace = Workspace::new();
 
-/// The image, the index of the output, and room for it.
 struct Digit<'a>(&'a [u8], u32, [u8; 40]);
 
 impl Tensors for Digit<'_> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C interface; `include/gpureplay_bare.h` says what each function does.
+//! The C interface: see `include/gpureplay_bare.h`.
 
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use gpureplay_format::Recording;
 use crate::callbacks::Callbacks;
 use crate::device::Device;
 
-/// What `gpureplay_session` holds. It stays where it is from open to close: the session points at its neighbours.
+/// `gpureplay_session`; must not move until close: it points into itself.
 pub struct State {
     recording: MaybeUninit<Recording<'static>>,
     session: MaybeUninit<Session<'static, 'static, Device>>,
@@ -19,41 +19,39 @@ pub struct State {
     open: bool,
 }
 
-/// Size of `gpureplay_session` in the header.
+/// As in the header.
 const SESSION_BYTES: usize = 36_864;
 const _: () = assert!(size_of::<State>() <= SESSION_BYTES && align_of::<State>() <= 16);
 
-/// A tensor and its bytes; `gpureplay_io` in C.
+/// `gpureplay_io` in C.
 #[repr(C)]
 pub struct Tensor {
     /// Index from [`gpureplay_find`].
     pub index: i32,
-    /// Dense, in C order, little-endian; read for inputs, written for outputs, both for states.
+    /// Dense, C order, little-endian; read for inputs, written for outputs, both for states.
     pub bytes: *mut u8,
     /// Length in bytes.
     pub length: usize,
 }
 
-/// Why a call failed; `gpureplay_error` in C.
+/// `gpureplay_error` in C.
 #[repr(C)]
 #[derive(Default)]
 pub struct Error {
-    /// 0 no error, 1 damaged, 2 not allowed, 3 the GPU or its memory, 4 tensors, 5 cancelled.
+    /// 0 none, 1 damaged, 2 not allowed, 3 GPU or memory, 4 tensors, 5 cancelled.
     pub status: i32,
-    /// Damaged: the section. Not allowed: the rule. Otherwise the kind of error.
+    /// Damaged: section. Not allowed: rule. Else: kind.
     pub code: u32,
-    /// Not allowed: the entry in its section. Otherwise the action, or all ones.
+    /// Not allowed: entry in its section. Else: action, or all ones.
     pub index: u32,
-    /// Register, status or size, where there is one.
+    /// Register, status or size.
     pub found: u32,
-    /// Address or value, where there is one.
+    /// Address or value.
     pub value: u64,
 }
 
-/// The bytes at a pointer of C, which may be null when there are none. Nothing in memory is longer than `isize::MAX`.
-///
 /// # Safety
-/// The pointer is null, or `length` bytes that nobody changes stay there for `'a`.
+/// Null, or `length` bytes that stay unchanged for `'a`.
 unsafe fn bytes_at<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
     if pointer.is_null() || isize::try_from(length).is_err() {
         return &[];
@@ -87,7 +85,7 @@ impl Tensors for Bound<'_> {
 }
 
 /// # Safety
-/// As the header says: `state` points at a `gpureplay_session`, `recording` at `length` bytes that outlive it.
+/// `state` points at a `gpureplay_session`, `recording` at `length` bytes that outlive it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_open(
     state: *mut State,
@@ -161,7 +159,7 @@ pub unsafe extern "C" fn gpureplay_find(state: *const State, name: *const c_char
 }
 
 /// # Safety
-/// `state` was opened and has not moved since; `tensors` points at `count` tensors whose bytes are as long as they say.
+/// `state` was opened and has not moved since; `tensors` points at `count` correct tensors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_run(
     state: *mut State,

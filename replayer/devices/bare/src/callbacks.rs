@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine of callbacks, for firmware in C.
+//! A machine of callbacks for firmware in C.
 
 use core::ffi::c_void;
 
@@ -7,39 +7,38 @@ use mali_drive::page_table::Format;
 
 use crate::machine::{Machine, Memory};
 
-/// What the surrounding firmware gives; `gpureplay_device` in C.
+/// `gpureplay_device` in C.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Callbacks {
     /// Passed to every callback.
     pub context: *mut c_void,
-    /// Reads the GPU's register at a byte offset.
+    /// Reads a GPU register.
     pub read32: extern "C" fn(*mut c_void, u32) -> u32,
-    /// Writes the GPU's register at a byte offset.
+    /// Writes a GPU register.
     pub write32: extern "C" fn(*mut c_void, u32, u32),
-    /// A clock in microseconds that never goes back.
+    /// Monotonic clock in microseconds.
     pub now_us: extern "C" fn(*mut c_void) -> u64,
-    /// Returns after an interrupt of the GPU or after this many microseconds, and earlier if it likes. None: polling.
+    /// Returns after an interrupt or this many microseconds, or earlier. None: polling.
     pub wait_interrupt: Option<extern "C" fn(*mut c_void, u32)>,
-    /// The processor wrote these bytes: makes them visible to the GPU. None: caches are coherent.
+    /// Makes processor writes visible to the GPU. None: coherent.
     pub clean: Option<extern "C" fn(*mut c_void, *const c_void, usize)>,
-    /// The GPU wrote these bytes: makes them visible to the processor. None: caches are coherent.
+    /// Makes GPU writes visible to the processor. None: coherent.
     pub invalidate: Option<extern "C" fn(*mut c_void, *const c_void, usize)>,
-    /// Memory for the GPU's pages and page tables, aligned to 4096; used by nobody else while a session is open.
+    /// For pages and page tables; aligned to 4096, exclusive during a session.
     pub arena: *mut u8,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub arena_bytes: usize,
-    /// Its address as the GPU sees it.
+    /// Address as the GPU sees it.
     pub arena_bus: u64,
-    /// 1: page tables in the AArch64 format; 0: in Mali's LPAE format.
+    /// 1: AArch64 tables; 0: Mali's LPAE.
     pub aarch64_tables: u8,
-    /// Whether the run in progress should end: not 0. None: it never should.
+    /// Not 0 ends the run. None: never.
     pub cancelled: Option<extern "C" fn(*mut c_void) -> i32>,
 }
 
 impl Callbacks {
-    /// An arena whose addresses are the same for the processor and the GPU; polling, coherent caches, no registers: a start for
-    /// struct update syntax.
+    /// One address for both sides; polling, coherent, no registers: for struct update.
     pub const fn arena(address: usize, bytes: usize) -> Self {
         extern "C" fn read32(_: *mut c_void, _: u32) -> u32 {
             0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU of a machine, with pages from the machine's memory.
+//! The GPU of a machine, in its memory.
 
 use mali_drive::page_table::{PageTables, TableMemory};
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
@@ -13,28 +13,26 @@ use crate::machine::Machine;
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// What [`DeviceError::Refused`] says of a run that was cancelled.
+/// [`DeviceError::Refused`] code.
 const CANCELLED: i32 = 1;
-/// Longer than any wait of a recording (`Limits::DEFAULT`), in microseconds.
+/// Microseconds, beyond any wait of a recording (`Limits::DEFAULT`).
 const HOUR_US: u64 = 3_600_000_000;
 
-/// Whether somebody may and does end a run.
 #[derive(Clone, Copy, Default)]
 struct Cancellation {
-    /// A run is in progress.
     running: bool,
     chain: bool,
     cancelled: bool,
 }
 
-/// The machine's memory, handed out from its start on and taken back all at once.
+/// Takes all memory back at once.
 struct Arena<M> {
     machine: M,
     used: usize,
 }
 
 impl<M: Machine> Arena<M> {
-    /// Zeroed pages; their offset.
+    /// Offset.
     fn take(&mut self, pages: usize) -> Option<usize> {
         let start = self.used;
         let length = pages.checked_mul(PAGE)?;
@@ -47,7 +45,7 @@ impl<M: Machine> Arena<M> {
         Some(start)
     }
 
-    /// Callers pass offsets and lengths inside of what `take` gave.
+    /// The range lies inside what `take` gave.
     fn fill(&mut self, offset: usize, length: usize, byte: u8) {
         // SAFETY: inside of the machine's memory, which is the session's alone.
         unsafe { self.at(offset).write_bytes(byte, length) };
@@ -85,20 +83,18 @@ impl<M: Machine> TableMemory for Arena<M> {
     }
 }
 
-/// The GPU of a machine as a [`Gpu`].
+/// A machine's GPU as a [`Gpu`].
 pub struct Device<M = Callbacks> {
     arena: Arena<M>,
     tables: Option<PageTables>,
     cancellation: Cancellation,
-    /// How far the clock was put forward, in microseconds.
+    /// Microseconds put forward.
     ahead_us: u64,
 }
 
 impl<M: Machine> Device<M> {
-    /// The GPU of this machine.
-    ///
     /// # Safety
-    /// [`Machine::memory`] names memory, aligned to 4096, that nobody else uses as long as the device lives.
+    /// [`Machine::memory`] is aligned to 4096 and exclusive.
     pub const unsafe fn new(machine: M) -> Self {
         Self {
             arena: Arena { machine, used: 0 },
@@ -112,7 +108,7 @@ impl<M: Machine> Device<M> {
         }
     }
 
-    /// From now on the machine is asked whether the run that begins is cancelled.
+    /// Asks for cancellation from now on.
     pub fn begin_run(&mut self) {
         self.cancellation = Cancellation {
             running: true,
@@ -120,7 +116,7 @@ impl<M: Machine> Device<M> {
         };
     }
 
-    /// The machine is asked no more; whether the run was cancelled.
+    /// Returns whether the run was cancelled.
     pub fn end_run(&mut self) -> bool {
         let cancelled = self.cancellation.cancelled;
         self.cancellation = Cancellation::default();
@@ -132,7 +128,7 @@ impl<M: Machine> Device<M> {
             return Ok(());
         }
         let asked = &mut self.cancellation;
-        // What follows upon a cancellation, such as the reset, is not cancelled.
+        // What follows a cancellation, such as the reset, is not cancelled.
         if asked.running && !asked.cancelled {
             asked.cancelled = self.arena.machine.is_cancelled();
         }
@@ -147,12 +143,12 @@ impl<M: Machine> Device<M> {
         &self.arena.machine
     }
 
-    /// Bytes of memory in use for pages and page tables.
+    /// With page tables.
     pub const fn memory_used(&self) -> usize {
         self.arena.used
     }
 
-    /// Calls `each` with offset in the memory, bytes done before, and length for every part of a GPU address range.
+    /// `each` takes offset in memory, bytes done before, and length.
     fn parts(
         &mut self,
         va: u64,
@@ -185,7 +181,7 @@ impl<M: Machine> Gpu for Device<M> {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         if M::CANCELS && self.cancellation.chain && self.proceed().is_err() {
-            // The wait for the chain is over; those of the reset that follows have their time.
+            // Only the chain's wait ends; the reset's waits keep their time.
             self.cancellation.chain = false;
             self.ahead_us = self.ahead_us.saturating_add(HOUR_US);
             return Lines::NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the fields of the C interface lie: `examples/layout.c` asks the header for the same numbers.
+//! C field offsets; `examples/layout.c` prints the header's.
 
 use core::mem::offset_of;
 

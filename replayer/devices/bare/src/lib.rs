@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings in somebody else's firmware: no operating system, no allocator.
+//! Replay in other firmware: no operating system, no allocator.
 //!
-//! [`Device`] is the GPU of a [`Machine`]: registers, a clock, interrupts and memory that the firmware gives, by a trait or by
-//! [`Callbacks`]. Rust uses it with `gpureplay-core` (`examples/embed.rs`, `replayer/devices/firmware`); C uses `include/gpureplay_bare.h` and the static library (`examples/embed.c`).
+//! [`Device`] is the GPU of a [`Machine`], a trait, or of [`Callbacks`]. Rust adds `gpureplay-core`
+//! (`examples/embed.rs`, `replayer/devices/firmware`); C uses `include/gpureplay_bare.h` and the static library
+//! (`examples/embed.c`).
 #![no_std]
 
 pub mod c;
@@ -17,7 +18,7 @@ pub use machine::{Machine, Memory};
 
 #[cfg(all(target_os = "none", feature = "panic-handler"))]
 unsafe extern "C" {
-    /// Defined nowhere: a firmware with a panic in it does not link.
+    /// Defined nowhere: a panic does not link.
     safe fn size_must_not_panic() -> !;
 }
 

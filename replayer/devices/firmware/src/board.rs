@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's machine as the replayer wants it: bare registers, memory from the end of the image on, interrupts.
+//! QEMU's machine: registers, memory, interrupts.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,12 +7,11 @@ use gpureplay_bare::{Machine, Memory};
 
 use crate::{cpu, gic, machine};
 
-/// Set by the interrupt handler, which leaves the GPU's line disabled.
+/// By the interrupt handler, which leaves the GPU's line disabled.
 static RAISED: AtomicBool = AtomicBool::new(false);
-/// The bound of a wait is over.
 static LATE: AtomicBool = AtomicBool::new(false);
 
-/// Called by the interrupt vector: notes what happened and silences it.
+/// Notes and silences an interrupt, for the vector.
 pub fn interrupt() {
     while let Some(id) = gic::acknowledge() {
         if id == machine::TIMER_INTERRUPT {
@@ -31,12 +30,12 @@ pub struct Board {
     registers: usize,
     interrupt: u32,
     memory: Memory,
-    /// Interrupts taken for the GPU so far.
+    /// Interrupts of the GPU so far.
     pub interrupts: u32,
 }
 
 impl Board {
-    /// A GPU at `registers` whose lines share one interrupt, with memory from `start` to `end` for its pages.
+    /// All lines share one interrupt; pages come from `start` to `end`.
     pub const fn new(registers: usize, interrupt: u32, start: usize, end: usize) -> Self {
         Self {
             registers,

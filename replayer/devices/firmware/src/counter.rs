@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A counter that only grows, in NOR flash with the Intel command set (JEDEC JESD68; QEMU's second flash bank).
+//! A growing counter in NOR flash: Intel command set (JEDEC JESD68), QEMU's second bank.
 //!
-//! Each value is a record of its own in one erase block, so a write that was cut short loses no older value. When the block
-//! is full, nothing newer is accepted: 16,384 updates are more than a device gets.
+//! Each value is its own record in one erase block: an interrupted write loses no older value. A full block accepts
+//! no more: 16,384 updates.
 
 use crate::machine::{FLASH, FLASH_BLOCK, read32, write32};
 
-/// Words of a record: low and high half, and both inverted.
+/// Words: low and high half, and both inverted.
 const RECORD: usize = 4;
 const RECORDS: usize = FLASH_BLOCK / (RECORD * 4);
 const ERASED: u32 = u32::MAX;
-/// Two chips of 16 bits side by side: each takes the command.
+/// Both 16-bit chips take the command.
 const READ_ARRAY: u32 = 0x00ff_00ff;
 const PROGRAM: u32 = 0x0040_0040;
-/// Both chips are ready, and none reports an error.
+/// Both chips are ready, without error.
 const READY: u32 = 0x0080_0080;
-/// Asks for the state of a write at most this often.
+/// State reads per write.
 const PATIENCE: u32 = 1_000_000;
 
-/// What lies in the flash.
+/// State of the flash.
 pub struct Counter {
-    /// The largest value that was stored; 0 when there is none.
+    /// Largest stored; 0 for none.
     pub value: u64,
-    /// The first record that is erased.
     free: usize,
 }
 
@@ -30,7 +29,7 @@ fn word(record: usize, at: usize) -> usize {
     FLASH + (record * RECORD + at) * 4
 }
 
-/// Reads the counter; `None` when there is no flash or no place for another value.
+/// `None` without flash or place for another value.
 pub fn read() -> Option<Counter> {
     write32(FLASH, READ_ARRAY);
     let mut value = 0;
@@ -48,7 +47,7 @@ pub fn read() -> Option<Counter> {
 }
 
 impl Counter {
-    /// Stores a value, unless it is not larger. `false` when the flash did not take it.
+    /// Only upwards; `false` when the flash did not take it.
     pub fn raise(&self, value: u64) -> bool {
         if value <= self.value {
             return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor: identity map with caches on, timer, waiting, power-off (Arm DDI 0487 for the registers).
+//! The processor (Arm DDI 0487): identity map, timer, waiting, power-off.
 
 use core::arch::asm;
 
@@ -17,9 +17,8 @@ struct Table([u64; 512]);
 #[unsafe(link_section = ".tables")]
 static mut MAP: Table = Table([0; 512]);
 
-/// Maps every address to itself in blocks of 1 GiB (39-bit addresses): RAM cached, the rest as device memory.
-///
-/// Must be called once, before interrupts are on.
+/// Identity map in 1 GiB blocks (39-bit addresses): RAM cached, the rest device memory. Call once, before
+/// interrupts are on.
 pub fn start_mmu() {
     let table = &raw mut MAP;
     for index in 0..512usize {
@@ -49,7 +48,7 @@ pub fn start_mmu() {
             "msr sctlr_el1, {scratch}",
             "isb",
             mair = in(reg) 0x04ffu64,
-            // 39-bit addresses, 4 KiB granule, walks cached and inner shareable, 40-bit physical addresses
+            // 39-bit addresses, 4 KiB granule, cached inner shareable walks, 40-bit physical addresses
             tcr = in(reg) 25u64 | 1 << 8 | 1 << 10 | 3 << 12 | 1 << 23 | 2 << 32,
             table = in(reg) table,
             on = in(reg) 1u64 | 1 << 2 | 1 << 12,
@@ -66,7 +65,7 @@ pub fn ticks() -> u64 {
     value
 }
 
-/// Microseconds of a number of ticks.
+/// Microseconds of ticks.
 pub fn microseconds(ticks: u64) -> u64 {
     let frequency: u64;
     // SAFETY: reads a constant register.
@@ -75,7 +74,7 @@ pub fn microseconds(ticks: u64) -> u64 {
     ticks / per_microsecond
 }
 
-/// Has the timer interrupt after a number of microseconds.
+/// Starts the timer interrupt, in microseconds.
 pub fn start_timer(after: u64) {
     let frequency: u64;
     // SAFETY: the virtual timer belongs to this image.
@@ -94,7 +93,7 @@ pub fn stop_timer() {
     unsafe { asm!("msr cntv_ctl_el0, xzr", "isb") };
 }
 
-/// Sleeps until an interrupt has been taken. `ready` is asked with interrupts masked, so none is missed.
+/// Asks `ready` with interrupts masked, so none is missed.
 pub fn sleep_unless(ready: impl Fn() -> bool) {
     // SAFETY: masks and unmasks interrupts; the handler touches atomics and devices only.
     unsafe {
@@ -106,13 +105,13 @@ pub fn sleep_unless(ready: impl Fn() -> bool) {
     }
 }
 
-/// Everything written before is visible to devices, everything read after is fresh.
+/// Earlier writes reach devices; later reads are fresh.
 pub fn barrier() {
     // SAFETY: a barrier.
     unsafe { asm!("dsb sy") };
 }
 
-/// Switches the machine off (PSCI SYSTEM_OFF through the hypervisor call).
+/// Switches off (PSCI SYSTEM_OFF by hypervisor call).
 pub fn power_off() -> ! {
     // SAFETY: the call does not return; if it is not there, the processor sleeps for ever with interrupts masked.
     unsafe {

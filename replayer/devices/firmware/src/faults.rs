@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trials of an image that was built for them: a step is disturbed at each call of the device and done again, and its states must be those
-//! of a step that nobody disturbed.
+//! Disturbs a step at each device call, repeats it, compares states.
 
 use mali_drive::Verified;
 use mali_drive::middleware::{FaultKind, Faulty};
@@ -15,16 +14,14 @@ const KINDS: [FaultKind; 4] = [
     FaultKind::LostWrite,
     FaultKind::PowerLoss,
 ];
-/// Runs of a trial; the fault comes in the last one, or in one of those around it.
+/// The fault comes in or around the last run.
 const RUNS: u32 = 2;
 
-/// How a trial ended.
 struct Ended {
-    /// Checksum of the states.
     states: u64,
-    /// The first call of the last run, and the one after its last.
+    /// From the last run's first call to one past its last.
     calls: (u64, u64),
-    /// Runs that failed and were done again.
+    /// And repeated.
     failed: u32,
 }
 
@@ -62,7 +59,7 @@ fn trial<G: Gpu>(
     Some(ended)
 }
 
-/// Disturbs a step at every call number that is a multiple of `stride`, and says what came out.
+/// Disturbs a step at multiples of `stride`.
 pub fn trials<G: Gpu>(
     gpu: &mut G,
     verified: Verified<'_>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts through a GICv3, for one processor (Arm IHI 0069: register offsets and fields).
+//! GICv3 for one processor (Arm IHI 0069).
 
 use core::arch::asm;
 
@@ -12,10 +12,10 @@ const GROUP: usize = 0x80;
 const SET_ENABLE: usize = 0x100;
 const CLEAR_ENABLE: usize = 0x180;
 const AFFINITY_ROUTING_GROUP_1: u32 = 1 << 4 | 1 << 1;
-/// Interrupt ids from here on mean that nothing is pending.
+/// From here on nothing is pending.
 const SPURIOUS: u64 = 1020;
 
-/// The frame that holds the bit of an interrupt: private ones live in the redistributor.
+/// Private ones live in the redistributor.
 fn frame(interrupt: u32) -> usize {
     if interrupt < 32 {
         PRIVATE
@@ -28,7 +28,7 @@ fn word(interrupt: u32) -> usize {
     4 * (interrupt as usize / 32)
 }
 
-/// Starts the controller with every interrupt disabled.
+/// Starts with every interrupt disabled.
 pub fn start() {
     write32(CONTROL, AFFINITY_ROUTING_GROUP_1);
     write32(WAKER, read32(WAKER) & !2);
@@ -52,14 +52,14 @@ pub fn start() {
     }
 }
 
-/// Lets an interrupt reach the processor.
+/// Lets an interrupt through.
 pub fn enable(interrupt: u32) {
     let base = frame(interrupt) + word(interrupt);
     write32(base + GROUP, read32(base + GROUP) | 1 << (interrupt % 32));
     write32(base + SET_ENABLE, 1 << (interrupt % 32));
 }
 
-/// Keeps an interrupt from the processor; a level stays pending.
+/// Masks an interrupt; a level stays pending.
 pub fn disable(interrupt: u32) {
     write32(
         frame(interrupt) + word(interrupt) + CLEAR_ENABLE,
@@ -67,7 +67,7 @@ pub fn disable(interrupt: u32) {
     );
 }
 
-/// Takes the pending interrupt, if there is one.
+/// Takes the pending interrupt, if any.
 pub fn acknowledge() -> Option<u32> {
     let id: u64;
     // SAFETY: ICC_IAR1_EL1; touches no memory.
@@ -75,7 +75,7 @@ pub fn acknowledge() -> Option<u32> {
     if id < SPURIOUS { Some(id as u32) } else { None }
 }
 
-/// Ends the handling of an interrupt.
+/// Ends an interrupt's handling.
 pub fn end(interrupt: u32) {
     // SAFETY: ICC_EOIR1_EL1; touches no memory.
     unsafe { asm!("msr S3_0_C12_C12_1, {}", in(reg) u64::from(interrupt)) };

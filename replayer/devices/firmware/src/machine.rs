@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where things are on QEMU's `virt` machine (`hw/arm/virt.c`: its memory map is fixed), and raw access to them.
+//! QEMU's `virt` machine (`hw/arm/virt.c`), and raw access.
 
 /// PL011 serial port.
 pub const UART: usize = 0x0900_0000;
@@ -9,23 +9,23 @@ pub const GIC_DISTRIBUTOR: usize = 0x0800_0000;
 pub const GIC_REDISTRIBUTOR: usize = 0x080a_0000;
 /// PCI Express configuration space (ECAM).
 pub const PCI_CONFIG: usize = 0x40_1000_0000;
-/// Start of the window in which PCI BARs are decoded.
+/// Window for PCI BARs.
 pub const PCI_WINDOW: usize = 0x1000_0000;
-/// First shared peripheral interrupt of PCI INTA..INTD, as an interrupt id.
+/// PCI INTA, the first of INTA..INTD.
 pub const PCI_FIRST_INTERRUPT: u32 = 32 + 3;
-/// Interrupt id of the virtual timer (a private peripheral interrupt).
+/// Virtual timer (private peripheral interrupt).
 pub const TIMER_INTERRUPT: u32 = 27;
 /// First byte of RAM.
 pub const RAM: usize = 0x4000_0000;
-/// Bytes of RAM that the image relies on (`-m 512` or more).
+/// Needed RAM (`-m 512` or more).
 pub const RAM_SIZE: usize = 512 << 20;
-/// Where a recording may be loaded by the machine instead of being linked in.
+/// For a recording loaded by the machine.
 pub const LOADED_RECORDING: usize = RAM + (256 << 20);
 
-/// Second bank of NOR flash; it keeps its bytes when the machine is off.
+/// Second bank of NOR flash; non-volatile.
 #[cfg(feature = "signature")]
 pub const FLASH: usize = 0x0400_0000;
-/// Bytes that are erased together.
+/// Bytes per erase block.
 #[cfg(feature = "signature")]
 pub const FLASH_BLOCK: usize = 256 << 10;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A bare-metal image that replays one recording and says what came out.
+//! Bare-metal image: replays a recording, prints outputs.
 
 #![no_std]
 #![no_main]
@@ -31,10 +31,10 @@ use crate::uart::{number, text};
 global_asm!(include_str!("start.s"));
 include!(concat!(env!("OUT_DIR"), "/linked.rs"));
 
-/// Vendor under which the model presents itself; the device id is the GPU's product id.
+/// The model's; the device id is the GPU's product id.
 const PCI_VENDOR: u32 = 0x1234;
 const OUTPUT_BYTES: usize = 64 << 10;
-/// Whether states go on from run to run; an image that runs once has no room for them and no code.
+/// A single run needs no room and code for states.
 const GOES_ON: bool = RUNS > 1 || FAULTS > 0;
 const STATE_BYTES: usize = if GOES_ON { 256 << 10 } else { 0 };
 
@@ -46,27 +46,23 @@ unsafe extern "C" {
 
 static mut WORKSPACE: Workspace = Workspace::new();
 static mut OUTPUT: [u8; OUTPUT_BYTES] = [0; OUTPUT_BYTES];
-/// What the last run left of the states, and what the current one leaves.
 static mut STATES: [[u8; STATE_BYTES]; 2] = [[0; STATE_BYTES]; 2];
 
-/// The values that were linked in, and room for one output.
 struct Linked<'a> {
     recording: &'a Recording<'a>,
     output: &'a mut [u8; OUTPUT_BYTES],
-    /// The tensor that `output` holds, and its bytes.
+    /// In `output`.
     found: Option<(u32, usize)>,
-    /// What the last run left of the states, one behind the other, and what the current one leaves.
+    /// Of the last run, one behind the other, and of the current one.
     states: [&'a mut [u8; STATE_BYTES]; 2],
-    /// A run has left its states.
     left: bool,
-    /// The device has lost them: the next run puts them back.
+    /// The next run puts them back.
     lost: bool,
-    /// Runs that ended well.
     runs: u32,
 }
 
 impl Linked<'_> {
-    /// Where a state's bytes lie among those of all states; nothing for other tensors.
+    /// Among all states; `None` for other tensors.
     fn state(&self, tensor: u32) -> Option<core::ops::Range<usize>> {
         if !GOES_ON {
             return None;
@@ -84,7 +80,6 @@ impl Linked<'_> {
         }
     }
 
-    /// The run ended well: what it left is what the next one starts from.
     fn keep(&mut self) {
         self.states.swap(0, 1);
         self.left = true;
@@ -92,21 +87,19 @@ impl Linked<'_> {
         self.runs = self.runs.wrapping_add(1);
     }
 
-    /// Nothing has run yet.
     fn restart(&mut self) {
         self.left = false;
         self.lost = false;
         self.runs = 0;
     }
 
-    /// A number that follows from the states that the last run left.
     fn checksum(&self) -> u64 {
-        // FNV-1a, whose 64 bits two different states have in common by chance only.
+        // FNV-1a: 64 bits collide by chance only.
         let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         self.states[0].iter().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
-    /// The value of this run, of those that were linked in for a tensor: one for each run, and then from the first again.
+    /// One per run, cyclically.
     fn value(&self, tensor: u32) -> Option<&'static [u8]> {
         let all = *INPUTS.get(self.position(tensor)?)?;
         if !GOES_ON {
@@ -121,7 +114,7 @@ impl Linked<'_> {
         all.get(first..)?.get(..bytes)
     }
 
-    /// Position of a tensor among those that need a value: inputs, and weights that the recording does not hold.
+    /// Among inputs, and weights not in the recording.
     fn position(&self, tensor: u32) -> Option<usize> {
         let tensors = self.recording.tensors();
         let needs = |entry: &TensorEntry| {
@@ -157,7 +150,7 @@ impl Tensors for Linked<'_> {
     }
 }
 
-/// Order of f32 bit patterns that is the order of their values (not of NaNs).
+/// Keeps the order of f32 values (not NaNs).
 fn sortable(bits: u32) -> u32 {
     if bits >> 31 == 0 {
         bits | 1 << 31
@@ -166,7 +159,6 @@ fn sortable(bits: u32) -> u32 {
     }
 }
 
-/// An output of one byte is a character.
 fn print_character(linked: &Linked<'_>) {
     if let (Some((_, 1)), Some(character)) = (linked.found, linked.output.first()) {
         uart::byte(*character);
@@ -201,7 +193,7 @@ fn print_output(linked: &Linked<'_>) {
     text("\n");
 }
 
-/// Bytes of the stack that were ever used.
+/// High-water mark in bytes.
 fn stack_used() -> u64 {
     const PAINT: u64 = 0x5354_414b_5354_414b;
     let (bottom, top) = (
@@ -291,7 +283,7 @@ fn replay(start: u64) {
     let mut left = RUNS;
     while left > 0 {
         if let Err(error) = session.run(&mut linked) {
-            // One more attempt, from what the last run left.
+            // Once more, from the last run's states.
             if RUNS <= 1 || linked.lost {
                 return report::failed(&error);
             }
@@ -336,7 +328,7 @@ fn replay(start: u64) {
     text("\nDONE\n");
 }
 
-/// Entry from `start.s` with the counter at reset.
+/// From `start.s`; `start` is the counter at reset.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_main(start: u64) -> ! {
     cpu::start_mmu();
@@ -347,13 +339,12 @@ extern "C" fn firmware_main(start: u64) -> ! {
     cpu::power_off()
 }
 
-/// Called by the interrupt vector.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_interrupt() {
     board::interrupt();
 }
 
-/// Called by every other vector: says what happened and ends.
+/// For every other vector.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_exception(syndrome: u64, address: u64, fault: u64) -> ! {
     text("EXCEPTION");
@@ -366,7 +357,7 @@ extern "C" fn firmware_exception(syndrome: u64, address: u64, fault: u64) -> ! {
 
 #[cfg(not(feature = "signature"))]
 unsafe extern "C" {
-    /// Defined nowhere: an image with a panic in it does not link.
+    /// Defined nowhere: a panic does not link.
     safe fn a_panic_is_linked_in() -> !;
 }
 
@@ -376,7 +367,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     a_panic_is_linked_in()
 }
 
-/// The arithmetic behind signatures indexes arrays, and not every bounds check goes away.
+/// Signatures index arrays, with bounds checks.
 #[cfg(feature = "signature")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

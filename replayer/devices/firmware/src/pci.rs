@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Just enough PCI: find the GPU on bus 0, give it an address, let it decode and master.
+//! Minimal PCI: finds and enables the GPU on bus 0.
 
 use crate::machine::{PCI_CONFIG, PCI_FIRST_INTERRUPT, PCI_WINDOW, read32, write32};
 
@@ -9,15 +9,15 @@ const BAR0: usize = 0x10;
 const MEMORY_AND_MASTER: u32 = 6;
 const NOBODY: u32 = 0xffff_ffff;
 
-/// The GPU as PCI presents it.
+/// The GPU's PCI function.
 pub struct Function {
     /// Address of its registers.
     pub registers: usize,
-    /// Interrupt id of its INTA line.
+    /// Interrupt id of INTA.
     pub interrupt: u32,
 }
 
-/// Finds the function with this identity (device id in the high half, vendor id in the low half) and switches it on.
+/// `identity`: device id in the high half, vendor id in the low half.
 pub fn find(identity: u32, mask: u32) -> Option<Function> {
     for slot in 0..32usize {
         let config = PCI_CONFIG + (slot << 15);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the firmware says on the serial port.
+//! Messages on the serial port.
 
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
 use gpureplay_format::{ParseError, Section};
 
 use crate::uart::{byte, hex, number, text};
 
-/// Names a field and its value.
+/// Prints a field's name and value.
 pub fn field(name: &str, value: u64) {
     text(" ");
     text(name);
@@ -14,7 +14,7 @@ pub fn field(name: &str, value: u64) {
     hex(value);
 }
 
-/// Prints entry number `index` of a list of names, each ended by a zero byte.
+/// Names end with zero bytes.
 fn listed(names: &str, index: usize) {
     let mut before = index;
     for &character in names.as_bytes() {
@@ -33,7 +33,7 @@ pub fn damaged(error: &ParseError) {
     text("\n");
 }
 
-/// A recording that the verifier refuses.
+/// The verifier refuses the recording.
 pub fn refused(violation: &Violation) {
     text("REFUSED rule ");
     listed(Rule::NAMES, violation.rule as usize);
@@ -42,7 +42,7 @@ pub fn refused(violation: &Violation) {
     text("\n");
 }
 
-/// A replay that failed. The GPU has been reset.
+/// A replay failed; the GPU has been reset.
 pub fn failed(error: &ReplayError) {
     text("FAILED ");
     match error.kind {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes only recordings that the owner of a key has signed, and none older than a counter (feature `signature`).
+//! Accepts only signed recordings, none older than a counter (feature `signature`).
 //!
-//! The key and the smallest counter are linked in. The counter of each recording that ran is kept in flash: an older
-//! recording is refused from then on.
+//! Key and smallest counter are linked in. Flash keeps the counters of recordings that ran.
 
 use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};
 
@@ -15,12 +14,11 @@ pub struct Trusted {
     /// Its bytes.
     pub recording: &'static [u8],
     counter: u64,
-    /// What was stored before.
     stored: Counter,
 }
 
 impl Trusted {
-    /// From now on nothing older is accepted. Says so when that cannot be stored.
+    /// Refuses older ones from now on; reports failures.
     pub fn remember(&self) -> bool {
         let stored = self.stored.raise(self.counter);
         if !stored {
@@ -30,7 +28,7 @@ impl Trusted {
     }
 }
 
-/// The recording in a pack, if its signature is right; says why not otherwise.
+/// Of a rightly signed pack; otherwise reports why.
 pub fn recording(pack: &'static [u8]) -> Option<Trusted> {
     let Some(stored) = counter::read() else {
         text("REFUSED no place for the counter\n");

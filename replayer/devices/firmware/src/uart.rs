@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Text on the PL011 serial port, without formatting machinery.
+//! Text on the PL011, without formatting machinery.
 
 use crate::machine::{UART, read32, write32};
 
@@ -8,7 +8,7 @@ const TRANSMIT_FULL: u32 = 1 << 5;
 
 /// Writes one character.
 pub fn byte(value: u8) {
-    // The port drains by itself; a bound keeps a dead one from stopping the firmware.
+    // Bounded: a dead port does not stop the firmware.
     for _ in 0..1_000_000 {
         if read32(FLAGS) & TRANSMIT_FULL == 0 {
             break;
@@ -24,7 +24,7 @@ pub fn text(text: &str) {
     }
 }
 
-/// Writes an unsigned number in decimal.
+/// Writes a number in decimal.
 pub fn number(mut value: u64) {
     let mut digits = [0u8; 20];
     let mut first = digits.len();
@@ -41,7 +41,7 @@ pub fn number(mut value: u64) {
     }
 }
 
-/// Writes an unsigned number in hexadecimal, with its prefix.
+/// Writes a number in hexadecimal, with prefix.
 pub fn hex(value: u64) {
     text("0x");
     let digits = (64 - (value | 1).leading_zeros()).div_ceil(4);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Order between memory and device registers, as Linux's `readl` and `writel` have it on each architecture.
+//! Orders memory and device registers as Linux's `readl` and `writel`.
 //!
-//! A fence of the language orders what processors of the inner shareable domain see. A GPU is an observer of the outer
-//! shareable domain: on 64-bit Arm it needs `dmb osh`.
+//! A language fence orders the inner shareable domain; a GPU observes the outer one: 64-bit Arm needs `dmb osh`.
 
-/// What was written to memory is visible to a device before a register that is written next.
+/// The device sees earlier memory writes before its next register write.
 #[inline]
 pub(crate) fn before_register_write() {
     #[cfg(target_arch = "aarch64")]
@@ -16,7 +15,7 @@ pub(crate) fn before_register_write() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// What is read from memory next is at least as new as a register that was read before.
+/// Later memory reads are no older than the last register read.
 #[inline]
 pub(crate) fn after_register_read() {
     #[cfg(target_arch = "aarch64")]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of boards: one TOML file each, from device trees (`replayer/devices/linux/boards`).
+//! Known boards, from device trees (`replayer/devices/linux/boards`).
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// The files, by the name that `--board` and `devmem:BOARD` take.
+/// By the name of `--board` and `devmem:BOARD`.
 const FILES: [(&str, &str); 5] = [
     ("hikey960", include_str!("../boards/hikey960.toml")),
     ("khadas-vim3", include_str!("../boards/khadas-vim3.toml")),
@@ -18,19 +18,19 @@ const FILES: [(&str, &str); 5] = [
     ("rk3568", include_str!("../boards/rk3568.toml")),
 ];
 
-/// A board or a family of boards. None of them has been run on silicon yet.
+/// A board or family. None has been run on silicon yet.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
-    /// As people call it.
+    /// Common name.
     pub name: String,
     /// System on chip.
     pub soc: String,
     /// Graphics processor.
     pub gpu: String,
-    /// `compatible` strings of the device tree's root that mean this board.
+    /// The root's `compatible` strings.
     pub machine: Vec<String>,
-    /// Path of the GPU's node in mainline's device tree; empty if it has none.
+    /// The GPU's node in mainline, or empty.
     pub node: String,
     /// Physical address of the registers.
     pub registers: u64,
@@ -50,11 +50,11 @@ pub struct Board {
     pub power_domains: Vec<String>,
     /// What else one must know.
     pub quirks: Vec<String>,
-    /// File and node that this was taken from.
+    /// Source file and node.
     pub source: String,
 }
 
-/// Interrupt numbers as device trees count them (32 less than the GIC's).
+/// As in device trees (32 less than the GIC's).
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupts {
@@ -80,7 +80,7 @@ impl Board {
         toml::from_str(text).ok()
     }
 
-    /// The board that the device tree below `root` (`/`) says this machine is.
+    /// By the device tree below `root` (`/`).
     pub fn of_machine(root: &Path) -> Option<Self> {
         let path = root.join("sys/firmware/devicetree/base/compatible");
         let machine = fs::read(path).ok()?;
@@ -110,7 +110,7 @@ mod tests {
             ];
             assert!(lines.iter().all(|&line| line < 988), "{name}");
             assert!(!board.source.is_empty() && !board.machine.is_empty());
-            // A node's name says where its registers are.
+            // A node's name has the registers' address.
             let address = board.node.rsplit('@').next().unwrap_or_default();
             assert!(
                 board.node.is_empty() || u64::from_str_radix(address, 16) == Ok(board.registers),

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many job chains a device ran, and how long they took.
+//! Counts and times job chains.
 
 use std::time::{Duration, Instant};
 
-/// Counts the job chains that succeeded.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     started: Option<Instant>,
     pub(crate) ended: u64,
-    /// From the start of each chain to the acknowledgement of its interrupt.
+    /// To the acknowledgement of the interrupt.
     pub(crate) working: Duration,
 }
 
@@ -17,7 +16,7 @@ impl Chains {
         self.started = Some(Instant::now());
     }
 
-    /// The chain has ended. One that failed does not count.
+    /// Failed chains do not count.
     pub(crate) fn end(&mut self, succeeded: bool) {
         if let Some(started) = self.started.take()
             && succeeded

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::board::Board;
 use crate::error::OpenError;
 
-/// The GPU's node in the device tree, with what Linux made of it.
+/// The GPU's node and platform device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuNode {
-    /// Name of the platform device, such as `fde60000.gpu`.
+    /// Platform device, such as `fde60000.gpu`.
     pub device: String,
     /// `compatible` strings, most specific first.
     pub compatible: Vec<String>,
@@ -19,13 +19,13 @@ pub struct GpuNode {
     pub registers: u64,
     /// Bytes of the register window.
     pub register_bytes: u64,
-    /// Whether the GPU snoops CPU caches (`dma-coherent`).
+    /// `dma-coherent`: the GPU snoops CPU caches.
     pub coherent: bool,
-    /// The driver that holds the GPU now.
+    /// The driver that holds the GPU.
     pub driver: Option<String>,
 }
 
-/// Finds the GPU among the platform devices below `sysfs` (`/sys`).
+/// Below `sysfs` (`/sys`).
 ///
 /// # Errors
 /// There is none, or sysfs cannot be read.
@@ -43,10 +43,10 @@ pub fn find_gpu(sysfs: &Path) -> Result<GpuNode, OpenError> {
         .ok_or(OpenError::NoGpu)
 }
 
-/// Finds the GPU in the device tree, or takes what is known of the board where the tree has no node.
+/// Uses the board where the tree has no node.
 ///
 /// # Errors
-/// There is none, sysfs cannot be read, or tree and board do not agree.
+/// No GPU, unreadable sysfs, or tree and board disagree.
 pub fn find_gpu_of(sysfs: &Path, board: Option<&Board>) -> Result<GpuNode, OpenError> {
     match (find_gpu(sysfs), board) {
         (Ok(node), Some(board)) if node.registers != board.registers => {
@@ -68,10 +68,9 @@ pub fn find_gpu_of(sysfs: &Path, board: Option<&Board>) -> Result<GpuNode, OpenE
     }
 }
 
-/// Families whose GPUs have a job manager.
+/// With a job manager.
 const FAMILIES: [&str; 2] = ["arm,mali-bifrost", "arm,mali-valhall-jm"];
 
-/// The node of a platform device, if it is a GPU of these families.
 fn read_node(device: &Path) -> io::Result<Option<GpuNode>> {
     let node = device.join("of_node");
     let compatible = strings(&fs::read(node.join("compatible"))?);
@@ -105,8 +104,8 @@ fn strings(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The first address and size of `reg`. Cell counts come from the parent node; addresses are taken as the CPU's, which
-/// they are where the parent's `ranges` is empty. The platform device's name starts with the translated address.
+/// First address and size of `reg`; cell counts come from the parent. Addresses are the CPU's, as with an empty
+/// parent `ranges`; the device's name has the translated one.
 fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
     let reg = fs::read(node.join("reg"))?;
     let parent = node.canonicalize()?.parent().map(Path::to_owned);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU through /dev/mem, for machines where no module can be loaded: polling instead of interrupts.
+//! The GPU through /dev/mem: polling, no module.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -23,8 +23,8 @@ use crate::own_tables::{OwnTables, TablePages};
 
 /// A GPU whose registers are mapped from /dev/mem.
 ///
-/// Only for cache-coherent GPUs that something else has powered: user space can neither maintain caches nor switch
-/// clocks. Memory is this process's own, pinned, its physical addresses taken from /proc/self/pagemap.
+/// It must be powered and cache-coherent: user space cannot maintain caches or switch clocks. Memory is this
+/// process's, pinned; /proc/self/pagemap has physical addresses.
 #[derive(Debug)]
 pub struct DevMem {
     registers: Mapped,
@@ -36,11 +36,10 @@ pub struct DevMem {
 }
 
 impl DevMem {
-    /// Opens the GPU of this machine. `board` says where it is if the device tree does not.
+    /// `board` helps where the device tree does not.
     ///
     /// # Errors
-    /// There is no GPU, a driver holds it, it is not coherent or not powered, the board is another one, or the kernel forbids
-    /// access.
+    /// No GPU, a driver on it, not coherent or powered, another board, or no access.
     pub fn open(board: Option<&Board>) -> Result<Self, OpenError> {
         let node = find_gpu_of(Path::new("/sys"), board)?;
         if let Some(driver) = node.driver {
@@ -100,17 +99,17 @@ impl DevMem {
         Ok(device)
     }
 
-    /// Job chains that have ended so far.
+    /// Ended job chains.
     pub fn chains(&self) -> u64 {
         self.chains.ended
     }
 
-    /// Time from the start of each chain to the acknowledgement of its end, all together.
+    /// Total time to acknowledged ends.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
 
-    /// Pages that are no longer where the GPU was told that they are. Always 0: they are pinned.
+    /// Always 0: pages are pinned.
     ///
     /// # Errors
     /// /proc/self/pagemap cannot be read.
@@ -129,7 +128,7 @@ impl DevMem {
         Ok(moved)
     }
 
-    /// Physical address of each page of `memory`; `None` when the kernel keeps them to itself.
+    /// `None` when the kernel hides them.
     fn physical(&self, memory: &Mapped) -> Option<Vec<u64>> {
         const PRESENT: u64 = 1 << 63;
         const FRAME: u64 = (1 << 55) - 1;
@@ -158,10 +157,10 @@ impl DevMem {
     }
 }
 
-/// A page that is pinned, to show that pages can be.
+/// A test page.
 ///
 /// # Errors
-/// The kernel has no io_uring, forbids it, or memory may not be locked.
+/// No io_uring, or locking memory is forbidden.
 pub(crate) fn pinnable() -> Result<Mapped, OpenError> {
     Mapped::pinned(PAGE_SIZE as usize).map_err(|error| {
         forbidden(
@@ -267,7 +266,7 @@ impl Gpu for DevMem {
 
 impl Drop for DevMem {
     fn drop(&mut self) {
-        // A GPU that does not stop must not keep writing to pages that somebody else gets next.
+        // A running GPU must not write to pages that get another owner.
         if self.reset().is_err() {
             self.mappings.take().into_iter().for_each(std::mem::forget);
             std::mem::forget(std::mem::take(&mut self.tables));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux devices for the replay engine.
 //!
-//! [`Stock`] gives work to a kernel's own driver, [`panfrost`], [`panthor`] or [`kbase`], which keeps the GPU. [`nano::Nano`] drives the GPU through the nano driver
-//! (`nano-driver/` of this project), [`devmem::DevMem`] through /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
-//! [`optee`] hands packs and tensors to the trusted application that replays in the secure world.
+//! [`Stock`] uses kernel drivers: [`panfrost`], [`panthor`], [`kbase`]. [`nano::Nano`] uses the nano driver
+//! (`nano-driver/`), [`devmem::DevMem`] /dev/mem. [`board`] knows boards, [`machine`] the GPU's obstacles.
+//! [`optee`] replays in the secure world.
 //!
-//! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
+//! All unsafe code of the replayer on Linux is here: `ioctl`, `mmap`, and mapped memory.
 
 mod barrier;
 pub mod board;

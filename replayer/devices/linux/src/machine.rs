@@ -16,17 +16,17 @@ use crate::kbase;
 use crate::nano;
 use crate::panfrost;
 
-/// Subject of the finding that concerns `--device panfrost` only.
+/// Subject that concerns `--device panfrost` only.
 pub const PANFROST: &str = "panfrost";
-/// Subject of the finding that concerns `--device kbase` only. It is there where the driver's device is.
+/// For `--device kbase` only, if present.
 pub const KBASE: &str = "kbase";
 const DEV_MEM: &str = "/dev/mem";
 
 const PINNED_PAGES: &str = "pinned pages";
-/// Subjects of the findings that concern `--device devmem` only.
+/// Subjects that concern `--device devmem` only.
 pub const DEV_MEM_ONLY: [&str; 2] = [DEV_MEM, PINNED_PAGES];
 
-/// What one check of the machine found.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What was looked at.
@@ -35,11 +35,11 @@ pub struct Finding {
     pub good: bool,
     /// What was found.
     pub found: String,
-    /// The command or step that helps, when it is not good.
+    /// If it is not good.
     pub cure: Option<String>,
 }
 
-/// Looks at everything that a replay on this machine's GPU needs. The board is found in the device tree if it is not given.
+/// Checks what a replay needs; finds the board if not given.
 pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
     let known = board.cloned().or_else(|| Board::of_machine(root));
     let gpu = find_gpu(&root.join("sys"));
@@ -124,7 +124,6 @@ fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board
     }
 }
 
-/// Whether the kernel's own driver takes work from this user.
 fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
     let opened = panfrost::find(root).and_then(|path| Ok((panfrost::open(&path)?, path)));
     let device = gpu
@@ -164,7 +163,6 @@ fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
     }
 }
 
-/// Whether Arm's own driver, if it is there, takes work from this user.
 fn arms_driver(root: &Path) -> Option<Finding> {
     let path = root.join(kbase::PATH.trim_start_matches('/'));
     match kbase::open(&path) {
@@ -193,7 +191,6 @@ fn arms_driver(root: &Path) -> Option<Finding> {
     }
 }
 
-/// Whether the device tree says what is known of the board.
 fn agreement(node: Option<&GpuNode>, board: &Board) -> Finding {
     const SUBJECT: &str = "board";
     let known = format!("{}, {} (not yet run on silicon)", board.name, board.gpu);
@@ -219,7 +216,6 @@ fn is_loaded(root: &Path) -> bool {
     root.join("sys/module/gpureplay_nano").is_dir()
 }
 
-/// Whether the nano driver is loaded.
 fn module(root: &Path) -> Finding {
     const SUBJECT: &str = "nano module";
     if is_loaded(root) {
@@ -242,7 +238,6 @@ fn module(root: &Path) -> Finding {
     )
 }
 
-/// Whether a process can have pages that the kernel does not move.
 fn pinning() -> Finding {
     match devmem::pinnable() {
         Ok(_) => good(PINNED_PAGES, "can be had from io_uring"),
@@ -404,7 +399,7 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         let cure = findings[0].cure.as_deref().unwrap_or_default();
         assert!(cure.contains("0xe82c0000"), "{cure}");
-        // /dev/mem refuses a GPU that does not snoop.
+        // /dev/mem needs a GPU that snoops.
         assert!(!cure.contains("devmem"), "{cure}");
         assert!(findings[2].found.contains("not yet run on silicon"));
     }

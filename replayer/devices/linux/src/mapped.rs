@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory and registers that a device shares with this process.
+//! Memory and registers shared with a device.
 
 use std::fs::File;
 use std::io;
@@ -9,20 +9,15 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use crate::barrier;
 use crate::pin::Pin;
 
-/// A shared mapping of a device file. Other parties (the GPU, interrupt handlers) change it at any time, so no Rust
-/// reference to its bytes ever exists; all access goes through raw pointers with checked ranges.
+/// GPU and interrupt handlers change it at any time: no Rust reference exists, only checked raw pointers.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     map: MmapRaw,
-    /// Keeps its pages in their places; outlives the mapping.
+    /// Must outlive the mapping.
     _pin: Option<Pin>,
 }
 
 impl Mapped {
-    /// Maps `length` bytes of `file` from `offset`, shared, for reading and writing.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     pub(crate) fn new(file: &File, offset: u64, length: usize) -> io::Result<Self> {
         let map = MmapOptions::new()
             .offset(offset)
@@ -31,10 +26,7 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
-    /// Maps `length` bytes of `file` from `offset`, shared, for reading only: nothing may be written to it.
-    ///
-    /// # Errors
-    /// What `mmap` says.
+    /// Never write to it.
     pub(crate) fn read_only(file: &File, offset: u64, length: usize) -> io::Result<Self> {
         let map = MmapOptions::new()
             .offset(offset)
@@ -43,22 +35,18 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
-    /// Anonymous zeroed memory.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     pub(crate) fn anonymous(length: usize) -> io::Result<Self> {
         let map = MmapOptions::new().len(length).map_anon()?.into();
         Ok(Self { map, _pin: None })
     }
 
-    /// Anonymous zeroed memory whose pages are this process's own and keep their physical addresses.
+    /// Keeps physical addresses.
     ///
     /// # Errors
-    /// What `mmap` or `mlock` says, or why pages cannot be pinned.
+    /// `mmap`'s, `mlock`'s, or no pinning.
     pub(crate) fn pinned(length: usize) -> io::Result<Self> {
         let memory = Self::locked(length)?;
-        // A child would get copies that it has no use for.
+        // Children need no copies.
         memory.map.advise(Advice::DontFork)?;
         let pin = Pin::new(memory.address(), length)?;
         Ok(Self {
@@ -67,19 +55,15 @@ impl Mapped {
         })
     }
 
-    /// Anonymous zeroed memory that is never swapped out. The kernel may move its pages.
-    ///
-    /// # Errors
-    /// What `mmap` or `mlock` says.
+    /// Never swapped out; the kernel may move its pages.
     pub(crate) fn locked(length: usize) -> io::Result<Self> {
         let memory = Self::anonymous(length)?;
         memory.map.lock()?;
-        // A page that was only read may be the shared zero page.
+        // Otherwise it may be the shared zero page.
         memory.clear();
         Ok(memory)
     }
 
-    /// Length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.map.len()
     }
@@ -88,15 +72,13 @@ impl Mapped {
         self.map.as_ptr() as usize
     }
 
-    /// Whether `length` bytes from `offset` lie inside.
     fn contains(&self, offset: usize, length: usize) -> bool {
         offset
             .checked_add(length)
             .is_some_and(|end| end <= self.len())
     }
 
-    /// Reads a 32-bit device register; all ones outside the mapping. Memory that is read afterwards is no older than the
-    /// register's value.
+    /// All ones outside. Later memory reads are no older.
     pub(crate) fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return u32::MAX;
@@ -107,7 +89,7 @@ impl Mapped {
         value
     }
 
-    /// Writes a 32-bit device register; nothing outside the mapping. The device finds memory that was written before.
+    /// Ignored outside. The device sees earlier memory writes.
     pub(crate) fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return;
@@ -123,7 +105,7 @@ impl Mapped {
         }
     }
 
-    /// Copies into the mapping; `false`, and nothing copied, when the range is outside.
+    /// `false`, without copying, outside.
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -139,7 +121,7 @@ impl Mapped {
         true
     }
 
-    /// Copies out of the mapping; `false`, and nothing copied, when the range is outside.
+    /// `false`, without copying, outside.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -155,7 +137,6 @@ impl Mapped {
         true
     }
 
-    /// Sets every byte to zero.
     pub(crate) fn clear(&self) {
         // SAFETY: the whole mapping, to which no reference exists.
         unsafe { std::ptr::write_bytes(self.map.as_mut_ptr(), 0, self.len()) };
@@ -166,7 +147,7 @@ impl Mapped {
 mod tests {
     use super::*;
 
-    /// Two pages; AddressSanitizer sees an access behind them, as no mapping follows.
+    /// No mapping follows: AddressSanitizer sees overruns.
     fn mapped() -> Mapped {
         Mapped::anonymous(8192).unwrap()
     }
@@ -177,7 +158,7 @@ mod tests {
         map.write32(0, 1);
         map.write32(8188, 2);
         assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
-        // Across the end, behind it, at offsets that overflow, and between words: nothing is accessed.
+        // Across the end, behind it, overflowing, between words.
         for offset in [
             8189,
             8190,
@@ -214,7 +195,6 @@ mod tests {
             assert!(!map.read(offset, &mut bytes[..length]), "{offset} {length}");
         }
         assert_eq!(bytes, [9; 4]);
-        // Nothing at the very end is inside, and so is all of it at once.
         assert!(map.write(8192, &[]) && map.read(8192, &mut []));
         let mut all = vec![9; 8192];
         assert!(map.read(0, &mut all));
@@ -229,7 +209,6 @@ mod tests {
 
     #[test]
     fn what_others_change_meanwhile_is_some_value() {
-        // Another thread plays the GPU: what is read is one of the values that were written, word by word.
         let map = std::sync::Arc::new(mapped());
         let gpu = map.clone();
         let writer = std::thread::spawn(move || {
@@ -252,13 +231,13 @@ mod tests {
     fn pages_are_pinned_or_it_is_said_why() {
         match Mapped::pinned(8192) {
             Ok(map) => {
-                // They stay this process's own and readable, and the mapping goes before the pin.
+                // Still readable; the mapping goes before the pin.
                 assert!(map.write(4096, b"here"));
                 let mut bytes = [0; 4];
                 assert!(map.read(4096, &mut bytes));
                 assert_eq!(&bytes, b"here");
             }
-            // A sandbox, a limit of locked memory, or a kernel without io_uring.
+            // A sandbox, a memory limit, or no io_uring.
             Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
         }
     }

@@ -7,14 +7,13 @@ use gpureplay_core::DeviceError;
 
 use crate::mapped::Mapped;
 
-/// Memory that the GPU sees from `va` on.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     pub(crate) va: u64,
     pub(crate) memory: Mapped,
 }
 
-/// All memory that the GPU sees, in the order of addresses.
+/// Ascending.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Vec<Mapping>);
 
@@ -32,7 +31,7 @@ impl Mappings {
         std::mem::take(&mut self.0)
     }
 
-    /// The mapping that holds `va`, and the offset in it.
+    /// With the offset in it.
     fn find(&self, va: u64) -> Option<(&Mapping, usize)> {
         let after = self.0.partition_point(|mapping| mapping.va <= va);
         let mapping = self.0.get(after.checked_sub(1)?)?;
@@ -40,8 +39,7 @@ impl Mappings {
         (offset < mapping.memory.len()).then_some((mapping, offset))
     }
 
-    /// Calls `each` with memory, offset in it and GPU address for every part of `length` bytes from `va`, which may cross mappings
-    /// that follow each other. The range is the part's place in the `length` bytes.
+    /// `each` gets memory, offset, GPU address, place in the range; ranges may cross adjacent mappings.
     pub(crate) fn pieces(
         &self,
         va: u64,
@@ -61,7 +59,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Copies bytes to a GPU address; `done` is told of each part.
+    /// `done` is told of each part.
     pub(crate) fn write(
         &self,
         va: u64,
@@ -75,7 +73,7 @@ impl Mappings {
         })
     }
 
-    /// Copies bytes from a GPU address; `before` is told of each part first.
+    /// `before` is told of each part first.
     pub(crate) fn read(
         &self,
         va: u64,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a kernel's own driver decides instead of a recording, and which recordings it therefore cannot replay.
+//! Why kernel drivers cannot replay some recordings.
 
 use gpureplay_format::layout::FAMILY_MALI;
 use gpureplay_format::{Action, Recording};
 
-/// Job slots that drivers choose for what needs nothing special: 0 for fragments, 1 for all else.
+/// 0 for fragments, 1 for all else.
 const SLOTS: u8 = 2;
 
-/// Why a recording cannot be replayed through a driver.
+/// Why a driver cannot replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// Cores must stay unused.
@@ -16,33 +16,33 @@ pub enum Misfit {
     /// Another slot.
     #[error("it uses job slot {0}, but the driver has 0 and 1 only")]
     Slot(u8),
-    /// Its work is for another driver.
+    /// Streams, for another driver.
     #[error("its work is command streams, which panthor takes")]
     Streams,
-    /// The same the other way round.
+    /// Chains, for another driver.
     #[error("its work is job chains, which panfrost and kbase take")]
     Chains,
-    /// Its memory lies in the driver's own addresses.
+    /// Memory in the driver's own addresses.
     #[error("its memory at {0:#x} leaves the driver no addresses of its own")]
     High(u64),
-    /// Memory below or above the address space.
+    /// Memory outside the address space.
     #[error(
         "memory at {va:#x}: the driver has GPU addresses from {first:#x} to {end:#x} only; record the app on this driver"
     )]
     OutOfRange {
-        /// Where the memory is.
+        /// Memory.
         va: u64,
-        /// The first address of the driver.
+        /// The driver's first address.
         first: u64,
-        /// The end of its addresses.
+        /// End of its addresses.
         end: u64,
     },
-    /// Code at the end of the address space.
+    /// Code at the address space's end.
     #[error(
         "code at {va:#x}: the driver puts no code above {end:#x}; record the app on this driver"
     )]
     HighCode {
-        /// Where the code is.
+        /// Code.
         va: u64,
         /// Where code ends.
         end: u64,
@@ -50,23 +50,19 @@ pub enum Misfit {
     /// Too many objects.
     #[error("its memory would need more than {0} objects of the driver")]
     TooManyObjects(usize),
-    /// Memory where this process has its own.
+    /// This process uses these addresses.
     #[error(
         "memory from {0:#x} to {1:#x}: this process uses these addresses itself; try again with: setarch -R gpureplay …"
     )]
     Taken(u64, u64),
-    /// Code that has to move, and has not.
+    /// Code that should have moved.
     #[error("code at {0:#x}: the driver cannot put it there")]
     Code(u64),
-    /// Code that has to move, but not to a place of this process.
+    /// No room here for moving code.
     #[error("no addresses are free for its code")]
     NoRoom,
 }
 
-/// Whether a recording has job chains that need nothing special.
-///
-/// # Errors
-/// What stands against it.
 pub(crate) fn plain_chains(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_MALI {
         return Err(Misfit::Streams);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver as a device for the replay engine.
+//! The nano driver as a device.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -26,61 +26,57 @@ use crate::way_in::way_in;
 
 /// Where the driver puts its device.
 pub const PATH: &str = "/dev/gpureplay-nano";
-/// INT_MASK registers in the order of the driver's line numbers.
+/// In the driver's line order.
 const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 
-/// [`DeviceError::Refused`] has this number when the driver took the GPU away: after sleep, or at the end of a turn.
+/// [`DeviceError::Refused`] code: the GPU was taken away, by sleep or turn.
 pub const TAKEN_AWAY: i32 = nix::Error::ESTALE as i32;
-/// What poll() says when the GPU is not this process's any more.
 const LOST: PollFlags = PollFlags::POLLERR
     .union(PollFlags::POLLHUP)
     .union(PollFlags::POLLNVAL);
 
-/// How long a process that shares the GPU keeps it at least: a reset and power-up of the GPU cost less than a tenth of it.
+/// Reset and power-up cost less than a tenth.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Whether this process takes turns with others. The kernel owns page tables and checks every register write anyway.
+/// Whether to take turns. The kernel owns page tables and checks register writes anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Fails while another process has the GPU, and never lends it.
+    /// Fails while the GPU is taken; never lends.
     Guarded,
-    /// Waits while another process has the GPU, and lends it between jobs to processes that wait.
+    /// Waits, and lends the GPU between jobs.
     Shared,
 }
 
-/// A GPU behind the nano driver. Dropping it resets the GPU and frees its pages.
+/// The nano driver's GPU. Drop resets it and frees pages.
 #[derive(Debug)]
 pub struct Nano {
     file: File,
     coherent: bool,
     mappings: Mappings,
-    /// What the user of the device wrote into each INT_MASK.
+    /// As the user set them.
     masks: [u32; 3],
-    /// Lines that the driver masked when it took their interrupt.
     silenced: Lines,
-    /// Since when this process has had the GPU, if it lends it to others.
     turn: Option<Instant>,
-    /// Times that it was lent.
     lent: u32,
     chains: Chains,
     start: Instant,
 }
 
-/// What the driver says of itself and of all who have its device open.
+/// The driver's state, over all openers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// Whether the GPU snoops CPU caches.
     pub coherent: bool,
-    /// Pages of GPU memory that all openers hold.
+    /// GPU memory pages of all openers.
     pub pages: u64,
-    /// Whether an opener waits for its turn.
+    /// An opener waits for its turn.
     pub waiting: bool,
 }
 
-/// Asks the driver, without taking the GPU.
+/// Does not take the GPU.
 ///
 /// # Errors
-/// The device is missing or forbidden, or its driver is too old.
+/// Missing or forbidden, or too old.
 pub fn state(path: &Path) -> Result<State, OpenError> {
     let info = information(&open_file(path)?)?;
     Ok(State {
@@ -94,7 +90,7 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     let mut info = abi::Info::default();
     // SAFETY: the descriptor is open and the argument has the size that the request names.
     unsafe { abi::info(file.as_raw_fd(), &mut info) }.map_err(|errno| match errno {
-        // An older driver has no request of this size.
+        // An older driver lacks this request.
         nix::Error::ENOTTY | nix::Error::EINVAL => OpenError::OldDriver,
         other => io_error("nano driver: information")(other.into()),
     })?;
@@ -104,7 +100,7 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     }
 }
 
-/// Waits if the flags say so; a signal does not end the wait.
+/// A signal does not end the wait.
 fn take_turn(file: &File, acquire: abi::Acquire) -> Result<(), nix::Error> {
     loop {
         // SAFETY: the descriptor is open and the argument has the size that the request names.
@@ -145,12 +141,11 @@ fn raised_lines(event: &[u8]) -> u8 {
         .sum()
 }
 
-/// Whether a process gives the GPU away that has had it for this long, if it lends it at all.
+/// After holding it for `held`.
 fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
     held.is_some_and(|held| held >= TURN) && is_asked()
 }
 
-/// Whether the driver says that the GPU is not this process's any more.
 fn is_lost(poll: &[PollFd<'_>]) -> bool {
     poll.iter()
         .any(|entry| entry.revents().is_some_and(|said| said.intersects(LOST)))
@@ -172,10 +167,10 @@ fn io_error(what: &str) -> impl FnOnce(io::Error) -> OpenError + '_ {
 }
 
 impl Nano {
-    /// Opens the driver's device; the driver resets the GPU.
+    /// Resets the GPU.
     ///
     /// # Errors
-    /// The device is missing, busy or forbidden, or its driver is too old.
+    /// Missing, busy, forbidden, or too old.
     pub fn open(path: &Path, mode: Mode) -> Result<Self, OpenError> {
         let file = open_file(path)?;
         let info = information(&file)?;
@@ -203,17 +198,17 @@ impl Nano {
         })
     }
 
-    /// How often the GPU was lent to another process.
+    /// How often the GPU was lent.
     pub fn lent(&self) -> u32 {
         self.lent
     }
 
-    /// Job chains that have ended so far.
+    /// Ended job chains.
     pub fn chains(&self) -> u64 {
         self.chains.ended
     }
 
-    /// Time from the start of each chain to the acknowledgement of its end, all together.
+    /// Total time to acknowledged ends.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -268,7 +263,7 @@ impl Nano {
             .map_err(|error| DeviceError::Refused(error.raw_os_error().unwrap_or(0)))
     }
 
-    /// What the driver says now, of `wanted` and of trouble.
+    /// `wanted`, and trouble.
     fn said(&self, wanted: PollFlags) -> PollFlags {
         let mut poll = [PollFd::new(self.file.as_fd(), wanted)];
         match nix::poll::poll(&mut poll, PollTimeout::ZERO) {
@@ -284,7 +279,7 @@ impl Nano {
         self.said(PollFlags::empty()).intersects(LOST)
     }
 
-    /// Takes the interrupts that the driver holds, without waiting.
+    /// Without waiting.
     fn take_events(&mut self) -> Lines {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];
@@ -307,13 +302,13 @@ impl Gpu for Nano {
                 *mask = value;
             }
         }
-        // A refused write changes nothing; the engine sees that in what it waits for.
+        // The engine notices a refused write by its waits.
         let _ = self.access(register, true, value);
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
-        // The handler of an earlier interrupt masked its line; a level that is still raised interrupts again.
+        // The handler masked the line; a raised level interrupts again.
         for (line, at) in MASKS.into_iter().enumerate() {
             if self.silenced.intersects(Lines(1 << line)) {
                 let value = self.masks.get(line).copied().unwrap_or(0);
@@ -333,7 +328,7 @@ impl Gpu for Nano {
             let milliseconds = left.as_micros().div_ceil(1000).min(60_000) as u16;
             let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
             match nix::poll::poll(&mut poll, PollTimeout::from(milliseconds)) {
-                // Unbound, asleep meanwhile, or taken away: no interrupt will come.
+                // Unbound, asleep, or taken away: no interrupt comes.
                 Ok(_) if is_lost(&poll) => return Lines::NONE,
                 Ok(_) | Err(nix::Error::EINTR) => {}
                 Err(_) => return Lines::NONE,
@@ -368,7 +363,7 @@ impl Gpu for Nano {
         if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
-        // What the GPU wrote must be in memory before the reset empties its caches.
+        // Before the reset empties the caches.
         clean_caches(self).map_err(|_| DeviceError::ResetFailed)?;
         // SAFETY: no argument.
         match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {
@@ -410,7 +405,7 @@ impl Gpu for Nano {
     }
 
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
-        // An owner without work for too long, while another process waited, has lost the GPU.
+        // A long idle owner loses the GPU to a waiting one.
         if self.is_lost() {
             return Err(DeviceError::Refused(TAKEN_AWAY));
         }
@@ -442,7 +437,7 @@ mod tests {
         let turn = Duration::from_millis(20);
         assert!(gives_away(Some(turn), || true));
         assert!(!gives_away(Some(turn), || false));
-        // Nobody is asked for earlier.
+        // Other openers are not asked for earlier.
         let early = turn - Duration::from_nanos(1);
         assert!(!gives_away(Some(early), || unreachable!()));
         assert!(!gives_away(None, || unreachable!()));

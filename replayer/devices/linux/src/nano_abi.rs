@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver's interface, as `nano-driver/gpureplay_nano.h` defines it.
+//! The nano driver's interface, from `nano-driver/gpureplay_nano.h`.
 
 use crate::structures::structures;
 
-/// All that this crate needs of a driver.
 pub(crate) const HAS_BASE: u32 = 1;
 pub(crate) const WAIT: u32 = 1;
-/// The GPU snoops CPU caches.
+/// The GPU snoops.
 pub(crate) const COHERENT: u32 = 1;
-/// Direction of a sync: the CPU wrote, the GPU will read.
+/// CPU wrote, GPU reads.
 pub(crate) const TO_GPU: u32 = 1;
-/// Direction of a sync: the GPU wrote, the CPU will read.
+/// GPU wrote, CPU reads.
 pub(crate) const FROM_GPU: u32 = 2;
 
 structures! {
@@ -23,7 +22,7 @@ structures! {
     Sync: 24, { va: u64, bytes: u64, direction: u32, reserved: u32 }
     Access: 16, { offset: u32, write: u32, value: u32, reserved: u32 }
     Registers: 16, { list: u64, count: u32, done: u32 }
-    /// What one `read()` returns.
+    /// Result of one `read()`.
     Event: 64, {
         time_ns: u64, fault_address: u64, fault_status: u32, status: [u32; 3], reserved: [u64; 4]
     }

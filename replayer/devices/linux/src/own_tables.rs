@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables that this process builds for the GPU, where the kernel does not.
+//! Page tables built here, where the kernel builds none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use mali_drive::page_table::{Format, PageTables, TableMemory};
 
 use crate::mapped::Mapped;
 
-/// Pages for tables: memory of this process and the bus address of each page.
+/// With bus addresses.
 #[derive(Debug)]
 pub(crate) struct TablePages {
     memory: Mapped,
@@ -63,7 +63,6 @@ impl TableMemory for TablePages {
     }
 }
 
-/// What is to be mapped, and the tables once they are built.
 #[derive(Debug, Default)]
 pub(crate) struct OwnTables {
     leaves: Vec<(u64, u64, Access)>,
@@ -71,14 +70,13 @@ pub(crate) struct OwnTables {
 }
 
 impl OwnTables {
-    /// Adds pages that follow each other in the GPU's address space.
+    /// Adjacent in GPU addresses.
     pub(crate) fn remember(&mut self, va: u64, addresses: &[u64], access: Access) {
         let pages = (va..).step_by(PAGE_SIZE as usize).zip(addresses);
         self.leaves
             .extend(pages.map(|(va, &address)| (va, address, access)));
     }
 
-    /// The addresses of `count` pages from `va` on, as they were remembered.
     pub(crate) fn told(&self, va: u64, count: usize) -> impl Iterator<Item = u64> {
         self.leaves
             .iter()
@@ -87,7 +85,6 @@ impl OwnTables {
             .map(|leaf| leaf.1)
     }
 
-    /// Pages that the tables of everything remembered take.
     pub(crate) fn pages_needed(&self) -> u64 {
         let tables = |shift: u32| {
             self.leaves
@@ -99,7 +96,7 @@ impl OwnTables {
         1 + tables(39) + tables(30) + tables(21)
     }
 
-    /// Builds the tables in `pages`, which stay until [`OwnTables::forget`].
+    /// Until [`OwnTables::forget`].
     pub(crate) fn build(&mut self, mut pages: TablePages) -> Result<PageTables, DeviceError> {
         let mut tables =
             PageTables::new(Format::Lpae, &mut pages).ok_or(DeviceError::OutOfMemory)?;
@@ -112,7 +109,7 @@ impl OwnTables {
         Ok(tables)
     }
 
-    /// Forgets everything; whether tables were built. The GPU has been reset before.
+    /// Returns whether tables were built. Reset the GPU first.
     pub(crate) fn forget(&mut self) -> bool {
         self.leaves.clear();
         self.pages.take().is_some()

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a driver of the kernel that runs job chains does not run one: the numbers, and what they mean.
+//! Codes for job chains that a kernel driver does not run.
 
-/// [`gpureplay_core::DeviceError::Refused`] has this number when memory is not where the driver's rule says; its address was taken, or the rule has changed.
+/// [`gpureplay_core::DeviceError::Refused`] code: memory is not where the driver's rule says; address taken, or
+/// rule changed.
 pub const MISPLACED: i32 = -1;
-/// The same when the recording does not fit: see [`crate::Stock::fits`], which says why.
+/// The recording does not fit: [`crate::Stock::fits`].
 pub const UNFIT: i32 = -2;
-/// The same when a chain does not end, or leaves the recording's memory. Hardware would run it until it is reset.
+/// Does not end, or leaves the recording's memory; hardware would run on until reset.
 pub const ENDLESS: i32 = -3;
-/// The same when the driver ended a chain that took too long.
+/// The driver ended a long chain.
 pub const TOO_LONG: i32 = -4;
-/// The same when a job did not end, and its header does not say why.
+/// Not ended, without a reason in its header.
 pub const FAULTED: i32 = -5;
 
-/// What a number of [`gpureplay_core::DeviceError::Refused`] means, if a driver of the kernel gives it.
+/// Meaning of a [`gpureplay_core::DeviceError::Refused`] code.
 pub fn refusal(code: i32) -> Option<&'static str> {
     match code {
         MISPLACED => Some(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A render node of DRM: found by its driver, opened, with a sync object for the end of a submission.
+//! A DRM render node with a sync object.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -33,19 +33,17 @@ nix::ioctl_readwrite!(
     SyncFileInfo
 );
 
-/// The first render node.
 const FIRST: &str = "dev/dri/renderD128";
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Driver {
     pub(crate) name: &'static str,
-    /// The oldest minor version, in major 1, that has what a replay needs.
+    /// In major 1.
     pub(crate) oldest_minor: i32,
 }
 
 impl Driver {
-    /// The first render node of this driver. Nothing is opened: a node of another GPU would wake that one up. Only a process whose sysfs
-    /// has no node at all tries the first, which may be the model's.
+    /// Opens nothing: that would wake other GPUs. Without any node in sysfs, tries the first, maybe the model's.
     ///
     /// # Errors
     /// There is none.
@@ -76,10 +74,6 @@ impl Driver {
             .ok_or(OpenError::NoRenderNode(self.name))
     }
 
-    /// Opens a render node.
-    ///
-    /// # Errors
-    /// It cannot be opened, or another driver has it.
     pub(crate) fn open(self, path: &Path) -> Result<RenderNode, OpenError> {
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(|error| match error.raw_os_error() {
@@ -133,38 +127,32 @@ impl Driver {
     }
 }
 
-/// An open file.
 #[derive(Debug)]
 pub(crate) struct RenderNode {
     file: File,
-    /// Sync object for the end of a submission.
     sync: u32,
 }
 
 impl RenderNode {
-    /// The file, for mappings.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// The file's number, for requests.
     pub(crate) fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    /// The sync object that a submission signals.
     pub(crate) fn sync(&self) -> u32 {
         self.sync
     }
 
-    /// Gives an object up; a job that uses it keeps it.
+    /// Jobs keep the objects that they use.
     pub(crate) fn close(&self, handle: u32) -> Result<(), nix::Error> {
         let argument = GemClose { handle, pad: 0 };
         // SAFETY: plain data in, nothing out.
         unsafe { close(self.file.as_raw_fd(), &argument) }.map(drop)
     }
 
-    /// Waits for the end of the last submission, for so long at most.
     pub(crate) fn wait(&self, time: Duration) -> Result<Ended, nix::Error> {
         let until = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?) + time;
         let mut wait = SyncobjWait {
@@ -178,14 +166,13 @@ impl RenderNode {
             match unsafe { wait_sync(self.file.as_raw_fd(), &mut wait) } {
                 Ok(_) => return self.ended(),
                 Err(nix::Error::ETIME) => return Ok(Ended::Runs),
-                // The time is an absolute one.
+                // Absolute time.
                 Err(nix::Error::EINTR | nix::Error::EAGAIN) => {}
                 Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// What the fence of the last submission says.
     fn ended(&self) -> Result<Ended, nix::Error> {
         let mut export = SyncobjFd {
             handle: self.sync,

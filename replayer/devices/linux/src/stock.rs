@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel's own driver as a device for the replay engine: what is the same for all of them.
+//! What kernel drivers share as devices.
 //!
-//! The driver has the registers, the power and the page tables. So it takes the engine's steps whole: a setting, the start, a chain or stream.
+//! They have registers, power and page tables. So they take whole steps: a setting, the start, a chain or stream.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,7 +17,6 @@ use crate::mappings::Mappings;
 use crate::misfit::Misfit;
 use crate::refusal::UNFIT;
 
-/// Memory that a recording wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) va: u64,
@@ -25,20 +24,16 @@ pub(crate) struct Wanted {
     pub(crate) access: Access,
 }
 
-/// How work ended, as the driver says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The driver reports success, or a fault that it does not tell of (panfrost of Linux 6.1).
+    /// Or a hidden fault (panfrost of Linux 6.1).
     Well,
-    /// The driver took the work off the GPU, mostly because it ran for too long.
+    /// Mostly for running too long.
     Cancelled,
-    /// Another error.
     Failed,
-    /// Not yet.
     Runs,
 }
 
-/// What the engine is told of an error.
 pub(crate) fn refused(errno: nix::Error) -> DeviceError {
     match errno {
         nix::Error::ENOMEM => DeviceError::OutOfMemory,
@@ -46,34 +41,29 @@ pub(crate) fn refused(errno: nix::Error) -> DeviceError {
     }
 }
 
-/// What a driver is asked to do.
 pub(crate) trait Driver: Debug + Send {
-    /// What it is called.
     fn name(&self) -> &str;
-    /// Whether it can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
+    /// For verified recordings, without the GPU.
     fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit>;
-    /// Where code has to move: windows of 16 MiB by their starts, and their new starts.
+    /// Old and new starts of moving 16 MiB code windows.
     fn code_moves(&self, _: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
         Ok(BTreeMap::new())
     }
-    /// The value of a register that says which GPU it is; 0 for one that the driver does not tell.
+    /// Identity registers; 0 if the driver does not tell it.
     fn register(&self, offset: u32) -> u32;
-    /// A setting of the recording, in place of which the driver makes its own. That is right for this GPU; the verifier lets nothing else pass.
+    /// The driver's own setting is right for this GPU; the verifier lets nothing else pass.
     fn apply(&self) -> Result<(), ErrorKind> {
         Ok(())
     }
-    /// Puts memory in place, in an address space of its own.
     fn load(&self, wanted: &[Wanted]) -> Result<Box<dyn Loaded>, DeviceError>;
 }
 
-/// A recording in the driver's memory.
 pub(crate) trait Loaded: Debug + Send {
     fn mappings(&self) -> &Mappings;
-    /// Gives the GPU a chain or a stream, and waits for its end.
     fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind>;
 }
 
-/// A GPU behind a driver of the kernel's. Dropping it frees all memory and ends what still runs.
+/// Drop frees memory and ends what still runs.
 #[derive(Debug)]
 pub struct Stock {
     driver: Box<dyn Driver>,
@@ -84,8 +74,6 @@ pub struct Stock {
 }
 
 impl Stock {
-    /// # Errors
-    /// The kernel's pages are not those of recordings.
     pub(crate) fn new(driver: Box<dyn Driver>) -> Result<Self, OpenError> {
         let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(0);
         if page != PAGE_SIZE.into() {
@@ -100,33 +88,33 @@ impl Stock {
         })
     }
 
-    /// What the driver is called.
+    /// The driver's name.
     pub fn name(&self) -> &str {
         self.driver.name()
     }
 
-    /// Whether the driver can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
+    /// For verified recordings, without the GPU.
     ///
     /// # Errors
-    /// What stands against it.
+    /// The driver cannot replay it.
     pub fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit> {
         self.driver.fits(recording)
     }
 
-    /// Where code of a recording has to move: windows of 16 MiB by their starts, and their new starts. None, if it can stay.
+    /// Old and new starts of moving 16 MiB code windows.
     ///
     /// # Errors
-    /// What stands against it.
+    /// There is no room.
     pub fn code_moves(&self, recording: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
         self.driver.code_moves(recording)
     }
 
-    /// Chains or streams that have ended so far.
+    /// Ended chains or streams.
     pub fn chains(&self) -> u64 {
         self.chains.ended
     }
 
-    /// Time from the submission of each to its end, all together; waits for other programs are part of it.
+    /// Total time with waits for other programs.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -188,7 +176,7 @@ impl Gpu for Stock {
         })
     }
 
-    /// The GPU is the driver's to reset. What may still run ends with its file, which [`Gpu::release`] closes.
+    /// The driver resets. What still runs ends with its file, which [`Gpu::release`] closes.
     fn reset(&mut self) -> Result<(), DeviceError> {
         Ok(())
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Structures of a kernel's interface, with their sizes.
+//! Kernel interface structures, with sizes.
 
-/// Declares what a request takes or gives: the structure, its bytes, its fields.
+/// Name, bytes, fields.
 macro_rules! structures {
     ($($(#[$doc:meta])* $name:ident: $bytes:expr, { $($field:ident: $type:ty),* })*) => {$(
         $(#[$doc])*

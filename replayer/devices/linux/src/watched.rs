@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A chain that a driver of the kernel runs. What it says of the end is not enough: Linux 6.1 reports success for a chain that faulted.
-//! So all headers of the chain are cleared before it starts, whichever the recording makes ready, and decide afterwards.
+//! Runs a chain and checks its end: Linux 6.1 reports success for faults. So all headers are cleared first,
+//! whichever the recording makes ready, and decide.
 
 use std::time::Duration;
 
@@ -13,7 +13,6 @@ use crate::mappings::Mappings;
 use crate::refusal::{ENDLESS, FAULTED, TOO_LONG};
 use crate::stock::Ended;
 
-/// A job and what its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Job {
     address: u64,
@@ -27,7 +26,6 @@ impl Memory for Mappings {
     }
 }
 
-/// The jobs of a chain, as their headers are now.
 fn jobs(memory: &Mappings, head: u64) -> Result<Vec<Job>, DeviceError> {
     let chain = follow(memory, head);
     if chain.end != ChainEnd::Complete {
@@ -41,10 +39,7 @@ fn jobs(memory: &Mappings, head: u64) -> Result<Vec<Job>, DeviceError> {
     Ok(jobs.collect())
 }
 
-/// Runs a chain by `submit`, which waits for its end, at most so long.
-///
-/// # Errors
-/// The chain is wrong, or did not end well.
+/// `submit` waits for this time at most.
 pub(crate) fn run(
     memory: &Mappings,
     work: &Submission<'_>,
@@ -95,7 +90,7 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a job was taken off the GPU before it ended, by no fault of its own.
+/// By no fault of its own.
 fn was_interrupted(status: u32) -> bool {
     [0, 3, 4].contains(&(status & 0xff))
 }

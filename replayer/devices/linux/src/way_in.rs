@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How somebody whom the mode of a driver's device keeps out gets in.
+//! How users without rights get in.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,10 +7,9 @@ use std::path::Path;
 
 use nix::unistd::{Gid, Group};
 
-/// A group with this bit in the mode may open the device for reading and writing.
+/// Read and write.
 const GROUP_MAY: u32 = 0o060;
 
-/// What lets the caller open a render node.
 pub(crate) fn to_render_node(path: &Path) -> String {
     by_group(path).unwrap_or_else(|| {
         format!(
@@ -20,14 +19,13 @@ pub(crate) fn to_render_node(path: &Path) -> String {
     })
 }
 
-/// What lets the caller open the nano driver's device at `path`.
 pub(crate) fn way_in(path: &Path) -> String {
     by_group(path).unwrap_or_else(|| {
         "let the group render in with nano-driver/60-gpureplay-nano.rules and join it, or run as root".into()
     })
 }
 
-/// To join the group of the device, if the mode admits that.
+/// If the mode admits it.
 fn by_group(path: &Path) -> Option<String> {
     let state = fs::metadata(path).ok();
     let admitted = state.filter(|state| state.mode() & GROUP_MAY == GROUP_MAY && state.gid() != 0);
@@ -51,7 +49,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("gpureplay-way-in-{}", std::process::id()));
         fs::write(&path, "").unwrap();
         let with = |mode, group: Option<&Group>| {
-            // Root gives the file to any group; a user has one already that is not root's.
+            // Root may use any group; a user has one that is not root's.
             if let Some(group) = group {
                 let _ = chown(&path, None, Some(group.gid.as_raw()));
             }
@@ -70,12 +68,12 @@ mod tests {
                 assert_ne!(gid, 0);
                 assert!(open.contains(&format!("usermod -aG {name} ")), "{open}");
             }
-            // Containers give users groups without a name.
+            // Containers have groups without names.
             None => assert_eq!(open, closed),
         }
         assert!(closed.contains("60-gpureplay-nano.rules"), "{closed}");
         assert_eq!(read_only, closed);
-        // Nobody is told to join the group of root.
+        // Never suggest root's group.
         assert_eq!(of_root == closed, is_of_root, "{of_root}");
     }
 }

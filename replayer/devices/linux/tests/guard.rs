@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver's guard, compiled for the host: its own table test, and its settings against those of the verifier.
+//! The nano driver's guard: its table test, and against the verifier.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory that is removed with everything in it.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -15,11 +14,11 @@ impl Drop for Scratch {
     }
 }
 
-/// Compiles `nano-driver/tests/guard.c` with the driver's `guard.c`, and returns what the program says.
+/// Compiles `nano-driver/tests/guard.c` with the driver's `guard.c`.
 fn guard(arguments: &[&str]) -> String {
     let name = format!("gpureplay-guard-{}-{}", std::process::id(), arguments.len());
     let scratch = Scratch(std::env::temp_dir().join(name));
-    // The kernel's headers have nothing that the test does not define.
+    // The test defines all that kernel headers would.
     fs::create_dir_all(scratch.0.join("linux")).unwrap();
     for header in ["bits.h", "kernel.h"] {
         fs::write(scratch.0.join("linux").join(header), "").unwrap();
@@ -52,7 +51,7 @@ fn the_guard_admits_what_it_should_and_nothing_else() {
     );
 }
 
-/// User space may set what a recording may set, bit for bit, on every product.
+/// Bit for bit, every product.
 #[test]
 fn the_guard_and_the_verifier_agree_on_settings() {
     let said = guard(&["settings"]);

@@ -34,44 +34,37 @@ use streams::Firmware;
 
 pub use watched::{Watch, Watched};
 
-/// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
+/// 8 GiB; only used pages cost memory.
 const PAGES: usize = 1 << 21;
 
-/// What a run may do if the options of the model do not say it, in clauses: the end of a shader that never ends within ten seconds of
-/// a processor.
+/// Clauses per run: an endless shader ends within ten seconds of processor time.
 pub const WORK_LIMIT: u64 = 1 << 28;
-/// What it may do besides for each byte of its recording, in clauses: set-up brings hundreds of megabytes of weights into another order.
+/// More clauses per recording byte: set-up reorders hundreds of megabytes of weights.
 pub const WORK_PER_BYTE: u64 = 2;
 
 /// A modelled GPU with memory of its own.
 ///
-/// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon. A wait
-/// for something that cannot happen puts the clock forward by its whole time, and returns at once. A run
-/// that never ends is terminated when it has used up its work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which a run
-/// begins with and which [`OnModel::renew_work`] gives anew to one that is made of segments.
+/// Its clock stands still during chains: slowness ends no wait early. A hopeless wait advances it by the whole
+/// time. Endless runs end at a work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which [`OnModel::renew_work`]
+/// renews for segments.
 pub struct OnModel<B: Bus = Ram> {
     body: Body<B>,
     memory: Memory,
     format: Format,
     started: Instant,
     working: Duration,
-    /// Waits that were left out.
     skipped: Duration,
     chains: u64,
-    /// Nobody has said what a run may do.
     default_work: bool,
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// A GPU of either family.
 enum Body<B: Bus> {
     Chains(Box<mali_model::Gpu<B>>),
     Streams(Firmware<B>),
 }
 
 impl OnModel {
-    /// A GPU that has just got power.
-    ///
     /// # Errors
     /// The operating system has no address space left.
     pub fn new(model: impl Into<Product>, options: Options) -> io::Result<Self> {
@@ -81,10 +74,9 @@ impl OnModel {
 }
 
 impl<B: Bus> OnModel<B> {
-    /// Address space that the device uses.
     const ADDRESS_SPACE: u8 = 0;
 
-    /// A GPU that takes its pages from `ram` and reaches them through `bus`, which can watch it.
+    /// Pages come from `ram`; `bus` can watch.
     pub fn on_bus(model: impl Into<Product>, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
         let default_work = options.work_limit.is_none();
         let options = Options {
@@ -109,23 +101,23 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// Uses another page-table format than Mali LPAE.
+    /// Replaces the Mali LPAE page-table format.
     pub fn with_format(mut self, format: Format) -> Self {
         self.format = format;
         self
     }
 
-    /// Time that chains have taken so far.
+    /// Total time of chains.
     pub fn working(&self) -> Duration {
         self.working
     }
 
-    /// Chains that have run so far.
+    /// Chains run so far.
     pub fn chains(&self) -> u64 {
         self.chains
     }
 
-    /// Begins a run: it has the whole work limit.
+    /// The whole limit again.
     pub fn renew_work(&mut self) {
         match &mut self.body {
             Body::Chains(gpu) => gpu.renew_work(),
@@ -133,7 +125,7 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// What writes the byte at `va` when a chain, or a launch of these words, runs; nothing where the model cannot tell.
+    /// In a chain, or a launch of these words; `None` if unknown.
     pub fn writer(&mut self, chain: &Chain, words: &[u8], va: u64) -> Option<Writer> {
         match &mut self.body {
             Body::Chains(gpu) => gpu.writer(chain.space.into(), chain.head, va),
@@ -141,12 +133,11 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// Pages in use, those of page tables among them.
+    /// Pages in use, with page tables.
     pub fn pages(&self) -> usize {
         self.memory.pages()
     }
 
-    /// Tells the observer of bytes that the host wrote.
     fn wrote(&self, va: u64, bytes: u64) {
         if let Some(observer) = &self.observer {
             observer.wrote(va, bytes);
@@ -199,7 +190,7 @@ impl<B: Bus> Gpu for OnModel<B> {
         }
         let raised = Lines(self.raised().0 & lines.0);
         if raised == Lines::NONE {
-            // Nothing more happens before the next access.
+            // Nothing happens before the next access.
             self.skipped += Duration::from_micros(timeout_us.into());
         }
         raised
@@ -210,7 +201,7 @@ impl<B: Bus> Gpu for OnModel<B> {
         u64::try_from((idle + self.skipped).as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// If the options of the model have no work limit, it is [`WORK_LIMIT`] and [`WORK_PER_BYTE`] for each byte.
+    /// [`WORK_LIMIT`], and [`WORK_PER_BYTE`] for each byte.
     fn expect_recording(&mut self, bytes: u64) {
         if self.default_work {
             let more = bytes.saturating_mul(WORK_PER_BYTE);
@@ -244,7 +235,7 @@ impl<B: Bus> Gpu for OnModel<B> {
         let Body::Streams(_) = &self.body else {
             return None;
         };
-        // Firmware makes all settings: the family allows none.
+        // Firmware makes all settings.
         Some(Err(ErrorKind::Device(DeviceError::Refused(0))))
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages of the model's memory, by GPU virtual address.
+//! The model's pages by GPU address.
 
 use std::sync::Arc;
 
@@ -10,14 +10,12 @@ use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// A run of pages at neighbouring virtual addresses.
 struct Region {
     va: u64,
     access: Access,
     pages: Vec<u64>,
 }
 
-/// All pages that a session has mapped, and those of its page tables.
 pub(crate) struct Memory {
     ram: Arc<Ram>,
     /// By ascending address.
@@ -69,7 +67,6 @@ impl Memory {
             .for_each(|page| self.ram.release(page));
     }
 
-    /// Virtual address, physical address and access of every page.
     pub(crate) fn mappings(&self) -> Vec<(u64, u64, Access)> {
         let pages = |region: &'_ Region| {
             let (va, access) = (region.va, region.access);
@@ -82,7 +79,7 @@ impl Memory {
         self.regions.iter().flat_map(pages).collect()
     }
 
-    /// The page at a virtual address, and the offset in it.
+    /// With the offset in it.
     fn page(&self, va: u64) -> Option<(Page<'_>, usize)> {
         let after = self.regions.partition_point(|region| region.va <= va);
         let region = self.regions.get(after.checked_sub(1)?)?;
@@ -91,8 +88,7 @@ impl Memory {
         Some((self.ram.page(*page)?, (offset % PAGE) as usize))
     }
 
-    /// Calls `step` with each page of a range, the offset in the page, and how many bytes are done. `step` returns how many bytes
-    /// it moved.
+    /// `step` gets page, offset, bytes done; returns bytes moved.
     fn walk(
         &self,
         va: u64,
@@ -131,7 +127,6 @@ impl Memory {
     }
 }
 
-/// Memory as the page-table builder sees it.
 pub(crate) struct Tables<'a> {
     pub(crate) memory: &'a mut Memory,
 }

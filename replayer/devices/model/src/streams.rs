@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of a device that takes command streams: it takes whole launches, as a driver with firmware does.
+//! Takes streams as whole launches, as a driver with firmware does.
 
 use std::sync::Arc;
 
@@ -13,18 +13,16 @@ use mali_model::{Options, Sequencer, Streams, Writer};
 
 use crate::memory::Memory;
 
-/// Pages for a launch's instructions: the most that it has.
+/// A launch's most instructions.
 const STREAM_PAGES: u32 = 16;
 
-/// A modelled GPU with its firmware.
 pub(crate) struct Firmware<B: Bus> {
     streams: Streams<B>,
-    /// Page tables of what is mapped, once work can start.
+    /// Once work can start.
     root: Option<u64>,
     used_up: Option<UsedUp>,
 }
 
-/// Makes room for the instructions of launches.
 pub(crate) fn map(memory: &mut Memory) -> Result<(), DeviceError> {
     memory.map(LAUNCHED_AT, STREAM_PAGES, Access::READ)
 }
@@ -38,17 +36,14 @@ impl<B: Bus> Firmware<B> {
         }
     }
 
-    /// Whether work can start.
     pub(crate) fn is_ready(&self) -> bool {
         self.root.is_some()
     }
 
-    /// Work starts with these page tables.
     pub(crate) fn begin(&mut self, root: u64) {
         self.root = Some(root);
     }
 
-    /// No work is left.
     pub(crate) fn end(&mut self) {
         self.root = None;
     }
@@ -66,7 +61,6 @@ impl<B: Bus> Firmware<B> {
         self.used_up
     }
 
-    /// A register that identifies the GPU.
     pub(crate) fn read32(&self, register: u32) -> u32 {
         let profile = &self.streams.gpu().profile;
         match register {
@@ -81,11 +75,11 @@ impl<B: Bus> Firmware<B> {
         }
     }
 
-    /// Puts the instructions of a launch where they are called; how many bytes these are, and the page tables.
+    /// Returns bytes and page tables.
     fn place(&self, memory: &Memory, words: &[u8]) -> Result<(u32, u64), ErrorKind> {
         let root = self.root.ok_or(ErrorKind::Internal)?;
         let length = u32::try_from(words.len()).map_err(|_| ErrorKind::Internal)?;
-        // A chain has no words: it is work of another family.
+        // Chains, of another family, have no words.
         if words.is_empty() || words.len() > STREAM_PAGES as usize * PAGE_SIZE {
             return Err(ErrorKind::Device(DeviceError::Refused(0)));
         }
@@ -93,16 +87,14 @@ impl<B: Bus> Firmware<B> {
         Ok((length, root))
     }
 
-    /// What writes the byte at `va` when a launch runs.
     pub(crate) fn writer(&self, memory: &Memory, words: &[u8], va: u64) -> Option<Writer> {
         let (length, root) = self.place(memory, words).ok()?;
         self.streams.writer(root, (LAUNCHED_AT, length), va)
     }
 
-    /// Calls the instructions of a launch.
     pub(crate) fn launch(&mut self, memory: &Memory, words: &[u8]) -> Result<(), ErrorKind> {
         let (length, root) = self.place(memory, words)?;
-        // Each launch says all that it needs: nothing is left of the one before.
+        // Nothing is left of the launch before.
         let ended = self
             .streams
             .run(&mut Sequencer::new(), root, LAUNCHED_AT, length);
@@ -147,7 +139,6 @@ mod tests {
             c: 0.into(),
             d: 0.into(),
         };
-        // Sixteen instructions that do nothing.
         let words = &[0; 128];
         let mut launch = |index| {
             let chain = Chain {
@@ -162,7 +153,6 @@ mod tests {
         };
         assert_eq!(launch(0), (true, None));
         assert_eq!(launch(1), (false, Some(24)));
-        // The next run has all of it again.
         assert_eq!(launch(0), (true, None));
     }
 }

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model as a device with somebody who looks at it whenever a chain starts or has ended.
+//! The model with an observer of chains.
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Wrapper};
 
 use crate::OnModel;
 
-/// Who looks. Chains are counted from 1 on.
+/// The observer. Chains count from 1.
 pub trait Watch {
-    /// A chain is about to start; false keeps it from starting, and the run fails.
+    /// False fails the run.
     fn starts(&mut self, device: &mut OnModel, number: u32, chain: &Chain) -> bool;
-    /// A chain has succeeded.
+    /// After a successful chain.
     fn ended(&mut self, device: &mut OnModel, number: u32) {
         let _ = (device, number);
     }
 }
 
-/// A device that is watched.
+/// A watched device.
 pub struct Watched<W> {
     device: OnModel,
-    /// Who looks.
+    /// The observer.
     pub watch: W,
     number: u32,
 }
 
 impl<W: Watch> Watched<W> {
-    /// A device that this one looks at.
+    /// Watches this device.
     pub fn new(device: OnModel, watch: W) -> Self {
         Self {
             device,

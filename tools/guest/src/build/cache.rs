@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The OpenCL runtime's cache of compiled shaders: filled once per GPU, given to every run. A cold start compiles the
-//! runtime's whole built-in library, which takes 10 s and more under emulation.
+//! OpenCL's compiled shaders, per GPU: a cold start takes 10 s.
 
 use std::{fs, time::Duration};
 
@@ -11,11 +10,8 @@ use crate::{
     run::shader_cache::dir,
 };
 
-/// Runs in the guest: start the runtime, hand out what it compiled.
 const FILL: &str = "clinfo > clinfo.txt && grep -q 'Device Type.*GPU' clinfo.txt && cp -a /tmp/cache/. /share/cache/";
 
-/// Makes the cache for a GPU unless it is there. A guest that cannot do it leaves the cache empty and says so:
-/// runs work without, slower.
 pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     let dir = dir(folder, gpu);
     let stamp = dir.join("made-for");
@@ -51,7 +47,7 @@ pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     create_dir(&folder.guest.join("cache"))?;
     let _ = fs::remove_dir_all(&dir);
     match fs::rename(&made, &dir) {
-        // Another work tree was quicker: its cache is as good.
+        // Another work tree was quicker.
         Err(_) if dir.is_dir() => Ok(()),
         result => result.map_err(Error::io("create", &dir)),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest cc`: compiles a program of the user's own for the guest.
+//! `guest cc`: compiles a user's program.
 
 use std::{env, path::Path, process::ExitCode};
 
@@ -31,11 +31,9 @@ pub(crate) struct Cc {
     arguments: Vec<String>,
 }
 
-/// Endings of C++ sources.
 const CPP: [&str; 4] = ["cc", "cpp", "cxx", "C"];
 
 impl Cc {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest dtb`: the device tree that the guest boots with, as text.
+//! `guest dtb`: the device tree as text.
 
 use std::process::{Command, ExitCode};
 
@@ -18,7 +18,6 @@ pub(crate) struct Dtb {
 }
 
 impl Dtb {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine itself must have to build the guest; everything else comes into the build root.
+//! What the host needs to build the guest.
 
 use std::{
     env,
@@ -9,17 +9,14 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// Programs, and the Debian packages that they come in.
 const PROGRAMS: [(&str, &str); 3] = [
     ("mmdebstrap", "mmdebstrap"),
     ("cpio", "cpio"),
     ("setpriv", "util-linux"),
 ];
 
-/// The keys by which Debian's packages are checked.
 const KEYS: (&str, &str) = ("/usr/share/keyrings", "debian-archive-keyring");
 
-/// Fails with the packages to install, all at once, if programs or keys are missing.
 pub(super) fn require() -> Result<()> {
     let packages = missing(&env::var_os("PATH").unwrap_or_default(), Path::new(KEYS.0));
     if packages.is_empty() {
@@ -31,7 +28,6 @@ pub(super) fn require() -> Result<()> {
     })
 }
 
-/// The packages to install, for a search path and the folder of keyrings.
 fn missing(path: &OsStr, keyrings: &Path) -> Vec<&'static str> {
     let folders: Vec<PathBuf> = env::split_paths(path).collect();
     let there = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest with another of Debian's kernels, or with one that is built for it.
+//! Guests with other kernels.
 
 use std::{
     fs,
@@ -17,8 +17,7 @@ use crate::{
     folder::{Folder, GUEST_VARIABLE, create_dir},
 };
 
-/// The guest with the kernel of the release before (`old`) or of backports (`new`), made once for a work tree. Panfrost is loaded before a run begins:
-/// the run is to load no driver but panthor.
+/// `old`: the previous release's kernel; `new`: backports'. Panfrost is loaded first: the run loads only panthor.
 pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     let _lock = Folder::lock(&folder.local)?;
     let guest = folder.local.join(format!("kernel-{which}"));
@@ -44,12 +43,11 @@ pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     })
 }
 
-/// The guest with a kernel that finds misuse of memory, of locks and of atomic context.
+/// Finds misuse of memory, locks and atomic context.
 pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
     own(folder, "sanitized", None)
 }
 
-/// The guest with a kernel of the user's source tree, named by its version.
 pub(crate) fn of_source(folder: &Folder, tree: &Path) -> Result<Folder> {
     let makefile = tree.join("Makefile");
     let text = fs::read_to_string(&makefile).map_err(Error::io("read", &makefile))?;
@@ -59,7 +57,6 @@ pub(crate) fn of_source(folder: &Folder, tree: &Path) -> Result<Folder> {
     own(folder, &format!("linux-{version}"), Some(tree))
 }
 
-/// The version that a kernel's makefile begins with.
 fn version(makefile: &str) -> Option<String> {
     let value = |name: &str| {
         let mut lines = makefile.lines();
@@ -70,8 +67,6 @@ fn version(makefile: &str) -> Option<String> {
     Some(numbers.join(".") + value("EXTRAVERSION")?)
 }
 
-/// A guest beside the guest with a kernel that Debian does not have, built once for all work trees; programs for it lie apart from those for
-/// Debian's kernel.
 fn own(folder: &Folder, name: &str, tree: Option<&Path>) -> Result<Folder> {
     let guest = folder.guest.join(name);
     let _lock = Folder::lock(&guest)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Debian mirror: taken from the machine's own apt configuration, never named by us.
+//! The Debian mirror, from the host's apt.
 
 use std::{
     fmt::Write as _,
@@ -13,7 +13,7 @@ use gpureplay_task::output;
 
 use crate::error::{Error, Result};
 
-/// Environment variable for machines whose apt does not point at Debian.
+/// For machines whose apt does not point at Debian.
 const MIRROR_VARIABLE: &str = "GPUREPLAY_DEBIAN_MIRROR";
 
 /// Writes apt's sources for a new Debian root into a folder: sources.list, sources-old.list (the release before), apt.conf.
@@ -25,15 +25,14 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         write_sources(&self.folder)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Writes `sources.list` (the guest's suite and its backports), `sources-old.list` (the older kernel) and `apt.conf`
-/// (how this machine reaches its mirror) into the guest folder. Files that would not change are left alone.
+/// Writes `sources.list` (suite and backports), `sources-old.list` (older kernel), `apt.conf`. Leaves unchanged
+/// files alone.
 pub(crate) fn write_sources(guest: &Path) -> Result<()> {
     let mirror = match std::env::var(MIRROR_VARIABLE) {
         Ok(mirror) => mirror,
@@ -50,7 +49,6 @@ pub(crate) fn write_sources(guest: &Path) -> Result<()> {
     write_if_changed(&guest.join("apt.conf"), &acquire_options()?)
 }
 
-/// The address from which this machine installs its own release's main component.
 fn of_machine() -> Result<String> {
     let text = output(Command::new("apt-get").args([
         "indextargets",
@@ -64,8 +62,7 @@ fn of_machine() -> Result<String> {
     })
 }
 
-/// Picks the address of a plain Debian suite (not -security, -updates or a third party's) from lines of
-/// `address suite component`.
+/// Plain Debian suites only (not -security, -updates or third parties'), from `address suite component` lines.
 fn main_mirror(targets: &str) -> Option<String> {
     const SUITES: [&str; 7] = [
         "bookworm", "trixie", "forky", "stable", "testing", "unstable", "sid",
@@ -77,7 +74,6 @@ fn main_mirror(targets: &str) -> Option<String> {
     })
 }
 
-/// The options that decide whether the mirror can be reached at all, as apt.conf lines.
 fn acquire_options() -> Result<String> {
     const KEPT: [&str; 4] = [
         "Acquire::http::Proxy ",
@@ -88,7 +84,7 @@ fn acquire_options() -> Result<String> {
     let mut conf = String::from("Acquire::Retries \"3\";\nAPT::Install-Recommends \"false\";\n");
     for line in output(Command::new("apt-config").arg("dump"))?.lines() {
         if KEPT.iter().any(|name| line.starts_with(name)) {
-            // Writing to a string cannot fail.
+            // Cannot fail.
             let _ = writeln!(conf, "{line}");
         }
     }

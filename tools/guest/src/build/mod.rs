@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest build`: makes everything that a run needs, and nothing twice.
+//! `guest build`: makes what runs need.
 
 pub(crate) mod cache;
 pub(crate) mod cc;
@@ -41,7 +41,6 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let start = Instant::now();
@@ -55,7 +54,6 @@ impl Build {
     }
 }
 
-/// Brings the shared part of the guest up to date.
 fn base(folder: &Folder, force: bool) -> Result<()> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
@@ -79,7 +77,7 @@ fn base(folder: &Folder, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes the second guest, whose kernel is old enough for Arm's driver, unless it is there.
+/// Its kernel is old enough for Arm's driver.
 pub(crate) fn kbase_kernel(folder: &Folder) -> Result<()> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
@@ -135,7 +133,6 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-/// Copies the recipe beside what it builds, so that it is reachable inside the build root under one path.
 fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
     for dir in ["steps", "guest-files"] {
         create_dir(&guest.join(dir))?;
@@ -153,7 +150,6 @@ fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
         .map_err(Error::io("change", &enter))
 }
 
-/// Copies one file.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to)
         .map(drop)

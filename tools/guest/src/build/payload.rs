@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this work tree adds to the guest: test programs, the `gpureplay` command, the patched driver; and the model
-//! server on the host's side. Each is brought up to date by its own build system.
+//! What this work tree adds: test programs, `gpureplay`, drivers, the model server.
 
 use std::{
     env,
@@ -17,9 +16,7 @@ use crate::{
     run::driver::Driver,
 };
 
-/// Target of the guest's programs.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
-/// Crates that do the work of a replay on a real device, or of a recording.
 const REPLAYER: [&str; 9] = [
     "gpureplay",
     "gpureplay-core",
@@ -31,7 +28,6 @@ const REPLAYER: [&str; 9] = [
     "gpureplay-recorder",
     "gpureplay-trace",
 ];
-/// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
 
 pub(crate) fn build(folder: &Folder) -> Result<()> {
@@ -43,7 +39,6 @@ pub(crate) fn build(folder: &Folder) -> Result<()> {
     host_server(folder)
 }
 
-/// Builds what a run with this driver needs.
 pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     apps(folder)?;
@@ -55,7 +50,6 @@ pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
     host_server(folder)
 }
 
-/// The model server's program.
 pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
     let path = match env::var_os(SERVER_VARIABLE) {
         Some(path) => PathBuf::from(path),
@@ -75,7 +69,6 @@ fn target_dir(folder: &Folder) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.repository.join("target"), PathBuf::from)
 }
 
-/// Compiles the C and C++ test programs and the OpenCL forwarder.
 fn apps(folder: &Folder) -> Result<()> {
     let mut make = in_root(folder);
     make.args(["make", "--no-print-directory", "-j2", "-C"])
@@ -85,7 +78,6 @@ fn apps(folder: &Folder) -> Result<()> {
     run(folder, &mut make, "test programs")
 }
 
-/// Unpacks Debian's CLBlast beside the guest, once, and compiles the programs that use it.
 pub(crate) fn clblast(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let unpacked = folder.local.join("clblast");
@@ -100,7 +92,6 @@ pub(crate) fn clblast(folder: &Folder) -> Result<()> {
     apps(folder)
 }
 
-/// Where cargo keeps crates.
 pub(crate) fn cargo_home() -> PathBuf {
     env::var_os("CARGO_HOME").map_or_else(
         || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo"),
@@ -108,13 +99,12 @@ pub(crate) fn cargo_home() -> PathBuf {
     )
 }
 
-/// Cross-compiles the `gpureplay` command.
 fn command(folder: &Folder) -> Result<()> {
     let built = cross(folder, &["-p", "gpureplay"], "gpureplay for the guest")?;
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
-/// Cross-compiles the OpenCL layer and the recorder in user space, which the app's own loader loads: shared libraries on the guest's C library.
+/// On the guest's C library, as an app's loader loads them.
 fn opencl_layer(folder: &Folder) -> Result<()> {
     shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
     shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
@@ -125,40 +115,34 @@ fn shared(folder: &Folder, package: &str, library: &str) -> Result<()> {
     install(&built.join(library), &folder.payload().join("lib"))
 }
 
-/// Cross-compiles the `gpureplay` command on the guest's C library.
 fn shared_command(folder: &Folder, to: &Path) -> Result<()> {
     let built = cross_shared(folder, "gpureplay")?;
     install(&built.join("gpureplay"), to)
 }
 
-/// Cross-compiles a package on the guest's C library; returns the folder with what it makes.
 fn cross_shared(folder: &Folder, package: &str) -> Result<PathBuf> {
     let to = folder.local.join("cargo-shared");
     cross_with(folder, &["-p", package], package, ("", &to))
 }
 
-/// Builds what an app is recorded with on the kernel's own driver.
 pub(crate) fn user_recorder(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
     opencl_layer(folder)
 }
 
-/// Builds the `gpureplay` command alone.
 pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
     Ok(folder.payload().join("bin/gpureplay"))
 }
 
-/// The `gpureplay` command and the program that tests devices.
 pub(crate) fn replayer(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
     device_test(folder)
 }
 
-/// A replay that is repeated on a device.
 fn device_test(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-linux", "--example", "device_test"];
     let built = cross(folder, &example, "device test")?;
@@ -166,7 +150,6 @@ fn device_test(folder: &Folder) -> Result<()> {
     install(&built.join("examples/device_test"), &to)
 }
 
-/// The programs that test the nano driver: a replay that is repeated, and a client that means harm.
 fn device_tests(folder: &Folder) -> Result<()> {
     let to = folder.payload().join("nano");
     device_test(folder)?;
@@ -176,14 +159,12 @@ fn device_tests(folder: &Folder) -> Result<()> {
     hostile(folder)
 }
 
-/// The client that means harm.
 pub(crate) fn hostile(folder: &Folder) -> Result<()> {
     let source = "nano-driver/tests/hostile.c";
     let to = folder.payload().join("nano/hostile");
     c_program(folder, &["-static"], source, (&to, "hostile client"))
 }
 
-/// Compiles a program of one file for the guest.
 fn c_program(
     folder: &Folder,
     library: &[&str],
@@ -200,20 +181,18 @@ fn c_program(
     run(folder, &mut compile, what)
 }
 
-/// Copies a program into a folder of the payload.
 fn install(program: &Path, to: &Path) -> Result<()> {
     create_dir(to)?;
     place(program, &to.join(program.file_name().unwrap_or_default()))
 }
 
-/// Cross-compiles a package for the guest, with the C library inside; returns the folder with its programs.
+/// With the C library inside.
 fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     let target = folder.local.join("cargo");
     let flags = "-C target-feature=+crt-static";
     cross_with(folder, package, what, (flags, &target))
 }
 
-/// Cross-compiles a package for the guest with flags for the compiler into a folder of cargo's.
 fn cross_with(
     folder: &Folder,
     package: &[&str],
@@ -221,7 +200,7 @@ fn cross_with(
     (flags, target): (&str, &Path),
 ) -> Result<PathBuf> {
     let home = cargo_home();
-    // The build root has no registry of its own: fetch here, build offline there.
+    // The build root has no registry: fetch here, build offline there.
     let mut fetch = cargo();
     fetch
         .args(["fetch", "--locked", "--target", TARGET])
@@ -237,7 +216,7 @@ fn cross_with(
             TARGET.to_uppercase().replace('-', "_")
         ))
         .arg(format!("RUSTFLAGS={flags}"))
-        // Most of it is the model, which does not run there: time spent on optimizing that would be lost.
+        // Mostly the model, which does not run there: do not optimize it.
         .args([
             "CARGO_PROFILE_RELEASE_DEBUG=0",
             "CARGO_PROFILE_RELEASE_OPT_LEVEL=1",
@@ -254,13 +233,11 @@ fn cross_with(
     Ok(target.join(TARGET).join("release"))
 }
 
-/// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, unless nothing has changed, and the
-/// programs that use it.
 pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     device_test(folder)?;
     opencl_layer(folder)?;
-    // The recorder in user space is loaded into what uses the guest's C library.
+    // The recorder in user space needs the guest's C library.
     let programs = folder.payload().join("shared");
     shared_command(folder, &programs)?;
     for (name, kind) in [
@@ -278,7 +255,6 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let modules = folder.payload().join("kbase");
     let stamp = folder.local.join("kbase-made-for");
     let mut hash = Fingerprint::default();
-    // The libraries beside them are no part of the modules.
     let ours = folder.repository.join("driver-patch");
     hash.file(&ours.join("build"))?;
     for part in ["kbase", "recorder"] {
@@ -311,7 +287,6 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
-/// Builds the driver with the recorder's hooks for the guest's kernel, unless neither has changed.
 fn patched_driver(folder: &Folder) -> Result<()> {
     let sources = folder.repository.join("driver-patch");
     let release = folder.stock_kernel()?;
@@ -341,7 +316,6 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
-/// Builds the kernel's own driver with the changes of `driver-patch/upstream`, as the mails to its maintainers have them, and the test of one.
 pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -356,7 +330,7 @@ pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     let panfrost = work.join("tree/drivers/gpu/drm/panfrost");
     let mut make = nano_make(folder, &release, &panfrost);
     make.arg("CONFIG_DRM_PANFROST=m");
-    // The kernel's installed headers do not have the flag.
+    // The kernel's installed headers lack the flag.
     make.arg("KCFLAGS=-DPANFROST_BO_FIXED=8");
     run(folder, &mut make, "repaired driver")?;
     let to = folder.payload().join("upstream");
@@ -364,7 +338,6 @@ pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     install(&panfrost.join("panfrost.ko"), &to)
 }
 
-/// Takes the mails as a maintainer would.
 const REPAIR: &str = "\
 rm -rf $2/tree
 mkdir -p $2/tree/drivers/gpu/drm $2/tree/include/uapi/drm
@@ -380,7 +353,6 @@ aarch64-linux-gnu-gcc -static -O1 -Wall -Wextra -Werror -isystem $2/tree/include
 	-o $2/fixed $2/fixed.c
 ";
 
-/// Builds the nano driver for the guest's kernel, and the programs that use it.
 pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
@@ -398,7 +370,6 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     )
 }
 
-/// Builds the recorder and the probes for a binary-only kbase for the guest's kernel.
 pub(crate) fn probes(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -411,7 +382,6 @@ pub(crate) fn probes(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "probes")
 }
 
-/// Builds the modules that tell the model what happens around the GPU, and takes the kernel's own for a supply.
 pub(crate) fn board_modules(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -430,12 +400,10 @@ pub(crate) fn board_modules(folder: &Folder) -> Result<()> {
     install(&modules.join("kernel/drivers/regulator/fixed.ko.xz"), &to)
 }
 
-/// A copy of the nano driver's sources to build in.
 pub(crate) fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
     sources(folder, "nano-driver", name)
 }
 
-/// A copy of a folder's files to build in.
 fn sources(folder: &Folder, from: &str, name: &str) -> Result<PathBuf> {
     let work = folder.local.join(name);
     create_dir(&work)?;
@@ -450,8 +418,6 @@ fn sources(folder: &Folder, from: &str, name: &str) -> Result<PathBuf> {
     Ok(work)
 }
 
-/// Builds the nano driver for the guest's kernel with one of its files changed, as the file `module`. Each change is what stands in the
-/// file, once, and what shall stand there.
 pub(crate) fn nano_mutant(
     folder: &Folder,
     file: &str,
@@ -477,7 +443,6 @@ pub(crate) fn nano_mutant(
     place(&built, module)
 }
 
-/// The command that builds the nano driver in `work` for a kernel.
 pub(crate) fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command {
     let mut build = in_root(folder);
     build
@@ -489,10 +454,8 @@ pub(crate) fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command 
     build
 }
 
-/// Runs a Python program of the recipe inside the build root, which has NumPy.
 pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> Result<()> {
     let mut python = in_root(folder);
-    // The program writes into its last argument, which may lie outside of the work tree.
     python
         .env(
             "GPUREPLAY_BIND",
@@ -509,7 +472,7 @@ pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> R
     run(folder, &mut python, &log)
 }
 
-/// Brings the host's `gpureplay` up to date, in the development profile, which tests have built already.
+/// Development profile, as tests build it.
 pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build
@@ -518,7 +481,6 @@ pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "gpureplay for the host")
 }
 
-/// Brings the host's optimised `gpureplay` up to date: for what takes long, and for what is measured.
 pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build
@@ -527,17 +489,14 @@ pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "gpureplay for the host, optimised")
 }
 
-/// The host's optimised `gpureplay`.
 pub(crate) fn release_command(folder: &Folder) -> PathBuf {
     target_dir(folder).join("release/gpureplay")
 }
 
-/// The host's `gpureplay`.
 pub(crate) fn host_command(folder: &Folder) -> PathBuf {
     target_dir(folder).join("debug/gpureplay")
 }
 
-/// Compiles the model server for the host.
 fn host_server(folder: &Folder) -> Result<()> {
     if env::var_os(SERVER_VARIABLE).is_some() {
         return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest static`: the `gpureplay` command for any aarch64 Linux, in one file that needs no library.
+//! `guest static`: the command for any aarch64 Linux.
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -22,7 +22,6 @@ pub(crate) struct Static {
 }
 
 impl Static {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -46,7 +45,7 @@ impl Static {
     }
 }
 
-/// Whether an ELF file is for aarch64 and asks for no interpreter, which is what loads shared libraries.
+/// Without an interpreter, nothing loads libraries.
 fn is_static_aarch64(elf: &[u8]) -> bool {
     const AARCH64: u64 = 183;
     const INTERPRETER: u64 = 3;
@@ -87,7 +86,6 @@ mod tests {
         assert!(!is_static_aarch64(&elf));
         elf[18] = 183;
         assert!(!is_static_aarch64(&elf[..100]));
-        // This test itself is a program for the host.
         let host = fs::read(std::env::current_exe().unwrap()).unwrap();
         assert!(!is_static_aarch64(&host));
     }

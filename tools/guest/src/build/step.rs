@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Build steps: a script, what it depends on, and a stamp that says it is done.
+//! Build steps with dependencies and stamps.
 
 use std::{
     fs,
@@ -14,25 +14,17 @@ use crate::{
     folder::create_dir,
 };
 
-/// Lines of a failed program's output that an error shows.
 const TAIL: usize = 25;
 
-/// One step of the guest's build.
 pub(crate) struct Step {
-    /// Name of the step and of its script.
     pub(crate) name: &'static str,
-    /// What it makes, for the progress line.
     pub(crate) makes: &'static str,
-    /// Files that it reads besides its script, relative to the recipe.
     pub(crate) inputs: &'static [&'static str],
-    /// Steps whose outcome it builds upon.
     pub(crate) after: &'static [&'static str],
-    /// Variables for the script.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl Step {
-    /// Runs the step unless its stamp shows that nothing changed. `guest` holds a copy of the recipe.
     /// Returns whether it ran.
     pub(crate) fn run(&self, guest: &Path) -> Result<bool> {
         if self.is_done(guest) {
@@ -40,7 +32,7 @@ impl Step {
         }
         let stamp = stamp_path(guest, self.name);
         let wanted = self.fingerprint(guest)?;
-        // A step that is interrupted must not look done.
+        // An interrupted step must not look done.
         let _ = fs::remove_file(&stamp);
         let script = guest.join("steps").join(format!("{}.sh", self.name));
         let mut command = Command::new("bash");
@@ -57,14 +49,12 @@ impl Step {
         Ok(true)
     }
 
-    /// Whether the step's stamp shows that nothing changed since it ran.
     pub(crate) fn is_done(&self, guest: &Path) -> bool {
         let stamp = fs::read_to_string(stamp_path(guest, self.name));
         let wanted = self.fingerprint(guest);
         matches!((stamp, wanted), (Ok(stamp), Ok(wanted)) if stamp == wanted)
     }
 
-    /// Everything that decides the outcome, hashed.
     fn fingerprint(&self, guest: &Path) -> Result<String> {
         let mut hash = Fingerprint::default();
         hash.file(&guest.join("steps").join(format!("{}.sh", self.name)))?;
@@ -86,7 +76,6 @@ fn stamp_path(guest: &Path, step: &str) -> PathBuf {
     guest.join("stamps").join(step)
 }
 
-/// Runs a command with its output in a log file, a progress line on the terminal, and the log's end in the error.
 pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()> {
     if let Some(parent) = log.parent() {
         create_dir(parent)?;
@@ -129,7 +118,6 @@ pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()
     })
 }
 
-/// The last lines of a text file; empty when it cannot be read.
 pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -137,7 +125,7 @@ pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// FNV-1a over contents: tells changed inputs apart, nothing more.
+/// FNV-1a: tells changed inputs apart, nothing more.
 pub(crate) struct Fingerprint(u64);
 
 impl Default for Fingerprint {
@@ -147,21 +135,18 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Adds bytes and their length.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().copied().chain(bytes.len().to_le_bytes()) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    /// Adds a file's contents.
     pub(crate) fn file(&mut self, path: &Path) -> Result<()> {
         let bytes = fs::read(path).map_err(Error::io("read", path))?;
         self.bytes(&bytes);
         Ok(())
     }
 
-    /// Adds the names and contents of all files below a directory, in the names' order.
     pub(crate) fn tree(&mut self, dir: &Path) -> Result<()> {
         let mut entries: Vec<PathBuf> = fs::read_dir(dir)
             .and_then(|entries| {
@@ -182,7 +167,6 @@ impl Fingerprint {
         Ok(())
     }
 
-    /// The hash so far, as a line of text.
     pub(crate) fn text(&self) -> String {
         format!("{:016x}\n", self.0)
     }

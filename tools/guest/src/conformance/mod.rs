@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Suites of others that the guest runs: piglit's OpenCL tests, Arm Compute Library's operators.
+//! Others' suites: piglit, Arm Compute Library.
 
 pub(crate) mod operators;
 pub(crate) mod piglit;

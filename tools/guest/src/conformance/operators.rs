@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest operators`: Arm Compute Library's operators on random shapes, compared with NumPy.
+//! `guest operators`: Arm Compute Library against NumPy.
 
 use std::{
     collections::BTreeMap,
@@ -67,7 +67,6 @@ pub(crate) struct Operators {
 }
 
 impl Operators {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let causes = Causes::read(&folder)?;
@@ -105,7 +104,6 @@ impl Operators {
     }
 }
 
-/// Runs each eighth case; gives the number of right ones and what is wrong with the others.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let causes = Causes::read(folder)?;
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
@@ -119,7 +117,6 @@ pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<Strin
     Ok((right(&results), open))
 }
 
-/// One case as `operators.py` judges it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Judged {
     operator: String,
@@ -132,16 +129,12 @@ struct Judged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
-    /// Equal to NumPy's result within the type's precision.
+    /// Within the type's precision.
     Right,
     Wrong,
-    /// The library says that it does not have this.
     Refused,
-    /// The library or the runtime reported an error.
     Error,
-    /// The program ended during the case.
     Crash,
-    /// The run ended before.
     Unrun,
 }
 
@@ -162,7 +155,7 @@ impl Verdict {
     }
 }
 
-/// Why cases are not right; `words` must all be in the case's line.
+/// `words` must all be in the case's line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cause {
@@ -193,7 +186,6 @@ impl Causes {
     }
 }
 
-/// Writes the cases and their inputs.
 fn generate(folder: &Folder, dir: &Path, seed: u32, every: u32) -> Result<()> {
     let (seed, every) = (seed.to_string(), every.to_string());
     payload::python(
@@ -210,7 +202,7 @@ fn generate(folder: &Folder, dir: &Path, seed: u32, every: u32) -> Result<()> {
     )
 }
 
-/// Runs the cases of a folder that have no result yet, until the time is up.
+/// Skips cases with a result; ends when the time is up.
 fn run(folder: &Folder, dir: &Path, gpu: &str, timeout: u64) -> Result<Vec<Judged>> {
     let script = dir.join("run.sh");
     fs::copy(folder.recipe().join("operators/run.sh"), &script)
@@ -237,7 +229,6 @@ fn run(folder: &Folder, dir: &Path, gpu: &str, timeout: u64) -> Result<Vec<Judge
     compare(folder, dir)
 }
 
-/// Lets NumPy judge what lies in a folder.
 fn compare(folder: &Folder, dir: &Path) -> Result<Vec<Judged>> {
     let program = folder.recipe().join("operators/operators.py");
     payload::python(folder, &program, &["check".as_ref(), dir.as_os_str()])?;
@@ -267,7 +258,7 @@ fn text(results: &[Judged], causes: &Causes) -> String {
     let mut text = String::new();
     for one in results.iter().filter(|one| one.result.is_bad()) {
         let why = causes.of(&one.case).unwrap_or("open");
-        // Writing to a string cannot fail.
+        // Cannot fail.
         let _ = writeln!(
             text,
             "{} {}: {} [{why}]",

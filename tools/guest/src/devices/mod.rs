@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest devices`: replays on the nano driver and /dev/mem in the guest, kills, a hostile client, turns, and panfrost again.
+//! `guest devices`: replays on nano and /dev/mem, with hostile clients.
 
 pub(crate) mod panfrost;
 
@@ -22,7 +22,6 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("devices.sh");
 const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
 
@@ -69,7 +68,6 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -103,7 +101,6 @@ impl Devices {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The command and the lines that count.
     fn summary(&self, said: &str) -> Table {
         const COUNTS: [&str; 4] = [" runs agree", " MiB: ", " processes killed", "hostile: "];
         let options = self.kernel_options.iter();
@@ -129,7 +126,6 @@ impl Devices {
         table
     }
 
-    /// What failed, if something did.
     pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::nano_driver(folder)?;
@@ -139,7 +135,7 @@ impl Devices {
             expect(folder, name, share.path())?;
         }
         let options = Options {
-            // Generous: a machine that does other things as well, a kernel with checks.
+            // For a busy machine, and a kernel with checks.
             timeout: Duration::from_secs(
                 900 * (1 + u64::from(self.sanitized))
                     + u64::from(self.seconds + 10 * (self.runs + self.kills)),
@@ -173,8 +169,7 @@ impl Devices {
     }
 }
 
-/// Copies a recording into `share`, with what the model answers to its first case: `input` and `output` hold
-/// NAME=FILE words for the guest.
+/// `input` and `output` hold NAME=FILE words.
 pub(crate) fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     let recording = folder.repository.join("recordings").join(name);
     let to = share.join(name);

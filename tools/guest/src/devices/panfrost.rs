@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest panfrost`: replays through the kernel's own driver, as an ordinary user: all recordings, states, kills, wrong chains, neighbours.
-//! On a GPU that takes command streams that driver is panthor.
+//! `guest panfrost`: replays through panfrost or panthor as an ordinary user.
 
 use std::{
     fmt::Write as _,
@@ -25,15 +24,13 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// What the guest runs.
 const SCRIPT: &str = concat!(include_str!("user.sh"), include_str!("panfrost.sh"));
-/// Steps of a recording that goes on from state to state.
 const STEPS: u32 = 10;
-/// What is made wrong; the last takes longer than the driver lets it.
+/// The last takes longer than the driver permits.
 const CHAIN_TWISTS: &str = "type loop outside pointer above code long";
 const STREAM_TWISTS: &str =
     "stream-unknown stream-draw stream-jump stream-store stream-program stream-wait stream-endless";
-/// Seconds of the host that a job may take before the driver's time goes on.
+/// Host seconds of a job before the driver's time goes on.
 pub(crate) const JOB_LIMIT: u32 = 1;
 
 /// Replays through the kernel's own driver in the guest (panfrost, or panthor with --gpu g610), as a user of the group render.
@@ -85,7 +82,6 @@ pub(crate) struct Panfrost {
 }
 
 impl Panfrost {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -102,7 +98,6 @@ impl Panfrost {
         })
     }
 
-    /// What failed, if something did.
     pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::replayer(folder)?;
@@ -135,7 +130,7 @@ impl Panfrost {
             gpu: self.gpu.clone(),
             driver,
             share: Some(share.path().to_path_buf()),
-            // Generous: a machine that does other things as well.
+            // Generous: for a busy machine.
             timeout: Duration::from_secs(u64::from(
                 600 + 10 * (counts.iter().sum::<u32>() + self.runs * cases),
             )),
@@ -155,7 +150,7 @@ impl Panfrost {
             )
             .collect(),
             stream,
-            // The guest stands still while the model works, but for a job that is to take too long.
+            // The guest stands still while the model works, but for an overlong job.
             model_options: match self.wrong {
                 0 => Vec::new(),
                 _ => vec!["--job-limit".into(), JOB_LIMIT.to_string()],
@@ -168,8 +163,7 @@ impl Panfrost {
         };
         let outcome = session::script(&guest, &options, SCRIPT)?;
         let said = outcome.said();
-        // Wrong chains fault, and nothing else does.
-        // The disk has no modules for another kernel: the initramfs loaded them.
+        // Only wrong chains may fault. Another kernel's modules come from the initramfs.
         let known = |line: &str| {
             line.starts_with("modprobe:") || self.wrong > 0 && kernel_log::is_of_job(line)
         };
@@ -186,7 +180,6 @@ impl Panfrost {
         })
     }
 
-    /// The lines that count.
     fn summary(&self, said: &str) -> Table {
         let mut table = Table::new("`cargo xtask guest panfrost`", "Result");
         for line in said.lines().filter_map(|line| line.strip_prefix("# ")) {
@@ -196,8 +189,8 @@ impl Panfrost {
     }
 }
 
-/// Copies recordings of a GPU, by the beginnings of their names, and what the model answers to each case of each. A line of `cases` is a
-/// number, a recording and the words of a run, in which @ stands for the folder of results. How many there are.
+/// By name prefix. A line of `cases`: number, recording, words of a run; @ is the results' directory. Returns the
+/// count.
 pub(crate) fn expect(
     folder: &Folder,
     share: &Path,
@@ -216,7 +209,7 @@ pub(crate) fn expect(
         })
         .collect();
     names.sort();
-    // A folder that was kept may have results of other cases.
+    // May hold results of other cases.
     let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
     for name in &names {
@@ -245,7 +238,7 @@ pub(crate) fn expect(
     Ok(count)
 }
 
-/// The words of a run for each case of a recording's manifest; a recording with states makes some steps.
+/// A recording with states makes several steps.
 fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
     let path = recording.join("manifest.toml");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -274,7 +267,6 @@ fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
         words
     };
     let mut all: Vec<Vec<String>> = cases.into_iter().flatten().map(words).collect();
-    // Step after step, with what is left at the end.
     if STATEFUL.iter().any(|start| name.starts_with(start)) {
         let first = cases.and_then(|cases| cases.first()).map(words);
         let mut steps = first.unwrap_or_default();
@@ -289,7 +281,6 @@ fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
     Ok(all)
 }
 
-/// Recordings that have states, by the beginnings of their names.
 const STATEFUL: [&str; 3] = ["decode", "generate", "train"];
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds for machines without operating system, in the build root: `core` comes from source there.
+//! Bare-metal builds in the build root.
 
 use std::{
     ffi::OsString,
@@ -14,28 +14,23 @@ use crate::{
     folder::{Folder, create_dir},
 };
 
-/// Target of the image: no floating-point registers, no operating system.
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
 pub(crate) struct Build<'a> {
     /// `build`, or `rustc` for options that only that has.
     pub(crate) subcommand: &'a str,
-    /// Folder of the package, relative to the repository.
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
-    /// Cargo's target folder, inside of the repository.
     pub(crate) output: &'a Path,
     pub(crate) arguments: &'a [&'a str],
-    /// Variables of the build.
     pub(crate) environment: &'a [(&'a str, OsString)],
 }
 
 impl Build<'_> {
-    /// Builds, and returns the folder with the result.
     pub(crate) fn run(&self, folder: &Folder) -> Result<PathBuf> {
         let home = payload::cargo_home();
         let mut visible = home.clone().into_os_string();
-        // core is built from source: cargo asks the registry for the crates of the standard library's lock file.
+        // Building core asks the registry for the standard library's dependencies.
         visible.push(":/etc/ssl/certs");
         let mut command = in_root(folder);
         command
@@ -60,27 +55,23 @@ impl Build<'_> {
     }
 }
 
-/// What goes into an image besides the replayer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Linked<'a> {
-    /// A recording.gpr; without it the image takes what the machine loads.
+    /// Without: what the machine loads.
     pub(crate) recording: Option<&'a Path>,
-    /// Values of the tensors that need one, as .npy files in the recording's order.
+    /// .npy files in the order of tensors that need a value.
     pub(crate) inputs: &'a [PathBuf],
-    /// With the feature `signature`: the public key in hexadecimal, and the smallest counter that is accepted.
+    /// Public key in hexadecimal, and smallest accepted counter.
     pub(crate) trust: Option<(&'a str, u64)>,
-    /// How often the image runs the recording.
     pub(crate) runs: u32,
-    /// Instead, it disturbs a step at every so manieth call of the device, if this is not 0.
+    /// If not 0: disturbs a step at every n-th device call instead.
     pub(crate) faults: u32,
 }
 
-/// Builds the bare-metal image.
 pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) -> Result<PathBuf> {
     let copies = folder.local.join("firmware");
     create_dir(&copies)?;
     let absolute = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
-    // Inside the build root only this work tree can be seen: what is linked in is copied here.
     let copy = |from: &Path, name: String| -> Result<PathBuf> {
         let to = copies.join(name);
         fs::copy(absolute(from)?, &to).map_err(Error::io("copy", from))?;
@@ -118,7 +109,6 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     Ok(build.run(folder)?.join("gpureplay-firmware"))
 }
 
-/// Builds one of the examples of embedding (`replayer/devices/bare/examples`), C or Rust, to an image with an input in it.
 pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result<PathBuf> {
     let rust = language == "rs";
     let mut arguments = vec![
@@ -163,13 +153,12 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
     Ok(image)
 }
 
-/// The replayer as a library for OP-TEE's core, which brings `memcpy` and is linked position-independent.
+/// OP-TEE's core has `memcpy` and is position-independent.
 pub(crate) fn for_secure_core(folder: &Folder) -> Result<PathBuf> {
     let library = secure(folder, "replayer/devices/bare", "secure-core-cargo")?;
     Ok(library.join("libgpureplay_bare.a"))
 }
 
-/// The check of signatures as a library for the trusted application.
 pub(crate) fn for_trusted_application(folder: &Folder) -> Result<PathBuf> {
     let library = secure(folder, "replayer/devices/optee/trust", "trust-cargo")?;
     Ok(library.join("libgpureplay_optee_trust.a"))
@@ -192,7 +181,6 @@ fn secure(folder: &Folder, source: &str, output: &str) -> Result<PathBuf> {
     build.run(folder)
 }
 
-/// Runs a program of the build root and returns its output.
 pub(crate) fn tool(folder: &Folder, program: &str, arguments: &[&str]) -> Result<String> {
     let output = in_root(folder)
         .current_dir(&folder.repository)

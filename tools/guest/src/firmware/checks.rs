@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Full-system tests of the bare-metal image: what it answers, and how it ends when something is wrong.
+//! Tests of the bare-metal image: answers and errors.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use crate::{
     run::session::Checked,
 };
 
-/// Stack of the image in bytes (`firmware.ld`).
+/// Bytes (`firmware.ld`).
 const STACK: u64 = 32 << 10;
 
 fn digits(folder: &Folder) -> PathBuf {
@@ -32,7 +32,6 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
-/// Digits replays on bare metal: linked into the image, and loaded by the machine to an address and verified there; that of a G57 too.
 pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     for (gpu, linked) in [("g52", true), ("g52", false), ("g57", true)] {
         let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
@@ -71,8 +70,8 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// A recording whose chains and layers were joined: the run is one submission, set-up and run take at most two interrupts each, and the output
-/// has the bits that the recorded stack wrote. `recording` is the folder of digits in that form.
+/// Joined chains and layers: one submission per run, at most two interrupts each for set-up and run, identical
+/// bits.
 pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked> {
     let original = digits(folder);
     let expected = read(&original.join("expected/3.npy"))?;
@@ -106,7 +105,6 @@ pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked>
     })
 }
 
-/// What the long trials link in: a recording, its inputs, and the text that NumPy writes.
 struct Writer {
     recording: &'static str,
     inputs: &'static [&'static str],
@@ -118,7 +116,6 @@ const GENERATE: Writer = Writer {
     inputs: &["recordings/generate-g52/inputs/forced2.npy"],
     text: "tools/generation/written.txt",
 };
-/// Its place and mask are other ones in each run.
 const DECODE: Writer = Writer {
     recording: "recordings/decode-g52",
     inputs: &[
@@ -129,7 +126,6 @@ const DECODE: Writer = Writer {
     text: "tools/decoding/written.txt",
 };
 
-/// Boots an image that goes on from run to run with the model as its GPU; what it says.
 fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<String> {
     let at = |path: &&str| folder.repository.join(path);
     let recording = folder.repository.join(writer.recording);
@@ -151,8 +147,7 @@ fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<Str
     Ok(boot(folder, &image, &has)?.replace('\r', ""))
 }
 
-/// A recurrent network and a transformer write the text that the command on the host's model and NumPy write: their states go from run to run
-/// on bare metal too.
+/// States continue: the text equals the host model's and NumPy's.
 pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
     for writer in [GENERATE, DECODE] {
         let written = read(&folder.repository.join(writer.text))?;
@@ -166,7 +161,7 @@ pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// A step that is disturbed at every `stride`-th call of the device, and done again, leaves the states of one that is not.
+/// Repeats disturbed steps: equal states.
 pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
     let said = go_on(folder, &GENERATE, 2, stride)?;
     let counts = (
@@ -184,14 +179,13 @@ pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
     })
 }
 
-/// The number after a word in what the image said.
 fn reported(said: &str, word: &str) -> Option<u64> {
     let (_, rest) = said.split_once(word)?;
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
-/// Index of the largest of the last ten f32 of a .npy file.
+/// Index among the last ten f32 of a .npy file.
 fn largest(npy: &[u8]) -> usize {
     let values: Vec<f32> = last_values(npy).collect();
     (0..values.len())
@@ -199,14 +193,13 @@ fn largest(npy: &[u8]) -> usize {
         .unwrap_or(0)
 }
 
-/// The last ten f32 of a .npy file.
+/// The last ten f32.
 fn last_values(npy: &[u8]) -> impl Iterator<Item = f32> {
     let start = npy.len().saturating_sub(40);
     let values = npy.get(start..).unwrap_or_default().as_chunks::<4>().0;
     values.iter().map(|bytes| f32::from_le_bytes(*bytes))
 }
 
-/// A recording, a GPU, and what the image says about them.
 struct Case {
     name: &'static str,
     recording: Vec<u8>,
@@ -214,8 +207,6 @@ struct Case {
     message: &'static str,
 }
 
-/// A damaged recording, one for another GPU, none at all, a GPU that is not there or does not answer, and a job that faults
-/// end in a message, not in a hang.
 pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let mut damaged = good.clone();
@@ -260,7 +251,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
     check(folder, &image, &fault, None)
 }
 
-/// Boots the image with each recording in memory, one after the other with the same flash.
+/// All boots use the same flash.
 fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<Checked> {
     let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let file = dir.path().join("recording");
@@ -282,7 +273,7 @@ fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) ->
     Ok(Ok(()))
 }
 
-/// The recording with its buffers mapped read-only for the GPU: well-formed, allowed, and its first job faults.
+/// Read-only buffers: well-formed and allowed, but the first job faults.
 fn read_only(recording: &[u8]) -> Vec<u8> {
     const HEADER: usize = 64;
     const TABLE: usize = 9 * 32;
@@ -295,7 +286,7 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
     };
     let (start, length) = (number(&bytes, entry + 8), number(&bytes, entry + 16));
     for region in bytes[start..start + length].chunks_exact_mut(REGION) {
-        // Kind 0 is data; access 3 is reading and writing, 1 reading.
+        // Kind 0: data. Access 3: reading and writing, 1: reading.
         if region[13] == 0 && region[12] == 3 {
             region[12] = 1;
         }
@@ -308,7 +299,6 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The examples of embedding, in C and in Rust, answer like the image.
 pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
     let recording = digits(folder);
     let file = recording.join("recording.gpr");
@@ -331,7 +321,6 @@ pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// A flash bank whose first block is erased.
 fn flash(dir: &Path) -> Result<PathBuf> {
     const BANK: u64 = 64 << 20;
     const BLOCK: usize = 256 << 10;
@@ -343,8 +332,6 @@ fn flash(dir: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// An image that wants a signature takes a pack that is signed with its key and not older than what it ran before, and
-/// nothing else.
 pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {

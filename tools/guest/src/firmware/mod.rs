@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest firmware`: the bare-metal replayer, built for a recording and booted in QEMU with the model as its GPU.
+//! `guest firmware`: the bare-metal replayer in QEMU, on the model.
 
 pub(crate) mod bare;
 pub(crate) mod checks;
@@ -21,13 +21,12 @@ use crate::{
     run::{driver::Driver, machine},
 };
 
-/// Where the image looks for a recording that is not linked in (`replayer/devices/firmware/src/machine.rs`).
+/// From `replayer/devices/firmware/src/machine.rs`.
 const LOAD_ADDRESS: &str = "0x50000000";
-/// Memory in MiB; the image relies on this much.
+/// MiB.
 const MEMORY: u32 = 512;
-/// A boot that takes longer hangs, if it runs a recording once.
+/// For one run.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The same for an image that runs a recording a thousand times, or disturbs it.
 const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Builds the bare-metal image with a recording in it, boots it in QEMU, and prints what it says.
@@ -57,7 +56,6 @@ pub(crate) struct Firmware {
 }
 
 impl Firmware {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -86,29 +84,23 @@ impl Firmware {
     }
 }
 
-/// What lies on the PCI bus.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gpu<'a> {
     Model(&'a str),
-    /// A function that presents itself like the model and does nothing that a GPU does: QEMU's teaching device.
+    /// QEMU's teaching device: has the model's identity, but is no GPU.
     Dead,
-    /// Nothing.
     None,
 }
 
-/// What the machine has besides processor and memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine<'a> {
     pub(crate) gpu: Gpu<'a>,
-    /// A file that lies in memory where the image looks for a recording.
     pub(crate) loaded: Option<&'a Path>,
-    /// Contents of the second flash bank, 64 MiB.
+    /// Second bank, 64 MiB.
     pub(crate) flash: Option<&'a Path>,
-    /// The image does more than one run.
     pub(crate) long: bool,
 }
 
-/// Boots the image and returns what it said on its serial port.
 pub(crate) fn boot(folder: &Folder, image: &Path, has: &Machine<'_>) -> Result<String> {
     let gpu = has.gpu;
     let private = tempfile::Builder::new()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a recording of a foreign program must show: its tensors, replays that equal the live program, a layer that changes nothing.
+//! Checks of a foreign program's recording.
 
 use std::{fs, path::Path, process::Command};
 
@@ -11,7 +11,6 @@ use crate::{
     run::session::Checked,
 };
 
-/// Looks at what the runs of a program left in its folder.
 pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> Found {
     let program = payload::host_command(folder);
     let recording = work.join("recording");
@@ -35,7 +34,7 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
         ));
     }
 
-    // The second and a third input, neither of which the recording holds.
+    // Neither is in the recording.
     for set in ["b", "c"] {
         let replayed = work.join(format!("replayed-{set}.bin"));
         let from = work.join(format!("inputs/{set}.bin"));
@@ -80,7 +79,7 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
     ))
 }
 
-/// Two traces without notes: what differs is one input and one output, with the values that the program was given and has read.
+/// Two traces without notes differ in one input and one output only.
 fn without_notes(program: &Path, work: &Path) -> Checked {
     let mut compile = Command::new(program);
     compile
@@ -114,7 +113,6 @@ fn without_notes(program: &Path, work: &Path) -> Checked {
     Ok(())
 }
 
-/// The files hold the same bytes.
 fn same(found: &Path, expected: &Path) -> Checked {
     let (have, want) = (read(found)?, read(expected)?);
     if have == want {
@@ -131,7 +129,6 @@ fn same(found: &Path, expected: &Path) -> Checked {
     ))
 }
 
-/// Another input gives another answer, and an answer is not one value again and again: otherwise equal files would prove nothing.
 fn varied(one: &Path, other: &Path) -> Checked {
     let (one_bytes, other_bytes) = (read(one)?, read(other)?);
     let words: std::collections::BTreeSet<&[u8]> = one_bytes.chunks(4).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest foreign`: programs that others wrote are recorded with two inputs and replayed with a third.
+//! `guest foreign`: records others' programs twice, replays a third input.
 
 mod judge;
 mod overhead;
@@ -25,21 +25,17 @@ use crate::{
     run::session::{self, End, Options},
 };
 
-/// A program, with what its recording must show.
 struct App {
-    /// Its name here, and for `files.py`.
     name: &'static str,
-    /// The command line; `{s}` stands for the set of inputs.
+    /// `{s}` stands for the set of inputs.
     command: &'static str,
-    /// Tensors that are alike in both runs.
+    /// Tensors equal in both runs.
     weights: usize,
-    /// Two traces without notes show its input and output whole: no value at an end of them is zero.
+    /// Neither input nor output ends in zeros: traces without notes show them whole.
     unnoted: bool,
-    /// It runs in every test of the guest.
     sample: bool,
 }
 
-/// Programs of Debian's packages, examples of a library's source, and callers of libraries.
 const APPS: &[App] = &[
     App {
         name: "clblast",
@@ -131,7 +127,6 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         if self.list {
             APPS.iter().for_each(|app| println!("{}", app.name));
@@ -182,7 +177,7 @@ impl Foreign {
     }
 }
 
-/// Records the programs that are quick; the number of right ones, and what is wrong with the others.
+/// Returns right ones and faults.
 pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
@@ -192,17 +187,14 @@ pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
     Ok((found.len() - wrong.len(), wrong))
 }
 
-/// What a recording shows, or what is wrong with it.
 type Found = std::result::Result<String, String>;
 
-/// What the programs are run for.
 #[derive(Clone, Copy)]
 enum What {
     Recordings,
     Overhead,
 }
 
-/// In the guest, for each program in its folder.
 const RUN: &str = r#"set -e
 export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
 export OPENCL_LAYERS=/mnt/foreign/lib/libwitness.so
@@ -216,7 +208,6 @@ WITNESS=without.bin gpureplay record --raw without --no-layer -- $alike $(app c)
 gpureplay record --raw without-b --no-layer -- $alike $(app b)
 "#;
 
-/// In the guest, for all of them: the programs' names are its arguments.
 const ALL: &str = r#"mkdir -p /mnt/foreign
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/foreign || exit 1
 [ ! -e cache.tar ] || tar -C /tmp/cache -xf cache.tar
@@ -227,7 +218,6 @@ done
 tar -C /tmp/cache -cf cache.new . && mv cache.new cache.tar
 "#;
 
-/// Runs the programs in one guest and looks at what they left in the folder.
 fn run<'a>(
     folder: &Folder,
     work: &Path,
@@ -296,7 +286,6 @@ fn run<'a>(
     Ok(found)
 }
 
-/// Unpacks and builds the programs beside the guest unless they are there.
 fn unpack(folder: &Folder) -> Result<PathBuf> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
@@ -325,7 +314,6 @@ fn unpack(folder: &Folder) -> Result<PathBuf> {
     Ok(guest.join("foreign"))
 }
 
-/// Where compiled kernels of earlier runs are kept.
 fn cache_file(folder: &Folder) -> Result<PathBuf> {
     let mut hash = Fingerprint::default();
     hash.file(&folder.guest.join("stamps/foreign"))?;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the OpenCL layer costs a program, by the instructions that it executes: times of a busy host would hide it.
+//! The OpenCL layer's cost in instructions: a busy host's times would hide it.
 
 use crate::error::{Error, Result};
 
-/// How much more a program may execute with the layer.
 const MOST: f64 = 0.02;
 
-/// In the guest, for each program in its folder, after a run that fills caches: processor time of the program, in turns. The guest's clock
-/// counts instructions of all its processors, of which the others have nothing to do.
+/// In turns, with full caches. The guest's clock counts instructions of all processors; the others are idle.
 pub(super) const RUN: &str = r#"set -e
 export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
 program=${COMMAND//\{s\}/b}
@@ -19,7 +17,7 @@ for round in 1 2 3; do
 done
 "#;
 
-/// Seconds of a program without the layer and with it, by what its runs said: the least of each, as everything else adds to it.
+/// Everything else only adds. Without and with the layer.
 fn least(log: &str) -> Option<[f64; 2]> {
     let runs: Vec<f64> = log
         .lines()
@@ -35,7 +33,6 @@ fn least(log: &str) -> Option<[f64; 2]> {
     }))
 }
 
-/// Judges what the runs of a program said.
 pub(super) fn judge(log: &std::path::Path) -> Result<super::Found> {
     let text = std::fs::read_to_string(log).map_err(Error::io("read", log))?;
     Ok(verdict(&text))

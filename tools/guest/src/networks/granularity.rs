@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest granularity`: one trace, compiled into parts of each size; what that costs the file and the device.
+//! `guest granularity`: what parts of each size cost.
 
 use std::{
     process::{Command, ExitCode},
@@ -56,7 +56,6 @@ struct Bench {
 }
 
 impl Granularity {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         payload::build_host_command(&folder)?;
@@ -74,7 +73,6 @@ impl Granularity {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Records a program unless its traces are there, and compiles it with each granularity.
     fn rows(&self, folder: &Folder, name: &str, table: &mut Table) -> Result<()> {
         let app = App::find(folder, name)?;
         let work = network_dir(folder, name, "g52");
@@ -113,7 +111,6 @@ impl Granularity {
     }
 }
 
-/// Compiles with one granularity and counts.
 fn row(job: &Recording<'_>, size: &str, options: &[&str]) -> Result<Value> {
     let program = payload::host_command(job.folder);
     let output = job.work.join(format!("granularity-{size}"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest networks`: records whole networks, replays them with another input, measures, and keeps the numbers.
+//! `guest networks`: records and measures networks.
 
 pub(crate) mod granularity;
 mod others;
@@ -30,9 +30,7 @@ use crate::{
     run::{driver::Driver, report},
 };
 
-/// What a measured network leaves in its folder.
 const MEASURED: &str = "measured.toml";
-/// The GPU whose table has times.
 const TIMED: &str = "g52";
 
 /// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
@@ -68,31 +66,29 @@ pub(crate) struct Networks {
     timeout: u64,
 }
 
-/// One line of the table; times in seconds.
+/// Times in seconds.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Measured {
-    /// Jobs of set-up and of one run.
+    /// Set-up and one run.
     pub(crate) jobs: u64,
-    /// Size of the recording.
     pub(crate) bytes: u64,
-    /// Size of a recording of the same trace with its weights outside.
+    /// With weights outside.
     pub(crate) bytes_without_weights: u64,
-    /// GPU memory that it maps.
     pub(crate) memory: u64,
-    /// The app in the guest while it was recorded.
+    /// The app in the guest.
     pub(crate) record: f64,
-    /// Reading the file, from the page cache.
+    /// From the page cache.
     pub(crate) read: f64,
-    /// Reading and verifying it: checksums and rules.
+    /// Reading and verifying.
     pub(crate) load: f64,
     /// Reset, memory and set-up jobs.
     pub(crate) open: f64,
     pub(crate) run: f64,
-    /// Largest difference from the reference, in the unit of the table.
+    /// In the table's unit.
     pub(crate) difference: f64,
-    /// Every output is what the live stack wrote, bit for bit.
+    /// Equals the live stack bit for bit.
     pub(crate) identical: bool,
-    /// Part of the machine's processor time that other programs had while times were measured.
+    /// Share of processor time.
     #[serde(default)]
     pub(crate) others: Option<f64>,
 }
@@ -117,7 +113,6 @@ struct Bench {
     run_seconds: Vec<f64>,
 }
 
-/// Medians of some rounds.
 #[derive(Deserialize)]
 struct Loading {
     read_seconds: f64,
@@ -125,7 +120,6 @@ struct Loading {
 }
 
 impl Networks {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let apps = App::all(&folder)?;
@@ -177,7 +171,7 @@ impl Networks {
         Ok(ExitCode::from(u8::from(failed > 0)))
     }
 
-    /// Records, compiles, replays and measures one network; false without traces that could be used.
+    /// False without usable traces.
     fn one(&self, folder: &Folder, name: &str) -> Result<bool> {
         let app = App::find(folder, name)?;
         if !app.network {
@@ -212,7 +206,7 @@ impl Networks {
         Ok(true)
     }
 
-    /// Measures the times of a recording that was measured before; false if there is none.
+    /// False if never measured.
     fn times(&self, job: &Recording<'_>) -> Result<bool> {
         let output = job.default_output();
         let path = job.work.join(MEASURED);
@@ -249,7 +243,6 @@ fn table(gpu: &str) -> Table {
     Table::new("", columns)
 }
 
-/// The row of a network in a table that was kept.
 fn row_of<'a>(table: &'a Table, name: &str) -> Option<&'a Vec<Value>> {
     let mut rows = table.rows.iter();
     rows.find(|row| row.first().and_then(Value::as_str) == Some(name))
@@ -279,7 +272,6 @@ fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
         .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
 }
 
-/// Prints and keeps the numbers of a network.
 fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
     let mut one = table(job.gpu);
     one.row(row(job.name, job.app, job.gpu, measured));
@@ -290,7 +282,6 @@ fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
     fs::write(&path, text).map_err(Error::io("write", path))
 }
 
-/// Loads, sets up and runs a recording once; also what other programs took meanwhile.
 fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> {
     let times = job.work.join("bench.json");
     let mut bench = Command::new(payload::release_command(job.folder));

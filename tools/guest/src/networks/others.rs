@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of the machine other programs had while something was measured, by the kernel's counts.
+//! Other programs' share of the machine, by the kernel's counts.
 
 use std::fs;
 
-/// Processor time so far, in the kernel's ticks.
+/// In the kernel's ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Others {
-    /// Of all processors, whatever they did.
+    /// Of all processors.
     all: u64,
-    /// Of it, that of programs and of the kernel.
+    /// Of it, programs and kernel.
     busy: u64,
-    /// Of it, that of this program's children that have ended.
+    /// Of it, our ended children.
     ours: u64,
 }
 
 impl Others {
-    /// The counts of now; `None` where the kernel does not tell them.
+    /// `None` where the kernel does not tell.
     pub(crate) fn now() -> Option<Others> {
         let machine = fs::read_to_string("/proc/stat").ok()?;
         let program = fs::read_to_string("/proc/self/stat").ok()?;
         Others::parse(&machine, &program)
     }
 
-    /// From the texts of /proc/stat and /proc/self/stat (proc(5)).
+    /// /proc/stat and /proc/self/stat (proc(5)).
     fn parse(machine: &str, program: &str) -> Option<Others> {
-        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in the first two.
+        // user, nice, system, idle, iowait, irq, softirq, steal; the first two include the rest.
         let line = machine.lines().next()?.strip_prefix("cpu ")?;
         let ticks = line
             .split_whitespace()
@@ -33,7 +33,7 @@ impl Others {
         let ticks: Vec<u64> = ticks.collect::<Option<_>>()?;
         let all = ticks.iter().sum();
         let idle = ticks.get(3)?.checked_add(*ticks.get(4)?)?;
-        // The program's name, which may hold anything, ends at the last bracket; cutime and cstime are fields 16 and 17.
+        // A name may hold anything and ends at the last bracket; cutime and cstime are fields 16 and 17.
         let (_, fields) = program.rsplit_once(") ")?;
         let mut children = fields
             .split(' ')
@@ -46,7 +46,6 @@ impl Others {
         })
     }
 
-    /// Part of all processor time since these counts that was other programs'.
     pub(crate) fn until_now(self) -> Option<f64> {
         self.until(Others::now()?)
     }
@@ -70,7 +69,6 @@ mod tests {
         };
         let begin = Others::parse("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1\n", &program(10, 5));
         let end = Others::parse("cpu  150 10 120 980 20 0 0 20 9 9\n", &program(40, 25));
-        // 300 ticks: 100 of programs, 50 of them ours.
         assert_eq!(begin.unwrap().until(end.unwrap()), Some(50.0 / 300.0));
         assert_eq!(begin.unwrap().until(begin.unwrap()), None);
         assert_eq!(Others::parse("intr 1", &program(1, 1)), None);

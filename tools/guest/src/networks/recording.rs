@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest recording-times`: what recording costs, live against recorded, with the recorder's own counters.
+//! `guest recording-times`: the cost of recording.
 
 use std::{
     fs::{self, File},
@@ -31,7 +31,6 @@ use crate::{
     },
 };
 
-/// What is kept of a program, in its folder of target/guest/networks.
 const KEPT: &str = "recording-times.toml";
 
 /// Measures what recording costs: each program live, live with the OpenCL layer, recorded by the kernel recorder, the same with every page
@@ -69,23 +68,21 @@ pub(crate) struct RecordingTimes {
     timeout: u64,
 }
 
-/// The ways to run a program, as the script calls them.
 const WAYS: [&str; 5] = ["live", "layered", "recorded", "checked", "in-app"];
 
-/// Medians in seconds, and the recorder's notes of the last recorded and the last checked run.
+/// Median seconds; notes of the last recorded and checked run.
 #[derive(Deserialize, Serialize)]
 struct Row {
     name: String,
     rounds: u32,
-    /// In the guest, in the order of [`WAYS`].
+    /// In the order of [`WAYS`].
     seconds: [f64; WAYS.len()],
-    /// Of the host's processors, in QEMU.
+    /// Processor seconds of QEMU.
     processor: [f64; WAYS.len()],
     notes: [Vec<u64>; 2],
 }
 
 impl RecordingTimes {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let names: Vec<String> = if self.names.is_empty() {
@@ -152,7 +149,6 @@ impl RecordingTimes {
     }
 }
 
-/// Runs a program in each way, in turns; its answers stay the same.
 fn script(command: &str, rounds: u32) -> String {
     format!(
         r#"set -e
@@ -180,7 +176,6 @@ done
     )
 }
 
-/// What is kept of a program; none if it was not measured.
 fn kept(folder: &Folder, name: &str) -> Result<Option<Row>> {
     let path = kept_path(folder, name);
     let Ok(text) = fs::read_to_string(&path) else {
@@ -202,7 +197,7 @@ fn kept_path(folder: &Folder, name: &str) -> PathBuf {
     network_dir(folder, name, "g52").join(KEPT)
 }
 
-/// One run of the program, in seconds.
+/// Seconds.
 #[derive(Debug, PartialEq)]
 struct Time {
     way: String,
@@ -210,7 +205,7 @@ struct Time {
     processor: f64,
 }
 
-/// The runs between the script's lines `begin` and `took WAY MILLISECONDS`.
+/// Between `begin` and `took WAY MILLISECONDS`.
 fn times(outcome: &Outcome) -> Vec<Time> {
     let (mut out, mut end, mut begin) = (Vec::new(), 0, Duration::ZERO);
     for line in outcome.stdout.split_inclusive(|&byte| byte == b'\n') {
@@ -236,7 +231,7 @@ fn times(outcome: &Outcome) -> Vec<Time> {
     out
 }
 
-/// The median over the runs of a way; 0 if there are none.
+/// 0 without runs.
 fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
     let times = times.iter().filter(|time| time.way == way);
     Sorted::new(times.map(of).collect())
@@ -244,7 +239,7 @@ fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
         .unwrap_or_default()
 }
 
-/// The numbers in a trace's last notes, which are the recorder's: dumps, hashed, clean, audited, logged; walks and milliseconds.
+/// The last notes: dumps, hashed, clean, audited, logged; walks and milliseconds.
 fn counters(path: &Path) -> Result<Vec<u64>> {
     let wrong = |error: String| Error::Usage(format!("{}: {error}", path.display()));
     let file = File::open(path).map_err(Error::io("read", path))?;
@@ -272,7 +267,6 @@ fn counters(path: &Path) -> Result<Vec<u64>> {
     }
 }
 
-/// Numbers in the recorder's last notes.
 const COUNTERS: usize = 10;
 
 fn table(rows: &[Row]) -> Table {
@@ -355,7 +349,6 @@ mod tests {
             guest,
             processor,
         };
-        // The second `begin` came in two parts.
         assert_eq!(times(&outcome), [time(3.0, 4.0), time(1.0, 5.0)]);
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of what else is there: a client that means harm, and OP-TEE's own tests beside the replayer.
+//! A hostile client, and OP-TEE's own tests.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,12 @@ use super::{
 };
 use crate::error::Result;
 
-/// Seconds of calls by the client that means harm: of a sample, and of everything.
 const SECONDS: u32 = 20;
 const SECONDS_FULL: u32 = 600;
-/// Its seed; the same seed makes the same calls, but for what its other thread changes meanwhile.
+/// Equal seeds make equal calls, but for the other thread's changes.
 const SEED: u64 = 1;
-/// Tests of xtest's suite `regression` that a sample runs.
 const XTEST_SAMPLE: &str = "1001 1004 1005 1006";
 
-/// Calls of all kinds for a while; then digits still answers right.
 pub(super) fn hostile(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let seconds = if rig.full { SECONDS_FULL } else { SECONDS };
@@ -42,7 +39,7 @@ pub(super) fn hostile(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!("{seconds} s, {}", counts.replace('\n', "; "))))
 }
 
-/// OP-TEE's own tests: a sample, or the whole suite `regression`, part of which talks to servers of its own over the loopback device.
+/// Part of `regression` uses servers over loopback.
 pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let which = if rig.full {
@@ -53,7 +50,7 @@ pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let script = format!(
         "busybox ifconfig lo 127.0.0.1 up; xtest {which} > /share/xtest.log 2>&1; echo $? > /share/status; tail -n 12 /share/xtest.log"
     );
-    // Tests make trusted applications panic on purpose, so messages of the secure world are no failure here.
+    // Applications panic on purpose: messages are no failure.
     let outcome = rig.script(&share, &script)?;
     let log = share.text("xtest.log")?;
     if outcome.clean().is_err() {
@@ -81,7 +78,6 @@ pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     })
 }
 
-/// Names of the test cases that failed.
 fn wrong(log: &str) -> BTreeSet<&str> {
     let failed = log.lines().filter_map(|line| {
         let name = line.trim_start().strip_suffix(" FAILED")?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Builds the secure world: TF-A and OP-TEE from the distribution's sources, with our parts in them.
+//! Builds TF-A and OP-TEE with our parts.
 
 use std::{
     fmt::Write as _,
@@ -19,13 +19,12 @@ use crate::{
     folder::{Folder, create_dir},
 };
 
-/// What a build leaves.
 pub(crate) struct Built {
-    /// TF-A, OP-TEE and U-Boot in one file for QEMU's `-bios`.
+    /// TF-A, OP-TEE and U-Boot for QEMU's `-bios`.
     pub(crate) firmware: PathBuf,
 }
 
-/// Builds everything, and puts what the normal world needs into the guest's payload. Only packs signed by `key` will run.
+/// Fills the payload too. Only `key`'s packs will run.
 pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
     sources(folder)?;
     let _local = Folder::lock(&folder.local)?;
@@ -63,7 +62,6 @@ pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
     })
 }
 
-/// Fetches and unpacks what others wrote, once.
 fn sources(folder: &Folder) -> Result<()> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
@@ -84,14 +82,13 @@ fn sources(folder: &Folder) -> Result<()> {
     step.run(guest).map(drop)
 }
 
-/// The key as the trusted application includes it.
 fn key_header(key: &PublicKey) -> String {
     let mut text = String::from(
         "/* The public key (Ed25519) of who may sign what runs. Generated. */\n#include <stdint.h>\n\n\
          static const uint8_t gpureplay_key[32] = {",
     );
     for byte in key.bytes() {
-        // Writing to a String does not fail.
+        // Cannot fail.
         let _ = write!(text, " {byte:#04x},");
     }
     text + " };\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of replays in the secure world: values, refusals, the counter, memory that the normal world cannot read.
+//! Replays in the secure world: values, refusals, isolation.
 
 use std::{process::ExitCode, time::Instant};
 
@@ -45,7 +45,6 @@ const TESTS: [(&str, Test); 12] = [
     ("xtest passes beside it", beside::xtest),
 ];
 
-/// Runs the tests whose name contains `filter`; a line each, and a sum.
 pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<ExitCode> {
     let rig = Rig {
         folder,
@@ -75,7 +74,6 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Values by the command, and refusals over two boots by the client in C: what `guest test` runs.
 pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let rig = Rig {
         folder,
@@ -90,10 +88,10 @@ pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> 
     Ok(Ok(()))
 }
 
-/// A read of OP-TEE's memory ends in a bus error; the device tree that the kernel got has no GPU and the kernel no driver for it.
+/// OP-TEE's memory gives a bus error; the kernel sees no GPU.
 fn isolation(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
-    // The memory of BL31, of OP-TEE's core (code, heap with the recording), of applications; QEMU's machine has 16 MiB of it.
+    // BL31, OP-TEE's core (code, heap with the recording), applications; QEMU has 16 MiB of it.
     let places = [
         "0x0e000000",
         "0x0e100000",

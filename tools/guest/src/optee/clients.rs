@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of what clients do to each other and to their own calls: turns, cancellation, memory that changes during a call.
+//! Clients against each other: turns, cancellation, changing memory.
 
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
@@ -12,41 +12,38 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The GPU that the model is.
 const GPU: u32 = 0x7212_0000;
-/// Addresses of the long recording: its job and its tensors.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// How often it starts its job, and microseconds that each may take; the rules allow an hour for all of them.
+/// Job starts, and microseconds for each; rules allow an hour in all.
 pub(super) struct Length {
     chains: u32,
     timeout: u32,
 }
 
-/// Three seconds on a quiet machine, a minute on a busy one.
+/// Three seconds, or a minute on a busy machine.
 pub(super) const LONG: Length = Length {
     chains: 12_000,
     timeout: 300_000,
 };
 
-/// Half a second; for clients that run it often. A machine that is busy with other things may stop for a second.
+/// Half a second. A busy machine may stop for a second.
 pub(super) const SHORT: Length = Length {
     chains: 1_500,
     timeout: 2_000_000,
 };
 
-/// What the command says of a run that Ctrl-C has ended.
 pub(super) const CANCELLED: &str =
     "the run was cancelled; the secure world has reset the GPU and cleared its memory";
-/// Milliseconds after which the client cancels.
+/// Milliseconds before cancelling.
 const PATIENCE: u32 = 1500;
-/// Seconds that a client which cancels waits at most, with its start, on a machine that is busy with other things.
+/// Longest wait of a cancelling client with start, in seconds.
 const LONGEST: u32 = 40;
-/// Runs of `SHORT` by a client that gets a signal: on a busy machine one may end between the look that sees it and the signal.
+/// On a busy machine a run may end between look and signal.
 pub(super) const RUNS: usize = 100;
 
-/// Shell lines: the command runs `short.pack`, gets Ctrl-C while the GPU works, and `said` has what it printed. Again where that run
-/// was over before the signal, so that the next one was never begun. They leave `code` and, in hundredths of a second, `waited`.
+/// Runs `short.pack` with Ctrl-C while the GPU works, again if it ended before; sets `said`, `code`, and `waited`
+/// in hundredths of a second.
 pub(super) fn interrupt(said: &str) -> String {
     format!(
         "now() {{ read -r up _ < /proc/uptime; echo ${{up/./}}; }}\n\
@@ -58,7 +55,6 @@ pub(super) fn interrupt(said: &str) -> String {
     )
 }
 
-/// Writes the signed digits, an input for each name, and returns what the inputs must answer.
 fn digits(rig: &Rig<'_>, share: &Share, names: &[&str]) -> Result<Vec<Vec<u8>>> {
     let folder = recording(rig.folder, "digits-g52");
     let file = read(&folder.join("recording.gpr"))?;
@@ -73,14 +69,12 @@ fn digits(rig: &Rig<'_>, share: &Share, names: &[&str]) -> Result<Vec<Vec<u8>>> 
     names.iter().map(answer).collect()
 }
 
-/// The command of the example client for one digit.
 fn client(input: &str, output: &str) -> String {
     format!(
         "gpureplay_tee digits.pack -i input:{DIGIT}={input}.bin -o probabilities:{PROBABILITIES}={output}.out"
     )
 }
 
-/// Clients that start at the same time take turns: each ends, with the right answer.
 pub(super) fn two(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let names = ["3", "7"];
@@ -107,7 +101,6 @@ pub(super) fn two(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!("{rounds} times two")))
 }
 
-/// A recording that starts a job over and over.
 pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -117,7 +110,6 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
     let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
     let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
     let mut job = [0; 32];
-    // A null job with 64-bit addresses.
     job[16] = 1 << 1 | 1;
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(input);
@@ -132,8 +124,7 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// A run ends when its client says so; nothing of it stays in the GPU's memory, and the next client is served. Again where the run
-/// was over before the look at its memory, or before the cancellation, as it may be on a busy machine.
+/// Nothing stays in GPU memory, and the next client is served. Repeats a run that ended too early.
 pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -179,7 +170,6 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     )))
 }
 
-/// Ctrl-C for `--device optee`, again and again: each run ends as a cancelled one.
 pub(super) fn interrupted(rig: &Rig<'_>) -> Result<Checked> {
     payload::static_command(rig.folder)?;
     let share = Share::new()?;
@@ -207,7 +197,7 @@ pub(super) fn interrupted(rig: &Rig<'_>) -> Result<Checked> {
     )))
 }
 
-/// Bytes of a pack change in shared memory while it is taken: it is refused, or what was signed runs.
+/// Bytes change during the load: refused, or what was signed runs.
 pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -222,7 +212,7 @@ pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
         Ok(said) => said.trim().to_owned(),
         Err(reason) => return Ok(Err(reason)),
     };
-    // A test in which only one of the two happened shows nothing.
+    // Both must have happened.
     let both = !said.starts_with("0 refused") && !said.contains(" 0 ran right");
     Ok(match both {
         true => Ok(said),

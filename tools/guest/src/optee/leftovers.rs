@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A test of what sessions leave: after each end of one, the GPU is reset and its memory holds nothing, read from Linux.
+//! After a session the GPU is reset and its memory empty.
 
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
@@ -11,16 +11,15 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// What `gpureplay_tee_memory` says of a GPU that is reset and of memory that is cleared.
 pub(super) const NOTHING: &str =
     "0 words; level-2 cache 0, shader cores 0, page table 0, interrupt masks 0 0 0";
 
-/// Addresses of the recording that fails, and what its job may take in microseconds.
+/// Addresses, and the job's microseconds.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const TIMEOUT: u32 = 2_000_000;
 
-/// A recording that keeps all rules, and whose job the GPU refuses: its header says a type that there is not.
+/// Keeps all rules, but the job type is unknown to the GPU.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
     let mut builder = Builder::new(gpu);
     builder.identity(0, 0xffff_0000, gpu);
@@ -42,7 +41,6 @@ fn faulty(gpu: u32) -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// Ends of sessions: what the client must say, and whether it must fail.
 const ENDS: [(&str, &str); 6] = [
     ("well", "1 runs\n0\n"),
     ("a job that fails", "the GPU failed"),
@@ -55,7 +53,6 @@ const ENDS: [(&str, &str); 6] = [
     ("killed", "137\n"),
 ];
 
-/// Each end of a session, then what is left.
 pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let digits = pack_recording(rig, &share, "digits")?;
@@ -103,7 +100,7 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
             return Ok(Err(format!("{end}: it left {left}")));
         }
     }
-    // What sees nothing where there is something shows nothing.
+    // The check must see something during a run.
     let during = share.text("during")?;
     let used = ["0 words", "cache 0,", "cores 0,", "table 0,"];
     if used

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest optee measure`: the time of a call against the same replay in the normal world, and the sizes of the parts.
+//! `guest optee measure`: secure calls against normal replays.
 
 use std::{
     fmt::Write as _,
@@ -28,12 +28,11 @@ use crate::{
     },
 };
 
-/// Recordings that are measured, and how often each runs.
+/// Recordings, and runs of each.
 const RECORDINGS: [(&str, u32); 2] = [("digits-g52", 100), ("lenet-g52", 20)];
-/// Seconds that a guest may take.
 const TIMEOUT: u64 = 900;
 
-/// Measures; `write` keeps the numbers in measurements/optee.json.
+/// `write` keeps them in measurements/optee.json.
 pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
     payload::nano_driver(rig.folder)?;
     let share = Share::new()?;
@@ -97,7 +96,6 @@ fn words(script: &str) -> Vec<String> {
     ["bash", "-c", script].map(String::from).to_vec()
 }
 
-/// One run, and many in one session, of each recording.
 fn script(device: &str, ending: &str) -> String {
     let mut text = String::from("cd /share\n");
     for (name, runs) in RECORDINGS {
@@ -130,7 +128,6 @@ fn first_input(recording: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Bytes of the parts, by the tools of the build root.
 fn sizes(rig: &Rig<'_>) -> Result<Table> {
     let core = "/guest/optee/optee-os/out/core";
     let elf = format!("{core}/tee.elf");
@@ -172,7 +169,6 @@ fn sizes(rig: &Rig<'_>) -> Result<Table> {
     Ok(table)
 }
 
-/// What `size` calls text: code and constants.
 fn text_bytes(rig: &Rig<'_>, file: &str) -> Result<u64> {
     let said = bare::tool(rig.folder, "aarch64-linux-gnu-size", &[file])?;
     let line = said.lines().nth(1).unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest optee`: a secure world that replays, under QEMU: TF-A, OP-TEE with our pseudo-TA, U-Boot, and the guest's kernel.
+//! `guest optee`: a secure world under QEMU: TF-A, OP-TEE, U-Boot, Linux.
 
 mod beside;
 mod build;
@@ -26,9 +26,9 @@ use crate::{
     },
 };
 
-/// Seed of the key that signs in tests. It protects nothing.
+/// It protects nothing.
 const TEST_SEED: [u8; 32] = [7; 32];
-/// The secure world's pages for the GPU begin where the kernel's memory ends (`pta/gpureplay_board.h`).
+/// The secure world's GPU pages follow (`pta/gpureplay_board.h`).
 const KERNEL_MEMORY: &str = "mem=1792M";
 
 /// Replays in a trusted execution environment: builds the secure world, runs programs beside it, tests it.
@@ -105,7 +105,6 @@ fn test_key() -> Result<SecretKey> {
 }
 
 impl Optee {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -147,7 +146,6 @@ impl Optee {
     }
 }
 
-/// A session with the secure world.
 fn options(built: &build::Built, timeout: u64) -> Options {
     Options {
         driver: Driver::None,
@@ -159,7 +157,6 @@ fn options(built: &build::Built, timeout: u64) -> Options {
     }
 }
 
-/// Runs a command beside the secure world.
 fn run(folder: &Folder, options: &Options, command: &[String]) -> Result<Outcome> {
     let mut words = vec!["bash".to_owned(), "/opt/gpureplay/optee/start.sh".into()];
     words.extend(command.iter().cloned());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of what must not run: packs that the secure world refuses, each with the reason, and what the command says of them.
+//! Packs that the secure world refuses.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,13 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Counter of what runs here, and one that is older.
 const COUNTER: u64 = 5;
 const OLD: u64 = 4;
 
-/// The key of somebody else.
 fn other_key() -> Result<SecretKey> {
     SecretKey::from_seed([8; 32]).map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// A recording that is well formed and breaks a rule: one of its regions is writable and executable.
 fn against_a_rule() -> Result<Vec<u8>> {
     const GPU: u32 = 0x7212_0000;
     const PLACE: u64 = 0x200_0000;
@@ -46,7 +43,6 @@ fn against_a_rule() -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// Packs that must not run, each with the message that names why; the counter is that of the last boot.
 pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let digits = recording(rig.folder, "digits-g52");
@@ -61,7 +57,7 @@ pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     share.write("unsigned", &packed(&good, None)?)?;
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("forged", &packed(&changed, Some(signature))?)?;
-    // Signed by the owner of the key, and yet damaged, or against a rule.
+    // Rightly signed, and yet damaged, or against a rule.
     share.write("damaged", &pack(&changed, &key, COUNTER)?)?;
     share.write("rule", &pack(&against_a_rule()?, &key, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
@@ -115,7 +111,7 @@ fn said(share: &Share, expected: &[(&str, &str)]) -> Result<std::result::Result<
     Ok(Ok(()))
 }
 
-/// What the command says of each, and how it ends: 2 wrong use, 3 the recording is refused, 5 the device's.
+/// Exit codes: 2 wrong use, 3 recording refused, 5 device.
 const BY_THE_COMMAND: [(&str, &str); 8] = [
     (
         "unsigned",
@@ -145,7 +141,7 @@ const BY_THE_COMMAND: [(&str, &str); 8] = [
     ("cancelled", clients::CANCELLED),
 ];
 
-/// Writes packs, and gives the script that has the command run them, each with what it says and its exit code in NAME.said.
+/// The script leaves words and exit codes in NAME.said.
 pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     let digits = recording(rig.folder, "digits-g52");
     let good = read(&digits.join("recording.gpr"))?;
@@ -154,7 +150,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
     share.write("old", &pack(&good, &key, OLD)?)?;
-    // A sound recording with the signature of another one: the command has nothing against it, the secure world has.
+    // Another's signature: only the secure world refuses it.
     let lenet = read(&recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
     share.write("forged", &packed(&lenet, Some(signature(&key, &good)?))?)?;
     share.write(

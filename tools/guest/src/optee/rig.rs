@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of the secure world share: the guest, its folder, signed packs.
+//! Shared by tests of the secure world.
 
 use std::{
     collections::BTreeMap,
@@ -21,30 +21,25 @@ use crate::{
     },
 };
 
-/// What a test found.
 pub(super) type Checked = std::result::Result<String, String>;
 
-/// Seconds of one guest at most: of a sample, and of everything.
 const TIMEOUT: u64 = 300;
 const TIMEOUT_FULL: u64 = 1800;
-/// Bytes of one 8 x 8 picture, and of ten probabilities, in single precision.
+/// Bytes of 8 x 8 pixels, and of ten probabilities, f32.
 pub(super) const DIGIT: usize = 256;
 pub(super) const PROBABILITIES: usize = 40;
 
-/// For a client in the background, `$client`: waits until its run is in progress, and leaves in `during` what GPU and memory hold and
-/// the client's state. One program looks for it: where each look is a process of its own, a busy machine takes longer for two of
-/// them than for the run. A client that is killed earlier, while OP-TEE loads the application for it, makes OP-TEE say so.
+/// Waits until background client `$client` runs; `during` gets GPU, memory and client state. One program looks: a
+/// process per look could miss the run. A client killed while OP-TEE loads its application makes OP-TEE complain.
 pub(super) const UNTIL_IT_RUNS: &str = "gpureplay_tee_memory -w 100 > during\n\
     grep State: /proc/$client/status >> during\n";
 
-/// A built secure world, and how much to try.
 pub(super) struct Rig<'a> {
     pub(super) folder: &'a Folder,
     pub(super) built: build::Built,
     pub(super) full: bool,
 }
 
-/// What the guest sees as /share.
 pub(super) struct Share(TempDir);
 
 impl Share {
@@ -75,7 +70,6 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
-/// A pack of a recording's bytes, signed.
 pub(super) fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
     let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
     let signature = sign(key, counter, recording, &BTreeMap::new()).map_err(fail)?;
@@ -93,7 +87,7 @@ pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
 }
 
 impl Rig<'_> {
-    /// Runs a script in the normal world, whatever the secure world says; `/share` is what the test wrote.
+    /// Any message of the secure world is allowed.
     pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
         self.boot(share, text, false)
     }
@@ -109,7 +103,7 @@ impl Rig<'_> {
         run(self.folder, &options, &words)
     }
 
-    /// Runs a script that must end well. A message of the secure world ends it at once.
+    /// Must end well; a message of the secure world ends it.
     pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
         let outcome = self.boot(share, text, true)?;
         if outcome.clean().is_err() {
@@ -130,7 +124,7 @@ pub(super) fn failed(outcome: &Outcome) -> String {
     )
 }
 
-/// The secure world logs errors only: from its start to the end there must be none.
+/// The secure world logs errors only.
 pub(super) fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
     let log = fs::read(outcome.logs.join(SECURE_LOG))
         .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;

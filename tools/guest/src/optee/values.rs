@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of what the secure world answers: the bytes of the command on the host's model, by the client in C and by the command itself.
+//! The secure world's answers equal the host model's.
 
 use std::{
     ffi::OsString,
@@ -22,10 +22,8 @@ use crate::{
 };
 
 const SAMPLE: usize = 20;
-/// Characters that are written in the secure world.
 const CHARACTERS: usize = 10;
 
-/// Runs the command on the host's model.
 fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
     let program = payload::host_command(folder);
     let ended = Command::new(&program)
@@ -51,7 +49,6 @@ fn assigned(name: &str, path: &Path) -> OsString {
     assignment
 }
 
-/// What the command answers on the host's model, as bytes of the output.
 fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) -> Result<Vec<u8>> {
     let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let file = temporary.path().join("output.npy");
@@ -66,14 +63,14 @@ fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) 
     npy(&file)
 }
 
-/// Images of digits that training did not see, and what the command answers to them on the host's model, in one process.
+/// Digits outside of training, with the host model's answers.
 struct Digits {
     count: usize,
     answers: Vec<u8>,
 }
 
 impl Digits {
-    /// All of them, or a sample; as `inputs/input.npy` and `images.bin` in the share, and as `digits.pack`.
+    /// Makes `inputs/input.npy`, `images.bin` and `digits.pack`.
     fn new(rig: &Rig<'_>, share: &Share) -> Result<Digits> {
         let folder = rig.folder;
         let all = npy(&folder.repository.join("tools/digits/held-out/images.npy"))?;
@@ -110,7 +107,7 @@ impl Digits {
     }
 }
 
-/// Writes a shipped recording as a signed pack, NAME.pack, with the counter of all tests that do not test counters.
+/// Writes NAME.pack.
 pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result<PathBuf> {
     let folder = recording(rig.folder, &format!("{name}-g52"));
     let file = read(&folder.join("recording.gpr"))?;
@@ -118,7 +115,6 @@ pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result
     Ok(folder)
 }
 
-/// A case of LeNet: its file's name, its input, and what the command answers on the host's model.
 struct Case {
     name: String,
     input: PathBuf,
@@ -143,7 +139,6 @@ fn lenet_cases(rig: &Rig<'_>, lenet: &Path) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Digits, all or some of those that training did not see, and lenet's cases, by the client in C.
 pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
     payload::build_host_command(rig.folder)?;
     let share = Share::new()?;
@@ -158,7 +153,7 @@ pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
     for case in &cases {
         let input = npy(&case.input)?;
         share.write(&format!("{}.bin", case.name), &input)?;
-        // Writing to a String does not fail.
+        // Cannot fail.
         let _ = writeln!(
             script,
             "gpureplay_tee lenet.pack -i input:{}={name}.bin -o probabilities:{}={name}.out",
@@ -188,7 +183,6 @@ pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
     )))
 }
 
-/// Many runs in one session give one answer.
 pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let runs = if rig.full { 1000 } else { 50 };
@@ -209,8 +203,6 @@ pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!("{runs} runs")))
 }
 
-/// `gpureplay run --device optee`: the same bytes again, a recording with states, the doctor, and what it says when it is refused,
-/// cancelled, or asked for what the secure world does not do.
 pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
     payload::build_host_command(rig.folder)?;
     payload::static_command(rig.folder)?;
@@ -270,12 +262,11 @@ pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
     )))
 }
 
-/// A recording that goes on from run to run: writes what it needs, and gives what it answers on the host's model.
 fn song(rig: &Rig<'_>, share: &Share) -> Result<Vec<u8>> {
     let generate = pack_recording(rig, share, "generate")?;
     let forced = generate.join("inputs/forced2.npy");
     share.write("forced.npy", &read(&forced)?)?;
-    // What the first characters leave is what both go on from.
+    // Both continue from the first characters.
     let state = share.path("state.safetensors");
     let begin: [OsString; 7] = [
         generate.clone().into(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest packages`: the packages of `cargo xtask dist --machine aarch64` are installed in a Debian root in the guest, and used there.
+//! `guest packages`: uses `cargo xtask dist --machine aarch64`'s packages in Debian.
 
 mod root;
 
@@ -26,10 +26,8 @@ use crate::{
     run::session::{self, End, Options, Outcome},
 };
 
-/// What the guest runs.
 const USE: &str = include_str!("../../packages/use.sh");
 const MACHINE: &str = "aarch64";
-/// The packages that are installed.
 const DEBS: [&str; 5] = [
     "gpureplay",
     "libgpureplay0",
@@ -38,21 +36,17 @@ const DEBS: [&str; 5] = [
     "gpureplay-recorder-dkms",
 ];
 
-/// A part of the test, in the order in which the guest does them.
 struct Part {
     name: &'static str,
-    /// For people.
     what: &'static str,
-    /// Where the probabilities of the ten digits are.
+    /// Where the ten probabilities are.
     answers: Answers,
 }
 
 enum Answers {
-    /// At the end of what the program says.
     Said,
-    /// In files that the program wrote.
+    /// In files.
     Written,
-    /// It replays nothing.
     None,
 }
 
@@ -123,7 +117,6 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
@@ -169,7 +162,7 @@ impl Packages {
     }
 }
 
-/// Fails unless the packages are those of the commit that is checked out: the command says which one it is of.
+/// The command states its commit.
 fn of_this_commit(top: &Path, made: &Made) -> Result<()> {
     let mut git = std::process::Command::new("git");
     git.current_dir(top)
@@ -187,7 +180,6 @@ fn of_this_commit(top: &Path, made: &Made) -> Result<()> {
     )))
 }
 
-/// Puts what the guest needs into its share.
 fn prepare(folder: &Folder, made: &Made, work: &Path) -> Result<()> {
     for name in ["packages", "out"] {
         let path = work.join(name);
@@ -210,7 +202,6 @@ fn prepare(folder: &Folder, made: &Made, work: &Path) -> Result<()> {
 }
 
 impl Part {
-    /// Whether the guest did it, and whether the answers are right.
     fn judge(&self, top: &Path, out: &Path, outcome: &Outcome) -> Result<String> {
         let said = outcome.said();
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -253,7 +244,6 @@ impl Part {
     }
 }
 
-/// What the kernel complained about.
 fn kernel_log(outcome: &Outcome) -> Result<Ended> {
     let logs = outcome.logs.display();
     match (&outcome.end, outcome.faults.first()) {

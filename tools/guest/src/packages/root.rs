@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Debian root for the guest, with apt, a compiler, DKMS and pip: unpacked on the host, configured in the guest, kept beside it.
+//! A Debian root with apt, compiler, DKMS and pip, configured in the guest.
 
 use std::{
     fs,
@@ -15,10 +15,8 @@ use crate::{
     run::session::{self, End, Options},
 };
 
-/// What the guest runs.
 const CONFIGURE: &str = include_str!("../../packages/configure.sh");
 
-/// The folder with the root's image, made unless it is there.
 pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
@@ -45,7 +43,7 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     if step.is_done(guest) && configured.is_file() {
         return Ok(made);
     }
-    // One that was interrupted while it was configured is no use.
+    // An interrupted configuration is useless.
     remove(&guest.join("stamps/packages"))?;
     step.run(guest)?;
     configure(folder, &made)?;
@@ -53,7 +51,7 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     Ok(made)
 }
 
-/// Runs the packages' own scripts, which are programs for the guest's processor.
+/// The packages' scripts need the guest's processor.
 fn configure(folder: &Folder, made: &Path) -> Result<()> {
     eprintln!("  the guest configures the packages of the root, which takes some minutes");
     let options = Options {
@@ -62,7 +60,7 @@ fn configure(folder: &Folder, made: &Path) -> Result<()> {
     };
     let outcome = session::script(folder, &options, CONFIGURE)?;
     let said = outcome.said();
-    // What dpkg's audit finds comes after that line.
+    // dpkg's audit speaks after that line.
     if outcome.end == End::Exit(0) && said.ends_with("root is configured\n") {
         return Ok(());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The example programs: their table, their files, and whether what they wrote is right.
+//! Example programs, their files, and checks.
 
 use std::{
     collections::BTreeMap,
@@ -17,52 +17,45 @@ use crate::{
     run::machine,
 };
 
-/// Largest relative error of a float32 result.
+/// Relative error of a float32 result.
 pub(crate) const TOLERANCE: f64 = 1e-5;
 
-/// A program of `recordable.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct App {
-    /// One line for the manifest.
     pub(crate) description: String,
-    /// Command line; `{s}` stands for the set of files.
+    /// `{s}`: the set of files.
     app: String,
-    /// Tensors that change from run to run.
+    /// They differ between runs.
     pub(crate) inputs: Vec<String>,
-    /// Tensors that do not.
     pub(crate) weights: Vec<String>,
-    /// Tensors that it writes.
     pub(crate) outputs: Vec<String>,
-    /// Further files for the only input; the program's answers to them become cases of the recording.
+    /// More files for the only input; answers become cases.
     #[serde(default)]
     pub(crate) samples: Vec<String>,
-    /// How pictures become inputs, as the manifest says it.
     #[serde(default)]
     pub(crate) images: toml::Table,
-    /// What the reference also computes for the first set; the recording is cut where each is complete.
+    /// From the reference, for the first set; the recording is cut where each is complete.
     #[serde(default)]
     pub(crate) layers: Vec<String>,
-    /// Names of the elements of the only output.
     #[serde(default)]
     pub(crate) labels: Vec<String>,
-    /// A file in tools for `compile --tensors`: the program repeats a step, and its OpenCL calls name what a step takes, leaves and gives.
-    /// Its files hold several steps; inputs and outputs are those of the first.
+    /// For `compile --tensors`: the program repeats a step whose calls name what it takes, leaves and gives. Its
+    /// files hold several steps; inputs and outputs are the first's.
     #[serde(default)]
     pub(crate) tensors: Option<PathBuf>,
-    /// A table of layers in tools/networks: every file in `weights` is a weight.
+    /// From tools/networks: every file in `weights` is a weight.
     #[serde(default)]
     pub(crate) network: bool,
-    /// The recording is in the repository.
     #[serde(default)]
     pub(crate) ships: bool,
-    /// Largest relative error of an output.
+    /// Relative error of an output.
     #[serde(default = "default_tolerance")]
     pub(crate) tolerance: f64,
-    /// The recorded stack's own outputs are what a replay must give, bit for bit; the reference rounds elsewhere.
+    /// Replays must equal the recorded stack bit for bit; the reference rounds elsewhere.
     #[serde(default)]
     pub(crate) exact: bool,
-    /// Memory in MiB of the guest that it needs.
+    /// MiB of the guest.
     #[serde(default = "default_memory")]
     pub(crate) memory: u32,
 }
@@ -75,11 +68,10 @@ fn default_tolerance() -> f64 {
     TOLERANCE
 }
 
-/// The two sets of files: that of the recording, and the other one.
+/// The recording's files, and others.
 pub(crate) const SETS: [&str; 2] = ["", "2"];
 
 impl App {
-    /// All programs by name.
     pub(crate) fn all(folder: &Folder) -> Result<BTreeMap<String, App>> {
         let path = folder.recipe().join("recordable.toml");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -87,7 +79,7 @@ impl App {
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
     }
 
-    /// The name in the table of a program that is written with or without hyphens: `resnet50` is `resnet-50`.
+    /// Hyphens may be missing: `resnet50` is `resnet-50`.
     pub(crate) fn named(folder: &Folder, name: &str) -> Result<String> {
         let table = App::all(folder)?;
         let found = table.keys().find(|known| plain(known) == plain(name));
@@ -100,7 +92,6 @@ impl App {
         })
     }
 
-    /// The program of that name, which [`App::named`] may have found.
     pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
         let mut table = App::all(folder)?;
         let app = table.remove(name).ok_or_else(|| Error::Missing {
@@ -117,7 +108,7 @@ impl App {
         }
     }
 
-    /// Shell commands that run the program on each sample and put its answers into `expected`.
+    /// Answers go into `expected`.
     pub(crate) fn sample_script(&self) -> String {
         const SET: &str = "-sample";
         let mut script = String::new();
@@ -132,29 +123,25 @@ impl App {
         script
     }
 
-    /// True if the program uses Arm Compute Library.
     pub(crate) fn uses_compute_library(&self) -> bool {
         self.app.starts_with("acl_")
     }
 
-    /// True if the program uses CLBlast, which the guest's image has not.
+    /// The guest's image lacks CLBlast.
     pub(crate) fn uses_clblast(&self) -> bool {
         self.app.starts_with("train_clblast")
     }
 
-    /// The command line for a set of files.
     pub(crate) fn command(&self, set: &str) -> String {
         self.app.replace("{s}", set)
     }
 }
 
-/// A name without what people leave out.
 fn plain(name: &str) -> String {
     let kept = name.chars().filter(|letter| !"-_".contains(*letter));
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// Makes a program's inputs and expected outputs in a directory.
 pub(crate) fn write_files(folder: &Folder, name: &str, dir: &Path) -> Result<()> {
     payload::python(
         folder,
@@ -163,7 +150,6 @@ pub(crate) fn write_files(folder: &Folder, name: &str, dir: &Path) -> Result<()>
     )
 }
 
-/// Compares a file with the expected one; the text says why that is not possible.
 pub(crate) fn compare_files(
     found: &Path,
     expected: &Path,
@@ -181,7 +167,6 @@ pub(crate) fn compare_files(
     })
 }
 
-/// Compares a file with the expected one; the text says what is wrong.
 pub(crate) fn check(
     found: &Path,
     expected: &Path,
@@ -201,12 +186,11 @@ pub(crate) fn check(
     }
 }
 
-/// Path of a tensor's file in a set.
 pub(crate) fn file(dir: &Path, kind: &str, name: &str, set: &str) -> PathBuf {
     dir.join(kind).join(format!("{name}{set}.npy"))
 }
 
-/// Whether two files hold the same elements, bit for bit; the text says what is wrong with one of them.
+/// Bit for bit; errors name the bad file.
 pub(crate) fn identical(a: &Path, b: &Path) -> std::result::Result<bool, String> {
     let read = |path: &Path| read_npy(path).map_err(|error| format!("{}: {error}", path.display()));
     let (a, b) = (read(a)?, read(b)?);

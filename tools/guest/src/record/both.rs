@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two traces of one run, by two recorders, compared job by job and page by page.
+//! Two recorders' traces of one run, compared.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,36 +13,32 @@ use std::{
 use gpureplay_trace::{Check, Event, PAGE_SIZE, Phase, Reader};
 use mali_facts::registers::{Class, gpu, lookup};
 
-/// What a trace says of a run, without what belongs to one kind of recorder.
+/// Without recorder-specific parts.
 #[derive(Debug, Default)]
 struct Traced {
-    /// Constants of the GPU, as far as they were read.
     identity: BTreeMap<u32, u32>,
-    /// Settings that are not zero, before the first job.
+    /// Not zero, before the first job.
     settings: BTreeMap<u32, u32>,
-    /// Slot and head of each job.
+    /// Slot and head.
     jobs: Vec<(u8, u64)>,
-    /// Pages that were logged before and after each job, by address; the number stands for the contents.
+    /// Before and after each job, by address; numbers stand for contents.
     pages: Vec<[BTreeMap<u64, u64>; 2]>,
-    /// Buffers, each with the number of jobs before it: mapped or not, address, bytes.
+    /// Preceding jobs, mapped or not, address, bytes.
     buffers: Vec<(usize, bool, u64, u64)>,
-    /// What the OpenCL layer says, each with the number of jobs before it.
+    /// From the OpenCL layer, with preceding jobs.
     notes: Vec<(usize, String)>,
 }
 
-/// The two traces of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub(crate) jobs: usize,
-    /// Pages that both logged, at any moment.
     pub(crate) changes: usize,
-    /// Pages that only one of them has ever logged, all zero.
     pub(crate) empty: usize,
-    /// Pages that the library in the app logged later, when a job listed them.
+    /// Logged later by the app's library, when a job listed them.
     pub(crate) late: usize,
-    /// Notes that stand on the other side of a job's start, where one thread noted while another one submitted.
+    /// Beyond a job's start: one thread noted, another submitted.
     pub(crate) moved: usize,
-    /// What differs and has no reason.
+    /// Without a reason.
     pub(crate) unexplained: Vec<String>,
 }
 
@@ -65,7 +61,6 @@ impl fmt::Display for Compared {
     }
 }
 
-/// Compares two traces; the text says what keeps one from being read.
 pub(crate) fn compare(kernel: &Path, user: &Path) -> Result<Compared, String> {
     Ok(compared(&read(kernel)?, &read(user)?))
 }
@@ -158,7 +153,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
         differ(format!("jobs: {:x?}, {:x?}", kernel.jobs, user.jobs));
         return found;
     }
-    // When the process has ended, the kernel's recorder sees its memory freed.
+    // At the process's end, the kernel's recorder sees its memory freed.
     let alive = |traced: &Traced| -> Vec<(usize, bool, u64, u64)> {
         let buffers = traced.buffers.iter().copied();
         buffers
@@ -196,7 +191,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
                         found.changes += 1;
                         found.late += usize::from(late.remove(va));
                     }
-                    // The app's change, which the library logs when a job lists the page.
+                    // The library logs the app's change when a job lists the page.
                     (Some(_), Some(_)) if *phase == "before" && !ours.contains_key(va) => {
                         late.insert(*va);
                     }
@@ -208,7 +203,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
             }
         }
     }
-    // Nothing here tells that no job used it afterwards.
+    // A later job may have used it.
     let never = |va: &u64| format!("page {va:#x}, whose last change the kernel logged only");
     found.unexplained.extend(late.iter().map(never));
     let [of_kernel, of_user] = &held;
@@ -237,7 +232,6 @@ mod tests {
     use super::*;
     use gpureplay_trace::{Driver, Writer};
 
-    /// A trace of one job that changes one page.
     fn trace(before: u8, after: u8, head: u64) -> Traced {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut w = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recording on the kernel's own driver, as an ordinary user: the recorder is a library in the app.
+//! Recording as an ordinary user on the kernel's driver.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A user without any right but that to open the render node, in a folder of its own.
+/// May only open the render node; has its own directory.
 pub(crate) const NOBODY: &str = r#"set -e
 as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 chmod a+rw /dev/dri/renderD128
@@ -22,14 +22,12 @@ chmod -R a+rwX /tmp/work /tmp/cache
 cd /tmp/work
 mkdir -p -m 777 live
 "#;
-/// Runs that are to be compared have everything at the same host addresses, by which libraries sort their buffers.
+/// Libraries sort buffers by host address: compared runs need equal ones.
 const ALIKE: &str = "setarch --addr-no-randomize";
 
 impl Recording<'_> {
-    /// Runs the program, also with each sample, then records it once per set of inputs.
     pub(crate) fn trace_by_user(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
-        // The guest copies what is there.
         for set in SETS {
             let _ = fs::remove_file(self.work.join(format!("trace{set}")));
         }

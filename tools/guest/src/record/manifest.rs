@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of a recording's `manifest.toml` that `guest record` adds to what `gpureplay compile` wrote; keys keep their order.
+//! `guest record`'s additions to `manifest.toml`; keys keep their order.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The whole file (docs/reference/format.md), in its order. What is not changed here is kept as it is.
+/// In the order of docs/reference/format.md; unchanged parts stay.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
@@ -19,34 +19,28 @@ pub(crate) struct Manifest {
     command: Option<String>,
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     provenance: toml::Table,
-    /// What is known about outputs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) outputs: BTreeMap<String, Output>,
-    /// How pictures become inputs.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     pub(crate) images: toml::Table,
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
     external: toml::Table,
-    /// Inputs with the outputs that they should give.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub(crate) cases: Vec<Case>,
-    /// Names of job chains.
     #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
     jobs: Vec<toml::Table>,
 }
 
-/// What is known about an output.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Output {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tolerance: Option<f64>,
-    /// Names of the classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) labels: Vec<String>,
 }
 
-/// Files by tensor, and who computed the expected ones.
+/// Files by tensor.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
@@ -57,7 +51,6 @@ pub(crate) struct Case {
     pub(crate) reference: String,
 }
 
-/// Changes a manifest's file.
 pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Manifest)) -> Result<()> {
     let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
     let mut manifest: Manifest = toml::from_str(&text)
@@ -72,7 +65,6 @@ pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Manifest)) -> Result<
 mod tests {
     use super::Manifest;
 
-    /// As `gpureplay compile` writes it.
     const WRITTEN: &str = r#"version = 1
 name = "add-g52"
 description = "out = x + y"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest record`: makes a recording of one of the example programs.
+//! `guest record`: makes a recording of an example program.
 //!
-//! The guest runs the program twice on the patched driver, with two sets of inputs, and streams raw traces. The host
-//! compiles the first, checks it against the second, and replaces the expected outputs by the CPU reference's.
+//! The guest runs it on the patched driver with two input sets, and streams raw traces. The host compiles the
+//! first, checks it against the second, and takes expected outputs from the CPU reference.
 
 pub(crate) mod app;
 pub(crate) mod both;
@@ -77,7 +77,6 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let name = App::named(&folder, &self.name)?;
@@ -136,7 +135,6 @@ impl Record {
     }
 }
 
-/// How the guest's script begins: compiled shaders of an earlier run, and a clock that writes the file `times`.
 const PROLOGUE: &str = r#"set -e
 mkdir -p live
 [ ! -e shader-cache.tar ] || tar -C /tmp/cache -xf shader-cache.tar
@@ -145,7 +143,6 @@ took() { echo "$1 = $((($(date +%s%N) - begin) / 1000000))" >> times; }
 begin=$(date +%s%N)
 "#;
 
-/// Where a network's files and traces stay.
 pub(crate) fn network_dir(folder: &Folder, name: &str, gpu: &str) -> PathBuf {
     let name = match gpu {
         "g52" => name.to_owned(),
@@ -155,17 +152,13 @@ pub(crate) fn network_dir(folder: &Folder, name: &str, gpu: &str) -> PathBuf {
 }
 
 pub(crate) struct Recording<'a> {
-    /// Where things are.
     pub(crate) folder: &'a Folder,
     pub(crate) name: &'a str,
-    /// The program.
     pub(crate) app: &'a App,
     pub(crate) gpu: &'a str,
-    /// Directory that the guest shares: inputs, expected, outputs and traces.
+    /// Shared with the guest.
     pub(crate) work: &'a Path,
-    /// Limit for the guest.
     pub(crate) timeout: Duration,
-    /// The GPU and the processor's caches do not see each other.
     pub(crate) non_coherent: bool,
 }
 
@@ -175,7 +168,7 @@ impl Recording<'_> {
         StreamGpu::by_name(self.gpu).is_some()
     }
 
-    /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
+    /// Once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         if self.takes_streams() {
             return self.trace_by_user(stream);
@@ -184,18 +177,17 @@ impl Recording<'_> {
         if self.app.uses_clblast() {
             payload::clblast(self.folder)?;
         }
-        // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
-        // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
-        // taking turns where they block rather than racing. What the first run answers is the live stack's word.
+        // Compared runs must allocate alike: shader cache filled by a run before, equal host addresses, by which
+        // libraries sort buffers, and threads taking turns. The first run is the live stack's answer.
         let mut script = String::from(PROLOGUE);
         script += &format!("{}\ntook live\n", self.app.command(SETS[1]));
         for output in &self.app.outputs {
             script += &format!("mv {output}{}.npy live/\n", SETS[1]);
         }
-        // One file: each small one costs the guest several messages to the host.
+        // Small files cost the guest several messages each.
         script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
-        // The second recording looks at every page, and fails if one changed that the first would have left out.
+        // The second recording looks at every page, and fails if the first would have missed a change.
         for (set, dirty) in SETS.into_iter().zip([1, 2]) {
             script += &format!(
                 "echo {dirty} > /sys/module/gpureplay_recorder/parameters/dirty\n\
@@ -226,7 +218,6 @@ impl Recording<'_> {
         session::run(self.folder, &options, Some(&command))
     }
 
-    /// What a user types for the same recording.
     fn command(&self) -> String {
         let gpu = match self.gpu {
             "g52" => String::new(),
@@ -235,10 +226,8 @@ impl Recording<'_> {
         format!("cargo xtask guest record {}{gpu}", self.name)
     }
 
-    /// Where the recording goes unless the user says.
     pub(crate) fn default_output(&self) -> PathBuf {
         let name = format!("{}-{}", self.name, self.gpu);
-        // Large recordings are made where they are wanted; the repository holds the small ones.
         if self.app.network && !(self.app.ships && self.gpu == "g52") {
             self.work.join(name)
         } else {
@@ -246,19 +235,16 @@ impl Recording<'_> {
         }
     }
 
-    /// Every register access that the model saw.
     pub(crate) fn register_log(&self) -> PathBuf {
         self.work.join("registers")
     }
 
-    /// Compiles the traces into a recording and completes its manifest.
     pub(crate) fn compile(&self, output: &Path) -> Result<()> {
         self.live_is_recorded()?;
         self.compile_with(&payload::host_command(self.folder), output, &[])?;
         self.complete(output)
     }
 
-    /// The unrecorded run and the recorded one with the same input must have the same outputs.
     pub(crate) fn live_is_recorded(&self) -> Result<()> {
         for name in &self.app.outputs {
             let recorded = self.work.join(format!("{name}{}.npy", SETS[1]));
@@ -276,14 +262,13 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// What the live stack answered to the second set of inputs.
+    /// For the second input set.
     pub(crate) fn live(&self, output: &str) -> PathBuf {
         self.work
             .join("live")
             .join(format!("{output}{}.npy", SETS[1]))
     }
 
-    /// Compiles the traces with further options.
     pub(crate) fn compile_with(
         &self,
         program: &Path,
@@ -341,7 +326,6 @@ impl Recording<'_> {
         logged(&mut compile, "compiling the recording", &log)
     }
 
-    /// Puts the second input beside the recording, and the reference's outputs in the place of the app's.
     pub(crate) fn complete(&self, output: &Path) -> Result<()> {
         let copy = |kind: &str, name: &str, set: &str| {
             let from = if self.app.exact && kind == "expected" {
@@ -384,7 +368,6 @@ impl Recording<'_> {
         })
     }
 
-    /// The manifest's entry for files that are called so for each tensor.
     fn case(&self, reference: &str, file: impl Fn(&str) -> String) -> Case {
         let files = |kind: &str, tensors: &[String]| {
             let path = |tensor: &String| format!("{kind}/{}.npy", file(tensor));
@@ -398,7 +381,7 @@ impl Recording<'_> {
         }
     }
 
-    /// Replays with the second set of inputs; the largest relative error, or what is wrong.
+    /// Second input set; returns the largest relative error.
     pub(crate) fn replay(
         &self,
         recording: &Path,
@@ -414,12 +397,10 @@ impl Recording<'_> {
         app::check(&result, &expected, self.app.tolerance)
     }
 
-    /// Where the replay's outputs go.
     pub(crate) fn replayed(&self, output: &str) -> PathBuf {
         self.work.join(format!("replayed-{output}.npy"))
     }
 
-    /// Replays with the second set of inputs.
     pub(crate) fn replay_with(&self, program: &Path, recording: &Path) -> Result<()> {
         let mut replay = Command::new(program);
         replay.args(["run", "--force"]).arg(recording);
@@ -437,7 +418,6 @@ impl Recording<'_> {
         logged(&mut replay, "replaying", &log)
     }
 
-    /// Which software the recording comes from, by the distribution's own versions.
     fn provenance(&self) -> Result<Vec<(&'static str, String)>> {
         let version = |package: &str| {
             let path = format!("userland/usr/share/doc/{package}/changelog.Debian.gz");
@@ -475,7 +455,7 @@ impl Recording<'_> {
     }
 }
 
-/// The version in a Debian changelog's first line: `mesa (25.0.7-2) trixie; urgency=medium`.
+/// Line: `mesa (25.0.7-2) trixie; urgency=medium`.
 fn changelog_version(text: &str) -> Option<&str> {
     let (_, rest) = text.lines().next()?.split_once('(')?;
     Some(rest.split_once(')')?.0)

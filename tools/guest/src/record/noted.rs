@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tensors that OpenCL calls show, against those that an app's files show in the same traces.
+//! Tensors that calls show, against those that files show.
 
 use std::{collections::BTreeSet, fmt, path::Path, process::Command};
 
 use super::{Recording, tensors::tensors};
 use crate::{build::step::logged, error::Result};
 
-/// Everything but the name and the shape, which calls do not tell.
+/// Calls tell neither name nor shape.
 type Place = (String, String, u64, u64);
 
 impl Recording<'_> {
-    /// Compiles the traces without a file of the app's. Returns how many tensors that finds, or which ones differ from those of the
-    /// recording that was compiled with files.
+    /// Compiles without the app's files; returns tensors, or differing ones.
     ///
-    /// Of a network in 8 bits two differences are right. The library computes multipliers and shifts from the files, which calls show as weights; and
-    /// it writes the whole buffer of a bias, of which the file has the beginning.
+    /// Right differences in 8-bit networks: multipliers and shifts that the library computes appear as weights, and
+    /// a bias's whole buffer is written, of which the file has the beginning.
     pub(crate) fn compare_noted(
         &self,
         program: &Path,
@@ -33,13 +32,12 @@ impl Recording<'_> {
     }
 }
 
-/// Tensors that calls show, if files show the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
     pub(crate) tensors: usize,
-    /// Of these: weights that the library computed, so that no file has them.
+    /// The library computed them: no file.
     pub(crate) computed: usize,
-    /// Of these: weights whose buffer was written to its end, of which a file has the beginning.
+    /// The whole buffer was written; a file has the beginning.
     pub(crate) padded: usize,
 }
 

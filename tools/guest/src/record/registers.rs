@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares what the recorder logged with what the model saw: two independent witnesses of the same register writes.
+//! Register writes: recorder against model, two witnesses.
 
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::{job_slot, job_slot::JobConfigFlags, mmu};
 
-/// A register write: offset and value.
+/// Offset and value.
 type Write = (u32, u32);
 
-/// Checks that the trace's register writes are, one for one and in order, a stretch of those in the model's log, which
-/// also has what came before and after the recording.
+/// The trace must be a contiguous part of the model's log.
 pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
     let recorded = writes_of_trace(trace)?;
     let text =
@@ -19,7 +18,6 @@ pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
     contained(&recorded, &seen)
 }
 
-/// How often the driver found that the MMU had interrupted because of a page fault or a bus error.
 pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     let mut faults = 0;
     each(trace, |event| match event {
@@ -31,8 +29,8 @@ pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     Ok(faults)
 }
 
-/// What the driver wrote to the job slots, one list for each job that it started, without what is no part of the job: the number of cache flushes
-/// before it, and the flag of the chain, which is the lowest bit of the driver's count of jobs since it was loaded.
+/// Job slot writes per job, without two varying parts: the number of cache flushes before it, and the chain's flag,
+/// the lowest bit of the driver's job count.
 pub(crate) fn starts(trace: &Path) -> Result<Vec<Vec<Write>>, String> {
     let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
     let is_flush = |offset| (offset - slots.start) % job_slot::STRIDE == job_slot::FLUSH_ID_NEXT;
@@ -95,7 +93,7 @@ fn contained(recorded: &[Write], seen: &[Write]) -> Result<(), String> {
     {
         return Ok(());
     }
-    // The longest agreement says where the two witnesses part.
+    // Where the witnesses part.
     let (start, same) = (0..seen.len())
         .map(|start| {
             let pairs = seen[start..].iter().zip(recorded);

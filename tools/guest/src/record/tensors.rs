@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tensors of a recording, as `gpureplay info --json` says them.
+//! A recording's tensors, from `gpureplay info --json`.
 
 use std::{path::Path, process::Command};
 
@@ -17,18 +17,13 @@ pub(crate) struct Tensor {
     pub(crate) name: String,
     /// `input`, `output`, `weight` or `intermediate`.
     pub(crate) kind: String,
-    /// Type of its elements, such as `f32`.
     #[serde(rename = "type")]
     pub(crate) element: String,
     pub(crate) shape: Vec<u64>,
-    /// Where its first element is in GPU memory.
+    /// Of the first element.
     pub(crate) address: u64,
 }
 
-/// The tensors of a recording, in the order of its file.
-///
-/// # Errors
-/// The command does not start, or does not know the recording.
 pub(crate) fn tensors(program: &Path, recording: &Path) -> Result<Vec<Tensor>> {
     let mut info = Command::new(program);
     info.args(["info", "--json"]).arg(recording);

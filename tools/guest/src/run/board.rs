@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boards have around their GPU and QEMU's machine has not: caches that are not coherent, a power domain, a supply, firmware. Chosen
-//! at boot, by a device tree made from the guest's own.
+//! What boards have and QEMU lacks, by a device tree at boot: non-coherent caches, power domain, supply, firmware.
 
 use std::{
     fs,
@@ -17,16 +16,14 @@ use crate::{
     folder::{Folder, copy_dir, create_dir},
 };
 
-/// The GPU's node, as in `gpu.dtso`.
 const GPU: &str = "/gpu@10000000";
-/// What the guest does before the command: modules that tell the model of what is around it are there before any driver.
+/// Before any driver: loads modules that report to the model.
 const START: &str = include_str!("board.sh");
-/// The machine as a whole says that it is coherent, so that it is not enough to leave the word out.
+/// The whole machine is marked coherent: leaving the word out is not enough.
 const NON_COHERENT: &[&[&str]] = &[
     &["-d", GPU, "dma-coherent"],
     &["-tx", GPU, "dma-noncoherent"],
 ];
-/// A domain that the test's module drives.
 const POWER_DOMAIN: &[&[&str]] = &[
     &["-c", "/gpu-power"],
     &[
@@ -39,7 +36,6 @@ const POWER_DOMAIN: &[&[&str]] = &[
     &["-tx", "/gpu-power", "phandle", "7001"],
     &["-tx", GPU, "power-domains", "7001"],
 ];
-/// A GPU with command streams: more registers, and a clock with a name.
 const STREAMS: &[&[&str]] = &[
     &[
         "-ts",
@@ -51,7 +47,6 @@ const STREAMS: &[&[&str]] = &[
     &["-tx", GPU, "reg", "0", "10000000", "0", "200000"],
     &["-ts", GPU, "clock-names", "core"],
 ];
-/// A supply of the kernel's simplest kind, and two operating points.
 const SUPPLY: &[&[&str]] = &[
     &["-c", "/gpu-supply"],
     &["-ts", "/gpu-supply", "compatible", "regulator-fixed"],
@@ -98,33 +93,27 @@ const SUPPLY: &[&[&str]] = &[
     &["-tx", GPU, "mali-supply", "7002"],
 ];
 
-/// A GPU that the device tree disables: it comes first, as `fdtput` inserts nodes.
+/// Comes first, as `fdtput` inserts nodes.
 const DISABLED: &[&[&str]] = &[
     &["-c", "/gpu-disabled"],
     &["-ts", "/gpu-disabled", "compatible", "arm,mali-bifrost"],
     &["-ts", "/gpu-disabled", "status", "disabled"],
 ];
 
-/// What is around the GPU. None of it: QEMU's machine as it is.
+/// Default: QEMU's machine as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Board {
-    /// The GPU and the processor's caches do not see each other.
     pub(crate) non_coherent: bool,
-    /// The GPU has a power domain and a supply.
     pub(crate) power_domain: bool,
-    /// The GPU takes command streams: it has a supply and firmware, and panthor drives it.
     pub(crate) streams: bool,
-    /// Before the GPU there is one that is disabled.
     pub(crate) disabled_first: bool,
 }
 
 impl Board {
-    /// Whether modules of the guest have to tell the model what happens.
     pub(crate) fn has_modules(self) -> bool {
         self.non_coherent || self.power_domain
     }
 
-    /// With what this GPU needs.
     pub(super) fn with_gpu(self, name: &str) -> Board {
         Board {
             streams: StreamGpu::by_name(name).is_some(),
@@ -136,14 +125,13 @@ impl Board {
         !self.has_modules() && !self.streams
     }
 
-    /// Leaves in `host` what the guest loads of a GPU with command streams: the kernel's own module for a supply, and firmware.
     pub(super) fn files(self, folder: &Folder, host: &Path) -> Result<()> {
         if !self.streams {
             return Ok(());
         }
         let to = host.join("streams");
         match folder.guest.join("streams") {
-            // Another kernel, for which the disk has no modules.
+            // The disk has no modules for other kernels.
             modules if modules.is_dir() => copy_dir(&modules, &to)?,
             _ => {
                 create_dir(&to)?;
@@ -160,7 +148,7 @@ impl Board {
         fs::write(&firmware, mali_facts::firmware::file()).map_err(Error::io("write", firmware))
     }
 
-    /// Makes the device tree in `to`; none if the guest's own is right.
+    /// `None` if the guest's own is right.
     pub(super) fn tree(self, folder: &Folder, cpu: &str, to: &Path) -> Result<Option<PathBuf>> {
         if self.is_plain() && !self.disabled_first {
             return Ok(None);
@@ -194,7 +182,7 @@ impl Board {
         non_coherent.into_iter().chain(power_domain).collect()
     }
 
-    /// The words before the command of a run with this driver, which the guest's init then must not load.
+    /// The guest's init must then not load the driver.
     pub(super) fn start(self, driver: Driver) -> Option<Vec<String>> {
         let caches = if self.non_coherent {
             "gpureplay_caches"

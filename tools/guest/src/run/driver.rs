@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The drivers that a guest may load for the GPU.
+//! Drivers for the guest's GPU.
 
-/// Shell commands that load the nano driver and give it the GPU, whose device is then called `$gpu`. They end the shell if the module does not load.
+/// Sets `$gpu`; ends the shell on failure.
 pub(crate) const TAKE_BY_NANO: &str = "\
 gpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')
 insmod /opt/gpureplay/nano/gpureplay_nano.ko || exit 1
@@ -21,7 +21,7 @@ pub(crate) enum Driver {
 }
 
 impl Driver {
-    /// As the guest's first program reads it.
+    /// For the guest's first program.
     pub(super) fn name(self) -> &'static str {
         match self {
             Driver::Stock => "stock",

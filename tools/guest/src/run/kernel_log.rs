@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the guest's kernel log: a GPU fault that a program was not told of must not pass for success.
+//! The guest's kernel log: a hidden GPU fault must not pass.
 
-/// Texts that the GPU drivers print only when something went wrong (panfrost's and panthor's errors and warnings).
+/// Errors and warnings of panfrost and panthor.
 const GPU_FAULTS: [&str; 29] = [
     "js fault",
     "gpu sched timeout",
@@ -34,7 +34,7 @@ const GPU_FAULTS: [&str; 29] = [
     "cleanly suspend MCU",
 ];
 
-/// Texts of the kernel itself that mean trouble wherever they come from.
+/// Trouble from anywhere.
 const KERNEL_FAULTS: [&str; 15] = [
     "Kernel panic",
     "Internal error:",
@@ -54,11 +54,11 @@ const KERNEL_FAULTS: [&str; 15] = [
     "pagealloc: ",
 ];
 
-/// Texts of [`GPU_FAULTS`] that say what one job did, and how the driver ended it.
+/// Those of [`GPU_FAULTS`] about one job.
 const JOB_FAULTS: [&str; 10] = [
     "js fault",
     "gpu sched timeout",
-    // The model does not stop in the middle of a job, so the driver resets it.
+    // The model never stops in a job, so the driver resets it.
     "Soft-stop failed",
     "soft reset timed out",
     "Unhandled Page fault",
@@ -69,12 +69,10 @@ const JOB_FAULTS: [&str; 10] = [
     "job timeout",
 ];
 
-/// Whether the line reports what one job did wrong.
 pub(crate) fn is_of_job(line: &str) -> bool {
     JOB_FAULTS.iter().any(|text| line.contains(text))
 }
 
-/// Whether the line reports a fault of the GPU, of its driver, or of the kernel.
 pub(crate) fn is_fault(line: &str) -> bool {
     let ours = [
         "panfrost",
@@ -124,7 +122,7 @@ mod tests {
             "[ 9.1] Kernel panic - not syncing: Attempted to kill init!",
             "[ 9.1] CS_FATAL.EXCEPTION_TYPE: 0x49 (CS_INVALID_INSTRUCTION)",
             "[ 9.1] panthor 10000000.gpu: [drm] Failed to cleanly suspend MCU",
-            // Of a kernel with KASAN, lockdep and checks of atomic context.
+            // From KASAN, lockdep and checks of atomic context.
             "[ 9.1] BUG: KASAN: slab-use-after-free in nano_free+0x1c/0x60",
             "[ 9.1] WARNING: possible circular locking dependency detected",
             "[ 9.1] [ BUG: Invalid wait context ]",

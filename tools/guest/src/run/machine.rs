@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine: QEMU's options, and how its program is started.
+//! QEMU's options and start.
 
 use std::{ffi::OsString, path::Path, process::Command};
 
 use crate::folder::Folder;
 
-/// Machine type: the memory backend is shared, so that the model sees the guest's memory.
+/// Shared, so that the model sees the guest's memory.
 pub(crate) const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
-/// The same with a secure world.
 const SECURE_MACHINE: &str = "virt,secure=on,gic-version=3,memory-backend=ram0";
-/// CPU types with a device tree. Emulating these is twice as fast as `max`.
+/// With a device tree. Emulation is twice as fast as of `max`.
 pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
-/// Virtual CPUs.
 const SMP: u32 = 2;
-/// The kernel's command line.
 const KERNEL_OPTIONS: &str = "console=ttyAMA0 panic=-1 nokaslr loglevel=7";
-/// Memory in MiB, unless a run asks for more.
+/// MiB, unless a run asks for more.
 pub(crate) const MEMORY: u32 = 2048;
 
-/// What the device-tree step must know; the trees fit these options only, but for the memory: QEMU replaces that
-/// node by what the run has.
+/// The trees fit these options only; QEMU replaces the memory node.
 pub(crate) fn device_tree_environment() -> Vec<(&'static str, String)> {
     vec![
         ("MACHINE", MACHINE.into()),
@@ -29,42 +25,34 @@ pub(crate) fn device_tree_environment() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// One guest's machine.
 pub(crate) struct Machine<'a> {
-    /// Where QEMU and the boot files are.
     pub(crate) folder: &'a Folder,
-    /// CPU type, one of [`CPUS`].
+    /// One of [`CPUS`].
     pub(crate) cpu: &'a str,
     pub(crate) memory: u32,
-    /// The guest's clock counts instructions, one a nanosecond; its processors take turns.
+    /// Counts instructions, one a nanosecond; processors take turns.
     pub(crate) counted: bool,
-    /// Private directory of the run; sockets are in it.
     pub(crate) private: &'a Path,
-    /// What the guest sees as `/run/host`, read-only.
+    /// The guest's `/run/host`, read-only.
     pub(crate) host: &'a Path,
-    /// What the guest sees as `/opt/gpureplay`, read-only.
+    /// The guest's `/opt/gpureplay`, read-only.
     pub(crate) payload: &'a Path,
-    /// What the guest sees as `/share`.
     pub(crate) share: &'a Path,
-    /// What a command may mount by the tag `extra`, read-only.
+    /// Mountable by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
-    /// Further words of the kernel's command line.
     pub(crate) kernel_options: &'a [String],
-    /// The console is this terminal (a shell), not a socket.
     pub(crate) interactive: bool,
-    /// Device tree instead of the guest's own.
     pub(crate) tree: Option<&'a Path>,
-    /// Firmware that starts in the secure world and ends in the kernel; without it QEMU starts the kernel itself.
+    /// Starts in the secure world; without it QEMU starts the kernel.
     pub(crate) firmware: Option<&'a Path>,
-    /// Where the secure world's messages go.
     pub(crate) secure_log: Option<&'a Path>,
 }
 
-/// Names of the sockets on which the host listens; QEMU connects them to the guest's channels.
+/// The host listens on these sockets; QEMU connects them.
 pub(crate) const CHANNELS: [&str; 4] = ["console", "control", "out", "err"];
 
 impl Machine<'_> {
-    /// The command that runs the machine. It dies with its parent.
+    /// It dies with its parent.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]);
@@ -117,7 +105,7 @@ impl Machine<'_> {
             ))
             .args(["-device", "virtio-blk-pci,drive=disk,addr=02.0"]);
         match self.firmware {
-            // The device tree is QEMU's own, which names no GPU; the second line is the secure world's.
+            // The tree is QEMU's, without GPU; the second line is the secure world's.
             Some(firmware) => command.arg("-bios").arg(firmware),
             None => {
                 let own = self.folder.boot(&format!("{}.dtb", self.cpu));
@@ -185,18 +173,16 @@ impl Machine<'_> {
         }
     }
 
-    /// Path of one of the run's sockets.
     fn socket(&self, name: &str) -> std::path::PathBuf {
         socket(self.private, name)
     }
 }
 
-/// Path of a socket in a run's private directory.
 pub(crate) fn socket(private: &Path, name: &str) -> std::path::PathBuf {
     private.join(format!("{name}.sock"))
 }
 
-/// Adds a program of the build root, run by that root's own loader: no chroot, so no root.
+/// By the build root's own loader: needs no chroot, so no root.
 pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
     tool(command, guest, name);
     let root = guest.join("build-root");
@@ -205,7 +191,6 @@ pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
     }
 }
 
-/// The same for a program that needs no data of QEMU's.
 pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
     let root = guest.join("build-root");
     let libraries = root.join("usr/lib/x86_64-linux-gnu");
@@ -220,7 +205,7 @@ pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
         .arg(root.join("usr/bin").join(name));
 }
 
-/// Puts a path into an option without forcing it through UTF-8.
+/// Without UTF-8 conversion.
 pub(crate) fn with_path(before: &str, path: &Path, after: &str) -> OsString {
     let mut option = OsString::from(before);
     option.push(path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest run`: one command in the guest, its output and exit code as if it had run here.
+//! `guest run`: one command, with output and exit code.
 
 pub(crate) mod board;
 pub(crate) mod driver;
@@ -164,7 +164,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let options = self.boot.session(self.timeout, true)?;
@@ -192,7 +191,6 @@ impl Run {
     }
 }
 
-/// Says what went wrong, if anything, and gives the exit code.
 pub(crate) fn report(outcome: &Outcome, allow_gpu_errors: bool, timeout: u64) -> u8 {
     let (what, code) = match &outcome.end {
         End::Exit(0) if !outcome.faults.is_empty() && !allow_gpu_errors => {

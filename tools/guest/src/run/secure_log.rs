@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the secure world's log while it runs: a complaint there ends a run that must be free of them.
+//! The secure world's log: complaints end a quiet run.
 
 use std::{
     fs::File,
@@ -7,11 +7,11 @@ use std::{
     path::PathBuf,
 };
 
-/// Lines that are shown of a complaint: an abort has its registers and its call stack behind it.
+/// An abort has registers and call stack behind it.
 const LINES: usize = 40;
 
-/// The secure world logs errors only (OP-TEE's level 1), so each of its lines is one: of the core, of a trusted application, of
-/// the loader. TF-A and OP-TEE say in other words that they panic.
+/// The secure world logs errors only (OP-TEE's level 1): every line is a complaint. TF-A and OP-TEE word panics
+/// differently.
 pub(crate) fn is_complaint(line: &str) -> bool {
     ["E/", "F/"].iter().any(|start| line.starts_with(start))
         || ["anic", "abort", "PANIC", "ASSERT"]
@@ -19,15 +19,13 @@ pub(crate) fn is_complaint(line: &str) -> bool {
             .any(|word| line.contains(word))
 }
 
-/// TF-A's last word when QEMU is not gone at once after the machine was switched off.
+/// From TF-A if QEMU outlives the power-off.
 pub(crate) const LATE_POWER_OFF: &str = "PANIC at PC";
 
 pub(crate) struct SecureLog {
     path: PathBuf,
     read: u64,
-    /// The start of a line whose end is not there yet.
     rest: String,
-    /// Complaints, and what follows them.
     found: Vec<String>,
 }
 
@@ -41,14 +39,13 @@ impl SecureLog {
         }
     }
 
-    /// Takes what is new. Gives the complaints so far, with what follows them.
+    /// Returns all complaints so far.
     pub(crate) fn look(&mut self) -> &[String] {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read))?;
             file.read_to_end(&mut bytes)
         });
-        // QEMU makes the file when it starts.
         self.read += read.unwrap_or(0) as u64;
         self.take(&String::from_utf8_lossy(&bytes));
         &self.found

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One run of the guest: model server and QEMU started together, their channels read, an end always found.
+//! A guest run: starts model server and QEMU, and always ends.
 
 use std::{
     borrow::Cow,
@@ -32,51 +32,39 @@ use crate::{
     },
 };
 
-/// Runs whose logs are kept.
 const KEPT_RUNS: usize = 80;
-/// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
 
-/// What the secure world says, among a run's logs.
 pub(crate) const SECURE_LOG: &str = "secure.log";
 
-/// What to run and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Name of the GPU's profile: g52, g31...
+    /// Profile: g52, g31...
     pub(crate) gpu: String,
     pub(crate) driver: Driver,
     pub(crate) cpu: String,
     pub(crate) memory: u32,
-    /// The guest's clock counts instructions: times do not depend on what else the host does.
+    /// Times do not depend on the host's load.
     pub(crate) counted: bool,
-    /// Limit for the whole run.
     pub(crate) timeout: Duration,
-    /// Directory that the guest sees as `/share`; an empty temporary one if none.
+    /// Default: an empty temporary directory.
     pub(crate) share: Option<PathBuf>,
-    /// Directory that a command may mount by the 9p tag `extra`, read-only.
+    /// Mountable by the 9p tag `extra`, read-only.
     pub(crate) extra: Option<PathBuf>,
-    /// Environment variables of the command.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) model_options: Vec<String>,
-    /// Further words of the kernel's command line.
     pub(crate) kernel_options: Vec<String>,
-    /// Where logs go; a new directory under `target/guest/runs` if none.
+    /// Default: new below `target/guest/runs`.
     pub(crate) logs: Option<PathBuf>,
-    /// Pass the command's output on while it runs.
     pub(crate) stream: bool,
-    /// Start with the compiled shaders that the host keeps.
     pub(crate) warm: bool,
-    /// Firmware with a secure world, which starts before the kernel.
     pub(crate) firmware: Option<PathBuf>,
-    /// A message of the secure world, which logs errors only, ends the run.
+    /// It logs errors only: any message ends the run.
     pub(crate) quiet_secure_world: bool,
-    /// What is around the GPU.
     pub(crate) board: Board,
 }
 
 impl Options {
-    /// A run with a driver and a folder that the guest sees as `/share`.
     pub(crate) fn sharing(driver: Driver, share: &Path) -> Self {
         Self {
             driver,
@@ -110,52 +98,41 @@ impl Default for Options {
     }
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The command ended with this code.
     Exit(i32),
-    /// The time was up.
     Timeout,
-    /// The guest ended before the command did: panic, power-off, QEMU's death.
+    /// Panic, power-off, or QEMU's death.
     GuestDied,
-    /// The model server ended first.
     ModelDied,
-    /// The GPU driver did not come up, and why.
     NoDriver(String),
-    /// The secure world complained; its first lines.
     SecureWorld(String),
 }
 
-/// What is wrong, if something is.
 pub(crate) type Checked = std::result::Result<(), String>;
 
-/// What a run left.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// How it ended.
     pub(crate) end: End,
-    /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
-    /// How many bytes of it had arrived, and which processor time QEMU had used by then, for each arrival.
+    /// Bytes so far and QEMU's processor time, per arrival.
     pub(crate) pace: Vec<(usize, Duration)>,
-    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
+    /// With kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
-    /// Lines of the kernel log that report a fault.
+    /// Faults in the kernel log.
     pub(crate) faults: Vec<String>,
-    /// Host seconds until the command could start.
+    /// Host seconds until the command's start.
     pub(crate) boot: Option<f64>,
     /// Host seconds in all.
     pub(crate) total: f64,
 }
 
 impl Outcome {
-    /// What is wrong with a run that must end with code 0 and a kernel log without faults.
+    /// Exit code 0, no faults in the kernel log.
     pub(crate) fn clean(&self) -> Checked {
         self.clean_but_for(|_| false)
     }
 
-    /// The same, where some lines of the kernel log are no faults.
     pub(crate) fn clean_but_for(&self, known: impl Fn(&str) -> bool) -> Checked {
         let logs = self.logs.display();
         let mut faults = self.faults.iter().filter(|line| !known(line));
@@ -170,12 +147,10 @@ impl Outcome {
         }
     }
 
-    /// The command's standard output as text.
     pub(crate) fn said(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.stdout)
     }
 
-    /// Prints the logs' ends: what somebody needs to see of a run that went wrong.
     pub(crate) fn print_logs(&self) {
         for (name, lines) in [
             ("kernel.log", 40),
@@ -198,7 +173,6 @@ enum Event {
     Closed,
 }
 
-/// Runs a shell script in the guest.
 pub(crate) fn script(folder: &Folder, options: &Options, text: &str) -> Result<Outcome> {
     run(
         folder,
@@ -207,7 +181,6 @@ pub(crate) fn script(folder: &Folder, options: &Options, text: &str) -> Result<O
     )
 }
 
-/// Boots the guest, runs `command` in it (a shell on this terminal if none), and waits for the end.
 pub(crate) fn run(
     folder: &Folder,
     options: &Options,
@@ -276,7 +249,7 @@ pub(crate) fn run(
     run.watch(&events, options.timeout, watched)
 }
 
-/// A run in progress. Dropping it ends both processes.
+/// Drop ends both processes.
 struct Running {
     model: Child,
     qemu: Option<Child>,
@@ -331,7 +304,6 @@ impl Running {
         Ok(())
     }
 
-    /// Reads the channels until the guest is gone or the time is up.
     fn watch(
         mut self,
         events: &Receiver<Event>,
@@ -357,12 +329,11 @@ impl Running {
                 continue;
             }
             last_look = Some(Instant::now());
-            // Once the machine is switched off, TF-A has its own opinion of how long that may take.
+            // After power-off TF-A may wait.
             let running = end.is_none() && self.exit.is_none();
             if let Some(log) = secure.as_mut().filter(|_| running)
                 && !log.look().is_empty()
             {
-                // What belongs to it comes at once.
                 std::thread::sleep(Duration::from_millis(200));
                 end = Some(End::SecureWorld(log.look().join("\n")));
                 self.kill_qemu();
@@ -373,7 +344,7 @@ impl Running {
                 Some(_) | None => true,
             };
             if model_ended && !qemu_ended && self.exit.is_none() && end.is_none() {
-                // QEMU disconnects from the model just before it ends.
+                // QEMU disconnects from the model before it ends.
                 std::thread::sleep(Duration::from_millis(200));
                 if matches!(self.qemu.as_mut().map(Child::try_wait), Some(Ok(None))) {
                     end = Some(End::ModelDied);
@@ -381,7 +352,7 @@ impl Running {
                 }
             }
             if qemu_ended {
-                // A channel that QEMU never opened stays silent: drain what there is and leave.
+                // A channel that QEMU never opened stays silent.
                 while let Ok(event) = events.recv_timeout(Duration::from_millis(200)) {
                     self.take(event, &mut files)?;
                 }
@@ -397,7 +368,6 @@ impl Running {
                 files.write("out", &bytes)?;
                 if self.stream {
                     let mut out = io::stdout().lock();
-                    // A reader that went away is no reason to stop the run.
                     let _ = out.write_all(&bytes).and_then(|()| out.flush());
                 }
                 self.stdout.extend_from_slice(&bytes);
@@ -422,7 +392,6 @@ impl Running {
         Ok(())
     }
 
-    /// One line of the guest's control channel.
     fn control(&mut self, line: &str) {
         if let Some(code) = line.strip_prefix("exit ") {
             self.exit = code.trim().parse().ok();
@@ -433,7 +402,6 @@ impl Running {
         }
     }
 
-    /// Processor time of all of QEMU's threads so far.
     fn processor_time(&self) -> Option<Duration> {
         let pid = i32::try_from(self.qemu.as_ref()?.id()).ok()?;
         let clock = clock_getcpuclockid(Pid::from_raw(pid)).ok()?;
@@ -450,7 +418,7 @@ impl Running {
         if let Some(qemu) = &mut self.qemu {
             let _ = qemu.wait();
         }
-        // The model ends by itself when QEMU disconnects; it may still be writing its log.
+        // It ends when QEMU disconnects, and may still write its log.
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(2) && matches!(self.model.try_wait(), Ok(None))
         {
@@ -473,7 +441,6 @@ impl Running {
     }
 }
 
-/// The files of a run's logs.
 struct LogFiles {
     console: fs::File,
     out: fs::File,
@@ -503,7 +470,6 @@ impl LogFiles {
     }
 }
 
-/// Opens the host's end of each channel and starts a reader for it.
 fn listen(private: &Path, sender: &Sender<Event>) -> Result<()> {
     for name in CHANNELS {
         let path = machine::socket(private, name);
@@ -550,8 +516,7 @@ fn read_bytes(name: &'static str, mut stream: impl Read, sender: &Sender<Event>)
     }
 }
 
-/// The model's profile for a run. Mesa refuses the product by which the recorded G71 identifies itself, so that a
-/// driver finds the profile that Mesa knows; who talks to the registers directly finds silicon's.
+/// Mesa refuses the recorded G71's product id: drivers get Mesa's profile, direct register access silicon's.
 fn profile(options: &Options) -> &str {
     match (options.gpu.as_str(), options.driver) {
         ("g71", Driver::Stock | Driver::Patched) => "g71-mesa",
@@ -581,7 +546,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .map_err(Error::start("setpriv"))
 }
 
-/// Writes what the guest's init reads: the command, its environment and the driver.
+/// For the guest's init.
 fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
     create_dir(host)?;
     let write = |name: &str, bytes: Vec<u8>| {
@@ -607,7 +572,6 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
     write("driver", driver.name().into())
 }
 
-/// Makes this run's log directory and removes the oldest ones.
 fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     if let Some(logs) = &options.logs {
         create_dir(logs)?;

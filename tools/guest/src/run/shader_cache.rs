@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cache of compiled shaders that runs start with.
+//! Compiled shaders that runs start with.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,6 @@ use crate::{
     folder::Folder,
 };
 
-/// Copies the cache, if there is one, to where the guest looks for it.
 pub(crate) fn provide(folder: &Folder, gpu: &str, host: &Path) -> Result<()> {
     let dir = dir(folder, gpu);
     if !dir.is_dir() {

@@ -22,7 +22,6 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;

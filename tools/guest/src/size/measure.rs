@@ -10,47 +10,39 @@ use crate::{error::Result, firmware::bare, folder::Folder};
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) key: &'static str,
-    /// What people read.
     pub(crate) name: &'static str,
-    /// The size.
     pub(crate) bytes: Bytes,
-    /// The most that it should be.
     pub(crate) goal: Option<u64>,
 }
 
-/// Everything that was measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
-    /// One after the other, as the table shows them.
     pub(crate) rows: Vec<Row>,
-    /// The most stack that the image uses, by its calls.
     pub(crate) stack: u64,
 }
 
-/// How `replayer/core/size` is built for one processor.
 struct Target {
     name: &'static str,
     flags: &'static str,
 }
 
-/// 64 bits, caches and MMU on: unaligned loads are allowed. The firmware is built so.
+/// Caches and MMU on: unaligned loads are allowed, as in the firmware.
 const AARCH64: Target = Target {
     name: "aarch64-unknown-none-softfloat",
     flags: "-Crelocation-model=static -Ctarget-feature=-strict-align",
 };
-/// The same for code that runs with the MMU off, where every load must be aligned.
+/// MMU off: every load must be aligned.
 const AARCH64_ALIGNED: Target = Target {
     name: "aarch64-unknown-none-softfloat",
     flags: "-Crelocation-model=static",
 };
-/// 32 bits without floating-point unit: Cortex-M4, M7, M33 and later.
+/// No floating-point unit: Cortex-M4, M7, M33 and later.
 const THUMB: Target = Target {
     name: "thumbv7em-none-eabi",
     flags: "-Crelocation-model=static",
 };
 
 impl Sizes {
-    /// Builds and measures everything.
     pub(crate) fn measure(folder: &Folder) -> Result<Sizes> {
         let parser = library(folder, &AARCH64, "parser")?;
         let with_verifier = library(folder, &AARCH64, "verifier")?;
@@ -114,7 +106,6 @@ impl Sizes {
         Ok(Sizes { rows, stack })
     }
 
-    /// For people, and to be kept.
     pub(crate) fn table(&self) -> Table {
         let about = format!(
             "The image uses at most {} bytes of stack, by the calls in its code, an interrupt included.",
@@ -137,7 +128,6 @@ impl Sizes {
         table
     }
 
-    /// For programs.
     pub(crate) fn json(&self) -> Value {
         let row = |row: &Row| {
             let Bytes { text, constants } = row.bytes;
@@ -151,7 +141,6 @@ impl Sizes {
     }
 }
 
-/// Parser, verifier and engine, or the first of them, as one object for a target.
 fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     let output = folder.local.join("size-cargo");
     let built = bare::Build {
@@ -175,7 +164,7 @@ fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     Ok(object.bytes())
 }
 
-/// The bare-metal image without a recording. One with a panic in it does not link; floating point is looked for here.
+/// A panic fails the link; floating point is looked for here.
 fn image(folder: &Folder, features: &[&str]) -> Result<Object> {
     let path = bare::firmware(folder, &bare::Linked::default(), features)?;
     let object = Object::of_program(folder, &path)?;

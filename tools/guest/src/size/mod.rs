@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `size`: what verifier, engine and firmware cost in bytes, and that no panic and no floating point is in them.
+//! `size`: bytes of verifier, engine and firmware; no panic, no floating point.
 
 mod measure;
 mod object;
@@ -32,13 +32,12 @@ pub(crate) struct Size {
     write: bool,
 }
 
-/// The most stack in bytes that a bare-metal image uses.
+/// In bytes.
 pub(crate) fn stack_bound(folder: &Folder, image: &Path) -> Result<u64> {
     object::Object::of_program(folder, image)?.stack_bound()
 }
 
 impl Size {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;

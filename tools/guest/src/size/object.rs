@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What binutils say about a linked object: sizes of sections, symbols that it needs, instructions.
+//! Sections, symbols and instructions, from binutils.
 
 use std::path::{Path, PathBuf};
 
@@ -10,21 +10,18 @@ use crate::{
     folder::Folder,
 };
 
-/// Text and read-only data in bytes.
+/// With read-only data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
-    /// Code.
     pub(crate) text: u64,
     pub(crate) constants: u64,
 }
 
 impl Bytes {
-    /// Both.
     pub(crate) const fn together(self) -> u64 {
         self.text + self.constants
     }
 
-    /// What `self` has more than `part`.
     pub(super) const fn without(self, part: Bytes) -> Bytes {
         Bytes {
             text: self.text.saturating_sub(part.text),
@@ -33,21 +30,18 @@ impl Bytes {
     }
 }
 
-/// The symbol that panic handlers of measured objects need and nobody defines.
+/// Panic handlers need it; defined nowhere.
 const PANIC: &str = "size_must_not_panic";
 
-/// One object file or program.
 pub(crate) struct Object {
     path: PathBuf,
     bytes: Bytes,
-    /// Symbols that it needs from outside.
     needed: Vec<String>,
-    /// Disassembly; empty for another processor than aarch64.
+    /// Empty for other processors than aarch64.
     instructions: String,
 }
 
 impl Object {
-    /// The member of an archive whose name starts with `prefix`.
     pub(crate) fn of_archive(folder: &Folder, archive: &Path, prefix: &str) -> Result<Object> {
         let members = binutils(folder, "ar", &["t"], archive)?;
         let member = members
@@ -67,7 +61,6 @@ impl Object {
         Self::of_program(folder, &directory.join(member))
     }
 
-    /// A linked program, or an object file.
     pub(crate) fn of_program(folder: &Folder, path: &Path) -> Result<Object> {
         let mut bytes = Bytes::default();
         for line in binutils(folder, "size", &["-A"], path)?.lines() {
@@ -101,12 +94,11 @@ impl Object {
         })
     }
 
-    /// Its size.
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// The most stack in bytes that the image uses: what starts, and an interrupt on top of it.
+    /// Bytes: start, and an interrupt on top.
     pub(crate) fn stack_bound(&self) -> Result<u64> {
         const ENTRIES: [&str; 2] = ["_start", "vectors"];
         let calls = Calls::of_disassembly(&self.instructions);
@@ -122,7 +114,6 @@ impl Object {
         Ok(sum)
     }
 
-    /// Fails when a panic is linked in.
     pub(crate) fn require_no_panic(&self) -> Result<()> {
         if self.needed.iter().any(|name| name == PANIC) {
             return Err(Error::Contains {
@@ -133,7 +124,7 @@ impl Object {
         Ok(())
     }
 
-    /// Fails when there is a floating-point instruction, or a call of a routine that emulates one.
+    /// Neither instructions nor emulating routines.
     pub(crate) fn require_no_floating_point(&self) -> Result<()> {
         let instruction = self.instructions.lines().find(|line| uses_float(line));
         let routine = self.needed.iter().find(|name| emulates_float(name));
@@ -147,7 +138,6 @@ impl Object {
     }
 }
 
-/// Whether a line of disassembly names a floating-point or vector register.
 fn uses_float(line: &str) -> bool {
     let Some((address, instruction)) = line.split_once(":\t") else {
         return false;
@@ -156,7 +146,7 @@ fn uses_float(line: &str) -> bool {
         return false;
     }
     let operands = instruction.split("//").next().unwrap_or_default();
-    // An address comes before the symbol that it belongs to; `b8` is not a register there.
+    // `b8` before a symbol is an address, not a register.
     let operands = match operands.split_once('<') {
         Some((before, _)) => {
             before
@@ -176,7 +166,7 @@ fn uses_float(line: &str) -> bool {
         })
 }
 
-/// Whether a symbol is one of the runtime's floating-point routines (Arm IHI 0043; GCC's soft-float library).
+/// Arm IHI 0043; GCC's soft-float library.
 fn emulates_float(symbol: &str) -> bool {
     let arm = symbol.strip_prefix("__aeabi_").is_some_and(|rest| {
         ["f", "d", "cf", "cd"].iter().any(|kind| {

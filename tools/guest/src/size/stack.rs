@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The most stack that a program can use, from its disassembly: frames along the deepest path of calls.
+//! Largest stack, along the deepest call path of a disassembly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one function does with the stack.
 #[derive(Debug, Default)]
 struct Function<'a> {
-    /// Bytes by which it lowers the stack pointer, over all of its paths.
+    /// Over all paths.
     frame: u64,
     calls: BTreeSet<&'a str>,
-    /// It calls or jumps to an address in a register.
     indirect: bool,
 }
 
@@ -17,7 +15,7 @@ struct Function<'a> {
 pub(crate) struct Calls<'a>(BTreeMap<&'a str, Function<'a>>);
 
 impl<'a> Calls<'a> {
-    /// Reads what `aarch64-linux-gnu-objdump -d --no-show-raw-insn` writes.
+    /// Output of `aarch64-linux-gnu-objdump -d --no-show-raw-insn`.
     pub(crate) fn of_disassembly(text: &'a str) -> Self {
         let mut functions: BTreeMap<&str, Function<'_>> = BTreeMap::new();
         let mut current = "";
@@ -53,11 +51,10 @@ impl<'a> Calls<'a> {
         Self(functions)
     }
 
-    /// Bytes that a call of `root` can use at most; an address in a register may be any function that nobody calls by
-    /// name and that is not in `entries`.
+    /// Bytes; an indirect call may reach any function outside `entries` that is never called by name.
     ///
     /// # Errors
-    /// The functions that call each other in a circle, or the one that is not there.
+    /// Calls in a circle, or a missing function.
     pub(crate) fn bound(&self, root: &str, entries: &[&str]) -> Result<u64, String> {
         let called: BTreeSet<&str> = self
             .0
@@ -97,7 +94,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Bytes by which an instruction lowers the stack pointer.
+/// Bytes.
 fn lowered(mnemonic: &str, operands: &str) -> u64 {
     let operands = operands.split("//").next().unwrap_or_default().trim();
     if mnemonic == "sub"
@@ -115,7 +112,7 @@ fn lowered(mnemonic: &str, operands: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// The function that a branch goes to, unless it stays inside of `current`.
+/// `None` inside of `current`.
 fn target<'a>(operands: &'a str, current: &str) -> Option<&'a str> {
     let (_, rest) = operands.split_once('<')?;
     let name = rest.split(['+', '>']).next()?;
@@ -151,7 +148,6 @@ mod tests {
     fn deepest_path_counts() {
         let calls = Calls::of_disassembly(PROGRAM);
         assert_eq!(calls.bound("leaf", &["start"]), Ok(32));
-        // The pointer may be to the function that nobody names.
         assert_eq!(calls.bound("start", &["start"]), Ok(32 + 4096 + 48));
         assert_eq!(
             calls.bound("start", &["start", "pointed_at"]),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is around a board's GPU, and what befalls a machine while the nano driver has it: a power domain and a supply, little memory,
-//! lockdown, a GPU that does not reset, sleep in the middle of a replay, a clock that does not come back from it.
+//! Around the nano driver: power domain, supply, little memory, lockdown, failed reset, sleep.
 
 use std::fs;
 
@@ -18,10 +17,9 @@ use crate::{
     },
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("around.sh");
 const RECORDINGS: [&str; 2] = ["digits-g52", "acl-conv-g52"];
-/// A driver that stops the GPU with what is managed, when the bus has detached the domain.
+/// Stops the GPU after the bus has detached the domain.
 const LATE_UNBINDING: [(&str, &str); 3] = [
     (
         "\tmisc_deregister(&nano->misc);\n\tnano_revoke(nano);\n}\n",
@@ -31,20 +29,18 @@ const LATE_UNBINDING: [(&str, &str); 3] = [
         "\tnano->misc.minor =",
         "\tret = devm_add_action_or_reset(dev, nano_late, nano);\n\tif (ret)\n\t\treturn ret;\n\tnano->misc.minor =",
     ),
-    // Until the core has switched the domain off.
     (
         "#include \"compat.h\"",
         "#include <linux/delay.h>\n#include \"compat.h\"",
     ),
 ];
 
-/// A driver whose clocks can be made to stay off.
 const NO_CLOCK: [(&str, &str); 1] = [(
     "static int nano_runtime_resume(struct device *dev)\n{\n",
     "static bool no_clock;\nmodule_param(no_clock, bool, 0600);\n\nstatic int nano_runtime_resume(struct device *dev)\n{\n\tif (no_clock)\n\t\treturn -EIO;\n",
 )];
 
-/// The driver as it is, and two that are changed: one must be noticed, one must survive what befalls it.
+/// With two mutants: one must be noticed, one must survive.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
@@ -66,7 +62,7 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
         ..Options::sharing(Driver::None, share.path())
     };
     let outcome = session::script(folder, &options, SCRIPT)?;
-    // A guest that has slept has lost its disks and its channel to us; what it says is in the kernel's log.
+    // A guest that slept has lost disks and channel: read the kernel's log.
     let path = outcome.logs.join("kernel.log");
     let log = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
     let last = log.lines().rfind(|line| line.contains("around: "));

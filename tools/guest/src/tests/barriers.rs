@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Barriers around register accesses of the nano driver. An emulator on x86 keeps the order of memory accesses by itself, so that a
-//! missing barrier shows in no result; what can be observed is the machine code. Each access is compiled between two instructions
-//! that mark it, and what lies between them is read.
+//! Barriers at the nano driver's register accesses. x86 emulation keeps memory order and hides missing ones. So
+//! each access is compiled between two marks, and the machine code is read.
 
 use std::process::Stdio;
 
@@ -12,16 +11,15 @@ use crate::{
     run::session::Checked,
 };
 
-/// Where the marks go: behind all other headers.
+/// Behind all other headers.
 const BEHIND: &str = "#include \"gpureplay_nano.h\"\n";
-/// Hints that no processor knows and all ignore: before and behind a write, before and behind a read.
+/// Hints that processors ignore: around a write, around a read.
 const MARKS: [&str; 4] = ["hint\t#0x7c", "hint\t#0x7d", "hint\t#0x7e", "hint\t#0x7f"];
-/// Register writes and reads of the driver, at least: otherwise the marks were not compiled.
+/// Fewer writes and reads: marks were not compiled.
 const AT_LEAST: (usize, usize) = (10, 5);
 
-/// Macros that mark every access; `suffix` chooses another function for it.
 fn marks(suffix: &str) -> String {
-    // Arguments are computed before the mark, and stay there: it may change memory.
+    // Arguments come before the mark, which may change memory.
     let write = |name: &str, real: &str| {
         format!(
             "#undef {name}\n#define {name}(value, at) do {{ typeof(value) value_ = (value); void __iomem *at_ = (at); \
@@ -47,7 +45,6 @@ fn marks(suffix: &str) -> String {
     .concat()
 }
 
-/// The driver has a barrier before each write and behind each read of a register; one with relaxed accesses is noticed.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
@@ -64,9 +61,7 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     )
 }
 
-/// The driver's machine code, with marks.
 fn listing(folder: &Folder, suffix: &str) -> Result<String> {
-    // In the work tree, which the build root sees.
     let module = folder.local.join(format!("marked{suffix}.ko"));
     let marked = marks(suffix);
     payload::nano_mutant(folder, "nano.h", &[(BEHIND, &marked)], &module)?;
@@ -81,16 +76,14 @@ fn listing(folder: &Folder, suffix: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Marked accesses in a listing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Accesses {
     writes: usize,
     reads: usize,
-    /// Of either, those without their barrier.
     without: usize,
 }
 
-/// Reads a listing. Only words of registers are loaded and stored between marks.
+/// Between marks only register words are loaded and stored.
 fn count(listing: &str) -> Accesses {
     let [write, written, read, been_read] = MARKS;
     let mut found = Accesses::default();

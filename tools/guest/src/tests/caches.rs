@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine whose caches are not coherent with the GPU: panfrost, recorder and nano driver are right there, and the nano driver is
-//! wrong without any one of its maintenance calls.
+//! Non-coherent caches: all are right; nano fails without any maintenance call.
 
 #[cfg(test)]
 use std::{fs, path::Path};
@@ -15,12 +14,10 @@ use crate::{
     run::{board::Board, driver::Driver},
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("caches.sh");
-/// Recordings that are replayed; the first one also on drivers that lack a call.
+/// The first also on mutants.
 const RECORDINGS: [&str; 2] = ["digits-g52", "lenet-g52"];
 
-/// The machine.
 const BOARD: Board = Board {
     non_coherent: true,
     power_domain: false,
@@ -28,16 +25,14 @@ const BOARD: Board = Board {
     disabled_first: false,
 };
 
-/// A maintenance call of the nano driver, and what stands in its place in a driver without it.
 struct Mutant {
     name: &'static str,
     from: &'static str,
     to: &'static str,
-    /// The trial that must notice.
     noticed_by: &'static str,
 }
 
-/// All of `memory.c`. Unmapping invalidates too, but of pages that nobody reads any more.
+/// All of `memory.c`. Unmapping also invalidates, but pages are then read no more.
 const MUTANTS: [Mutant; 5] = [
     Mutant {
         name: "pages-not-cleaned-when-mapped",
@@ -71,7 +66,6 @@ const MUTANTS: [Mutant; 5] = [
     },
 ];
 
-/// The live stack is right, what is recorded of it too.
 pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     payload::board_modules(folder)?;
     let options = Options {
@@ -88,7 +82,6 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     })
 }
 
-/// The nano driver as it is, then with one call less.
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
@@ -117,7 +110,6 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     }))
 }
 
-/// Every mutant was noticed by the trial that is there for it.
 fn noticed(said: &str) -> Checked {
     for mutant in &MUTANTS {
         let wrong = said

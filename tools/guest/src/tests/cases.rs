@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sample of the hard cases of OpenCL, or all of them, and what no app should do, on the real driver.
+//! OpenCL's hard cases, and misuse, on the real driver.
 
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
 
@@ -15,12 +15,10 @@ use crate::{
     run::session::{self, Options},
 };
 
-/// Records the sample in one guest, and replays what was recorded with a third input.
 pub(super) fn some(folder: &Folder) -> Result<Verdict> {
     run(folder, "g52", &SAMPLE, Driver::Patched)
 }
 
-/// The same with all of them.
 pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
     run(
         folder,
@@ -30,7 +28,7 @@ pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
     )
 }
 
-/// What no app should do, recorded in the app on the kernel's own driver, which sees no job that fails.
+/// The kernel's driver sees no failing job.
 pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     run(

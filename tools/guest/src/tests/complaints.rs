@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What compilers for three kernels, sparse and checkpatch say against our own kernel modules.
+//! Complaints of compilers, sparse and checkpatch about our modules.
 
 use std::{
     fs,
@@ -13,19 +13,17 @@ use crate::{
     folder::Folder,
 };
 
-/// Kernels that there are headers for.
 const KERNELS: [&str; 3] = ["old", "stock", "new"];
 
-/// Options of the kernel that the nano driver needs, and that other headers can do without.
+/// Only the nano driver needs them.
 const NEEDED: [&str; 2] = ["CONFIG_PM", "CONFIG_IOMMU_IO_PGTABLE_LPAE"];
 
-/// Complaints about the nano driver, with the compiler's extra warnings.
 pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let mut complaints = Vec::new();
     for which in KERNELS {
         let release = folder.kernel(which)?;
-        // A folder that is new each time: everything is compiled.
+        // Compiles everything.
         let name = format!("nano-{which}");
         let _ = fs::remove_dir_all(folder.local.join(&name));
         let work = nano_sources(folder, &name)?;
@@ -40,7 +38,7 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Options of the kernel without which the nano driver is built, or refused for another reason.
+/// Without them the nano driver builds, or fails for another reason.
 pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -62,7 +60,6 @@ pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
     Ok(unneeded)
 }
 
-/// Complaints about the recorder and about the probes for a binary-only kbase.
 pub(crate) fn recorder(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let mut complaints = Vec::new();
@@ -81,7 +78,6 @@ pub(crate) fn recorder(folder: &Folder) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// What checkpatch says against all C files of these folders.
 fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
     let stock = folder.stock_kernel()?;
     let version: Vec<&str> = stock.splitn(3, '.').take(2).collect();
@@ -109,7 +105,7 @@ fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
     listen(&mut command, "checkpatch")
 }
 
-/// The lines that complain, and the exit status if it is not 0.
+/// Includes a non-zero exit status.
 fn listen(command: &mut Command, what: &str) -> Result<Vec<String>> {
     let output = command
         .stdin(Stdio::null())

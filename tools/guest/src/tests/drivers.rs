@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drivers: those that must compile without a complaint, the nano driver and /dev/mem, Arm's own.
+//! Drivers: compiler complaints, nano, /dev/mem, Arm's own.
 
 use std::{path::Path, time::Duration};
 
@@ -16,9 +16,8 @@ use crate::{
     },
 };
 
-/// What a guest runs for [`lists`].
 const LISTS: &str = include_str!("lists.sh");
-/// What `__free(kfree)` was before May 2024, so in Linux 6.5 and 6.6: it frees pointers that are errors.
+/// Before May 2024 (Linux 6.5 and 6.6) `__free(kfree)` frees error pointers.
 const FORMER_CLASS: [(&str, &str); 2] = [
     (
         "#include <linux/fs.h>\n",
@@ -37,7 +36,6 @@ const FREED_LIST: [(&str, &str); 2] = [
     ("\tkfree(accesses);\n", ""),
 ];
 
-/// What a guest with copies runs.
 const COPIES: &str = include_str!("copies.sh");
 
 pub(super) fn silence(complaints: &[String]) -> Verdict {
@@ -48,7 +46,7 @@ pub(super) fn silence(complaints: &[String]) -> Verdict {
     })
 }
 
-/// A short pass; `cargo xtask guest devices` is the long one.
+/// The long test is `cargo xtask guest devices`.
 pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
     let short = Devices {
         runs: 20,
@@ -65,7 +63,7 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(short.test(folder, false)?))
 }
 
-/// Some recordings on the stock driver; `cargo xtask guest panfrost` is the long one.
+/// The long test is `cargo xtask guest panfrost`.
 pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     let short = Panfrost {
         kernel: "stock".into(),
@@ -92,7 +90,6 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(short.test(folder, false)?))
 }
 
-/// All recordings on the driver of the kernels before and after, and without coherent caches.
 pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     let machines = [("old", false), ("new", false), ("stock", true)];
     for (kernel, non_coherent) in machines {
@@ -119,7 +116,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::pass())
 }
 
-/// Wrong chains on the driver with the changes of `driver-patch/upstream`: each fault is seen at once; buffers lie at chosen addresses.
+/// `driver-patch/upstream`: faults are seen at once; buffers lie at chosen addresses.
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     let repaired = Panfrost {
         kernel: "stock".into(),
@@ -138,7 +135,7 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(repaired.test(folder, false)?))
 }
 
-/// A machine that copies every page for its devices: the driver refuses by name what a coherent GPU would not see.
+/// Devices get page copies: the driver refuses what a coherent GPU would not see.
 pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let options = Options {
@@ -150,7 +147,7 @@ pub(super) fn copies(folder: &Folder) -> Result<Checked> {
     Ok(outcome.clean())
 }
 
-/// With the kernel's former class the driver takes bad lists, and one that uses it crashes.
+/// The former class takes bad lists; using it crashes.
 pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     payload::hostile(folder)?;
     let share = temporary()?;
@@ -159,7 +156,7 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
         payload::nano_mutant(folder, "file.c", changes, &share.path().join(name))?;
     }
     let options = Options {
-        // A machine that does other things as well.
+        // For a busy machine.
         timeout: Duration::from_secs(900),
         ..Options::sharing(Driver::None, share.path())
     };
@@ -174,7 +171,6 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     })
 }
 
-/// Needs a source of kbase, which is not ours to have here.
 pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
     let Some(source) = std::env::var_os(kbase::SOURCE_VARIABLE) else {
         let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);

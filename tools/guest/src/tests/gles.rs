@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app for OpenGL ES, which leaves no notes: two traces make a recording of it.
+//! An OpenGL ES app without notes, recorded by two traces.
 
 use std::{fs, path::Path, process::Command};
 
@@ -13,11 +13,10 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// Pixels of a row, and rows.
 const SIDE: usize = 32;
 
-/// One command makes a recording, also of a first run that has shaders to compile. Two traces become a description, and with names and shapes in
-/// it a recording. A third picture runs live.
+/// One command records, even while shaders compile. Two traces make a description, then, with names and shapes, a
+/// recording. A third picture runs live.
 const SCRIPT: &str = r#"set -e
 gpureplay record --twice -o found -- gles_filter a.raw a.out -- gles_filter b.raw b.out
 for set in a b; do gpureplay record --raw $set.trace -- gles_filter $set.raw $set.out; done
@@ -27,7 +26,6 @@ gpureplay compile a.trace --second b.trace --tensors tensors.toml -o recording
 gles_filter c.raw live.bin
 "#;
 
-/// The recordings with their tensors.
 const RECORDINGS: [(&str, [&str; 2]); 2] = [
     (
         "found",
@@ -39,7 +37,6 @@ const RECORDINGS: [(&str, [&str; 2]); 2] = [
     ),
 ];
 
-/// Each recording has one input and one output, and a replay with the third picture gives the live app's bits and the CPU's.
 pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
@@ -100,13 +97,12 @@ fn compare(work: &Path, expected: &[u8]) -> Checked {
     Ok(())
 }
 
-/// Bytes with many values that occur more than once.
+/// Each of many values repeats.
 fn picture(start: usize) -> Vec<u8> {
     let pixel = |i: usize| ((i * 37 + i / SIDE * start + start) % 251) as u8;
     (0..SIDE * SIDE).map(pixel).collect()
 }
 
-/// What the app makes of the bytes.
 fn numbers(pixels: &[u8]) -> Vec<f32> {
     let pixels = pixels.iter();
     pixels
@@ -114,7 +110,7 @@ fn numbers(pixels: &[u8]) -> Vec<f32> {
         .collect()
 }
 
-/// What the shaders compute; every step of it is exact.
+/// Every step is exact.
 fn filtered(x: &[f32]) -> Vec<f32> {
     let smooth = |i: usize| {
         let (first, last) = (i / SIDE * SIDE, i / SIDE * SIDE + SIDE - 1);

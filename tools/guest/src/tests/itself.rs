@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest itself: codes and output arrive, a panic and a hang are seen, the GPU is there.
+//! Tests of the guest itself.
 
 use std::time::Duration;
 

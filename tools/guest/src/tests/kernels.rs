@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that check kernels by themselves, and count what is right.
+//! Programs that check kernels by themselves.
 
 use std::path::Path;
 
@@ -14,7 +14,6 @@ pub(super) fn own_kernels(folder: &Folder) -> Result<Verdict> {
     kernels(folder, "g52", "kernels", None)
 }
 
-/// Runs the kernel checker and takes its counts.
 pub(super) fn kernels(
     folder: &Folder,
     gpu: &str,
@@ -29,7 +28,6 @@ pub(super) fn kernels(
     kernels_with(folder, options, command)
 }
 
-/// The same with other options.
 pub(super) fn kernels_with(folder: &Folder, options: Options, command: &str) -> Result<Verdict> {
     let outcome = session::script(folder, &options, command)?;
     let output = outcome.said();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains that were linked, on every device of the guest and on bare metal: one submission a run, the recorded outputs bit for bit.
+//! Linked chains: one submission per run, identical bits, on all devices.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -16,28 +16,23 @@ use crate::{
     },
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("linked.sh");
-/// The recording, and jobs of a run.
 const RECORDING: &str = "digits-g52";
 const JOBS: u32 = 12;
 const LAYERS: u32 = 7;
-/// Its forms: each job in a chain of its own, chains linked in layers, and layers joined.
+/// A chain per job; linked in layers; layers joined.
 const FORMS: [(&str, &str); 3] = [
     ("apart", "--apart"),
     ("layers", "--max-jobs=64"),
     ("whole", "--whole"),
 ];
 const DEVICES: [&str; 3] = ["devmem", "nano", "nano:shared"];
-/// Runs between the two counts that are compared.
 const RUNS: u32 = 20;
-/// Interrupts that a run of one chain may take: the line may still be up when the kernel looks again.
+/// Per one-chain run: the line may still be up.
 const MOST_INTERRUPTS: u32 = 2;
 
-/// What a line of the guest says of so many runs: submissions of each, interrupts of all.
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
-/// Replays all forms on all devices, then the joined one on bare metal.
 pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let share = temporary()?;
@@ -64,7 +59,6 @@ pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
     checks::submits_once(folder, &share.path().join("whole"))
 }
 
-/// Writes the recording in another form.
 fn make(folder: &Folder, option: &str, to: &Path) -> Result<()> {
     let mut link = Command::new(payload::host_command(folder));
     link.arg("link")
@@ -88,7 +82,7 @@ fn counts(said: &str) -> Counts {
     said.lines().filter_map(line).collect()
 }
 
-/// A run has a submission for each job in chains of their own, and one for all of them where layers are joined.
+/// One submission per chain.
 fn judge(counts: &Counts) -> Checked {
     for device in DEVICES {
         for (form, _) in FORMS {
@@ -105,7 +99,7 @@ fn judge(counts: &Counts) -> Checked {
                 "layers" => LAYERS,
                 _ => 1,
             };
-            // /dev/mem polls. Elsewhere a run may find its chain done before the interrupt comes, but not every run.
+            // /dev/mem polls. Elsewhere some runs find their chain done before the interrupt.
             let polls = device == "devmem";
             let enough = match form {
                 "apart" => interrupts > RUNS * MOST_INTERRUPTS,

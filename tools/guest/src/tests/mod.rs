@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest test`: the full-system tests, one line each, and a sum.
+//! `guest test`: the full-system tests.
 
 mod around;
 mod barriers;
@@ -70,14 +70,13 @@ pub(crate) struct Test {
     list: bool,
 }
 
-/// Names and functions, a row each.
 macro_rules! tests {
     ($($name:literal => $function:expr;)*) => {
         &[$(($name, $function)),*]
     };
 }
 
-/// All tests. Those that only ask about the guest itself come first: they are quick.
+/// The quick ones come first.
 const TESTS: &[(&str, TestFunction)] = tests! {
     "exit code and output of a command arrive" => exit_code;
     "a panic is seen" => panic;
@@ -170,8 +169,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| optee::checks::short(folder).map(Verdict::of);
 };
 
-/// Tests of programs that show nothing of the driver beyond what a sample among [`TESTS`] shows: `cargo xtask node` runs them on the model
-/// without a guest. Here they run with `--full`, or when a part of their name is given.
+/// They add nothing about the driver to [`TESTS`]; `cargo xtask node` runs them without a guest. Here: by `--full`
+/// or part of the name.
 const ON_NODE: &[(&str, TestFunction)] = tests! {
     "kernels give the right values on a G31" => |folder| kernels(folder, "g31", "kernels", None);
     "kernels give the right values on a G76" => |folder| kernels(folder, "g76", "kernels", None);
@@ -186,7 +185,7 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
         |folder| cases::all(folder, "g52");
 };
 
-/// Tests that take long: only those that `guest test NAME` names in full run.
+/// Only by full name.
 const LONG: &[(&str, TestFunction)] = tests! {
     "record and replay train-perceptron" => |folder| record(folder, "train-perceptron");
     "a transformer with a cache writes a thousand characters" =>
@@ -268,10 +267,9 @@ fn learns(folder: &Folder) -> Result<Verdict> {
     })
 }
 
-/// Calls between two faults of a short test.
 const SOME_CALLS: u32 = 40;
 
-/// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
+/// They only boot a guest, so may run beside others.
 const BESIDE_OTHERS: [&str; 11] = [
     "kernels give",
     "what kernels print",
@@ -292,7 +290,6 @@ fn beside_others(name: &str) -> bool {
 }
 
 impl Test {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let wanted = |name: &str| self.filter.as_ref().is_none_or(|part| name.contains(part));
         if self.list {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A network recorded through its OpenCL calls alone: no file of the app's is named.
+//! A network recorded by its OpenCL calls alone.
 
 use std::{fs, path::Path, process::Command};
 
@@ -13,11 +13,11 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// Jobs of LeNet, set-up included.
+/// With set-up.
 const JOBS: usize = 20;
 
-/// The live run with the second input, two runs that become a recording, and one without the layer. Runs have one host processor and fixed
-/// addresses, so that libraries sort their buffers alike.
+/// Live with the second input, two recorded, one without the layer. One processor and fixed addresses: libraries
+/// sort buffers alike.
 const SCRIPT: &str = r#"set -e
 run() { echo acl_network --network network.txt --weights weights --input "inputs/input$1.npy" --suffix "$2"; }
 alike="taskset -c 0 chrt -f 1 setarch --addr-no-randomize"
@@ -28,8 +28,6 @@ gpureplay record --raw with -- $alike $(run 2 with)
 gpureplay record --raw without --no-layer -- $alike $(run 2 without)
 "#;
 
-/// Every job of LeNet has the name of its kernel, a replay with the second input gives the live run's bits, and the app does the same
-/// with the layer and without.
 pub(super) fn names(folder: &Folder) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();

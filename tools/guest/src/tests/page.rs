@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes a page of the documents: its blocks for the guest, in order, in one shell.
+//! Runs a document's guest blocks in one shell.
 
 use std::{env, fs, process::Command};
 
@@ -12,12 +12,10 @@ use crate::{
     run::session::Checked,
 };
 
-/// The page: an app's source, its recording, a replay with another input, compared with the live app.
 const PAGE: &str = "docs/start.md";
-/// The folder that the page makes.
 const MADE: &str = "target/your-own-app";
 
-/// Runs every block as a reader would who pastes them; the page's own comparison decides.
+/// The page's own comparison decides.
 pub(super) fn own_app(folder: &Folder) -> Result<Checked> {
     let page = folder.repository.join(PAGE);
     let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replaced kernels: an app is recorded with one kernel and with another; the first recording with the second one's kernel must be the second
-//! recording, byte for byte.
+//! A recording with a replaced kernel equals the other's recording, byte for byte.
 
 use std::{
     fs,
@@ -20,15 +19,13 @@ use crate::{
     },
 };
 
-/// How a kernel takes the place of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Its binary alone.
     Shader,
     Whole,
 }
 
-/// Recorded kernel, the one that takes its place, and how. All are in `kernels/pairs.cl`.
+/// Recorded kernel, replacement, how; from `kernels/pairs.cl`.
 const PAIRS: [(&str, &str, How); 11] = [
     ("axpy", "axmy", How::Shader),
     ("softmax_group", "softmax_row", How::Whole),
@@ -42,10 +39,9 @@ const PAIRS: [(&str, &str, How); 11] = [
     ("count_low", "count_high", How::Shader),
     ("bytes_up", "bytes_down", How::Shader),
 ];
-/// How many of them are a sample: one binary, one whole job with another number of barriers and another storage.
+/// A binary, and a whole job with other barriers and storage.
 pub(super) const SAMPLE: usize = 2;
 
-/// Binaries that do not fit a recorded job, and the gate that says so.
 const WRONG: [(&str, &str, &str); 4] = [
     ("axpy", "scale", "uniforms"),
     ("reverse", "axpy", "initial registers"),
@@ -53,10 +49,9 @@ const WRONG: [(&str, &str, &str); 4] = [
     ("reverse", "by_place", "barrier"),
 ];
 
-/// Work-items, and numbers of each buffer.
 const COUNT: usize = 256;
 
-/// Two sets of inputs. Each number is a multiple of 1/64, none is negative.
+/// Multiples of 1/64, none negative.
 fn write_inputs(work: &Path) -> Result<()> {
     for (name, factor) in [("x", 37), ("y", 53)] {
         for (suffix, add) in [("", 0), ("2", 11)] {
@@ -85,7 +80,6 @@ fn app(kernel: &str, set: &str) -> String {
     )
 }
 
-/// Runs the host's command; what it says.
 fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, String)> {
     let command = payload::host_command(folder);
     let output = Command::new(&command)
@@ -100,7 +94,6 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
     ))
 }
 
-/// The first so many pairs.
 pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Checked> {
     let share = temporary()?;
     let work = share.path();
@@ -145,7 +138,6 @@ pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Che
     Ok(Ok(()))
 }
 
-/// The file with a recorded kernel's binary.
 fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
     let own = work.join(format!("code-{kernel}"));
     let saved: PathBuf =
@@ -153,7 +145,6 @@ fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
     Ok(saved.display().to_string())
 }
 
-/// One pair: both sets of inputs, against the live app with the new kernel; and the recorded kernel in its own place.
 fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<Checked> {
     let [recorded, other] = [old, new].map(|kernel| format!("recording-{kernel}"));
     let made = format!("made-{old}-{new}");
@@ -208,7 +199,6 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
             ));
         }
     }
-    // The recorded kernel in its own place gives the identical file.
     let [option, value] = from(old)?;
     let same = format!("same-{old}-{new}");
     let patch = [

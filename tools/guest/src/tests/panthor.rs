@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's driver of GPUs with command streams, on the model of a Mali-G610: it probes, stays awake, sleeps, and several apps compute.
+//! panthor on the model of a Mali-G610.
 
 use std::{fs, time::Duration};
 
@@ -16,20 +16,17 @@ use crate::{
     },
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("panthor.sh");
-/// What the guest runs where calls fail.
 const FAULTY: &str = concat!(
     include_str!("../devices/user.sh"),
     include_str!("faulty.sh")
 );
-/// How the driver says that firmware did not answer in time.
+/// Firmware did not answer the driver in time.
 const LATE: &str = "update request timedout";
-/// How the model says that the driver looked whether the firmware still answers.
+/// The driver checked that firmware answers.
 const PING: &str = "global requests 0x100";
 
-/// Probes, stays awake for some time, in which the driver looks whether firmware answers; sleeps and wakes; runs apps at once; is recorded with
-/// memory that no app maps.
+/// Records memory that no app maps, too.
 pub(super) fn awake(
     folder: &Folder,
     kernel: &str,
@@ -59,7 +56,7 @@ pub(super) fn awake(
     let said = outcome.said();
     let log = fs::read_to_string(outcome.logs.join("model.log")).unwrap_or_default();
     let seen = log.lines().filter(|line| line.ends_with(PING)).count();
-    // The disk has no modules for another kernel: the initramfs loaded them.
+    // The initramfs loaded another kernel's modules.
     Ok(
         match outcome.clean_but_for(|line| line.starts_with("modprobe:")) {
             Ok(()) if !said.ends_with("PANTHOR AGREES\n") => Err(format!("ended early: {said}")),
@@ -69,7 +66,6 @@ pub(super) fn awake(
     )
 }
 
-/// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
         kernel: kernel.into(),
@@ -88,7 +84,7 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
     short.test(folder, false)
 }
 
-/// Every `stride`-th call of a replay to panthor fails, all in one process that goes on, and each in a command: a clear error, and the next run is right.
+/// Every `stride`-th call fails: a clear error, then a right run.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::replayer(folder)?;
     let share = temporary()?;
@@ -104,8 +100,8 @@ pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     let outcome = session::script(folder, &options, FAULTY)?;
     let said = outcome.said();
     print!("{said}");
-    // A process that is told of no end gives up work that the GPU still has. The driver lets firmware take 100 ms, which the model may miss where
-    // the host has much to do: the GPU is reset.
+    // A process told of no end leaves work to the GPU. Firmware has 100 ms, which the model may miss on a busy
+    // host: the GPU is reset.
     let known = |line: &str| kernel_log::is_of_job(line) || line.contains(LATE);
     Ok(match outcome.clean_but_for(known) {
         Ok(()) if !said.ends_with("EVERY NEXT RUN WAS RIGHT\n") => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Example programs on the stock driver, and recorded and replayed.
+//! Example programs: live, recorded, replayed.
 
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use crate::{
     run::session::{self, Options},
 };
 
-/// An example program on the stock driver, both sets of inputs.
 pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
@@ -40,13 +39,10 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     })))
 }
 
-/// An example program recorded on the patched driver and replayed with another input; and the recorder's register
-/// writes are the model's, one for one.
 pub(super) fn record(folder: &Folder, name: &str) -> Result<Verdict> {
     record_on(folder, name, "g52", false)
 }
 
-/// The same, on another GPU, or on a machine that is not coherent.
 pub(super) fn record_on(
     folder: &Folder,
     name: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder finds out when it has been deceived, and outlives its driver.
+//! The recorder notices deception, and outlives its driver.
 
 use std::{fs, io::BufReader, path::Path, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// `APP` is recorded as it is; then with a library that keeps buffers of each job from the driver; then its driver goes in the middle.
+/// `APP` as it is; with a library that hides buffers from the driver; with the driver removed meanwhile.
 const SCRIPT: &str = r#"set -e
 APP > /dev/null
 gpureplay record --raw honest -- APP
@@ -32,7 +32,7 @@ sleep 1
 APP > /dev/null
 "#;
 
-/// What `record` says of a page that changed although nobody can have changed it (GPUREPLAY_ERROR_UNSEEN).
+/// A page changed though it cannot have (GPUREPLAY_ERROR_UNSEEN).
 const UNSEEN: &str = "recording is not complete: error 11";
 
 pub(super) fn notices(folder: &Folder) -> Result<Checked> {
@@ -54,10 +54,8 @@ pub(super) fn notices(folder: &Folder) -> Result<Checked> {
     }))
 }
 
-/// What befalls a recorder around its recordings; each line that the script prints is one trial.
 const AROUND: &str = include_str!("recorder.sh");
 const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
-/// The trials, by what the script prints after the name of each that went well.
 const TRIALS: [&str; 7] = [
     "probes",
     "unmapped",
@@ -67,7 +65,7 @@ const TRIALS: [&str; 7] = [
     "note",
     "nonblocking",
 ];
-/// Recordings of memory that the kernel does not map, and the error of each.
+/// The kernel does not map it; each error.
 const UNMAPPED: [(&str, ErrorCode); 2] = [
     ("unmapped-table", ErrorCode::Walk),
     ("unmapped-page", ErrorCode::Page),
@@ -85,7 +83,7 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
             disabled_first: true,
             ..Board::default()
         },
-        // A machine that does other things as well.
+        // For a busy machine.
         timeout: Duration::from_secs(1200),
         ..Options::sharing(Driver::None, work)
     };
@@ -110,7 +108,7 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     }))
 }
 
-/// The trace of a driver that resets the GPU and learns of it by an interrupt.
+/// The driver learns of its reset by an interrupt.
 fn is_reset(trace: &Path) -> Checked {
     let mut seen = (0, 0);
     events(trace, |event| match event {
@@ -129,7 +127,6 @@ fn is_reset(trace: &Path) -> Checked {
     }
 }
 
-/// The trace ends as it should and holds no error.
 fn is_complete(trace: &Path) -> Checked {
     let mut jobs = 0;
     events(trace, |event| {
@@ -141,7 +138,6 @@ fn is_complete(trace: &Path) -> Checked {
     }
 }
 
-/// The first error of a trace.
 fn has_error(trace: &Path, expected: ErrorCode) -> Checked {
     let mut first = None;
     all_events(trace, |event| {
@@ -155,7 +151,6 @@ fn has_error(trace: &Path, expected: ErrorCode) -> Checked {
     }
 }
 
-/// Hands out the events of a trace that ends as it should and holds no error.
 fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let mut error = None;
     all_events(trace, |event| match event {
@@ -168,7 +163,6 @@ fn events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     }
 }
 
-/// Hands out all events of a trace.
 fn all_events(trace: &Path, mut each: impl FnMut(&Event)) -> Checked {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;

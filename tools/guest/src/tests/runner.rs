@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A test, what it found, and running several of them.
+//! Tests and their verdicts.
 
 use std::{sync::Mutex, thread, time::Instant};
 
 use crate::{error::Result, folder::Folder, run::session::Checked};
 
-/// What a test found.
 #[derive(Default)]
 pub(super) struct Verdict {
     pub(super) passed: u32,
     pub(super) failed: u32,
     pub(super) skipped: u32,
-    /// Why it failed or was skipped.
     pub(super) reason: String,
 }
 
@@ -39,7 +37,6 @@ impl Verdict {
         }
     }
 
-    /// Counts what another test found; its reason is printed by then.
     pub(super) fn add(&mut self, other: &Verdict) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -53,7 +50,6 @@ impl Verdict {
 
 pub(super) type TestFunction = fn(&Folder) -> Result<Verdict>;
 
-/// The verdict on a sample of a larger set: how many were right, and what was wrong.
 pub(super) fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
     Verdict {
         passed: u32::try_from(passed).unwrap_or(u32::MAX),
@@ -63,7 +59,6 @@ pub(super) fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
     }
 }
 
-/// Runs one test and prints its line.
 pub(super) fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
     let start = Instant::now();
     let verdict = test(folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
@@ -82,7 +77,6 @@ pub(super) fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
     verdict
 }
 
-/// Runs tests, so many at a time, and adds up what they found.
 pub(super) fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u32) -> Verdict {
     let waiting = Mutex::new(tests.iter());
     let work = || {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks with state in the guest: text that is written live, steps whose launches depend on the step, training live against its replay and
-//! NumPy, and faults on the nano driver.
+//! Networks with state: text, varying launches, training, faults.
 
 use std::{
     env, fs,
@@ -23,25 +22,23 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// How far the loss of a step may be from NumPy's in double precision, relatively.
+/// Relative, against NumPy in double precision.
 const LOSS: f64 = 1e-4;
-/// How many of the held-out images replay, live training and NumPy may differ by.
+/// Differing held-out images.
 const IMAGES: u32 = 1;
-/// Steps of the sample that needs no images but the shipped ones.
+/// Needs only the shipped images.
 const SAMPLE: &str = "24";
-/// A folder with what `tools/training/data.py` writes for each network, in folders of their names: for the long tests.
+/// From `tools/training/data.py`, per network: for long tests.
 const BATCHES: &str = "GPUREPLAY_BATCHES";
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Copies a folder of the repository into the one that the guest sees.
 fn share(folder: &Folder, from: &str, to: &Path) -> Result<()> {
     copy_dir(&folder.repository.join(from), to)
 }
 
-/// A thousand characters that the transformer writes live are NumPy's.
 pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
     let work = temporary()?;
     share(
@@ -73,7 +70,7 @@ pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
         }))
 }
 
-/// The transformer tells its kernels the place by an argument, or by the size of a launch: the compiler names the launch.
+/// The place is an argument or a launch's size, which the compiler names.
 pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
     const CASES: [(&str, &str); 2] = [
         (
@@ -114,12 +111,9 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
 }
 
 struct Training {
-    /// Name in `tools/training/data.py`.
     network: &'static str,
-    /// The app that trains it live, but for its files.
     app: &'static str,
     recording: &'static str,
-    /// The app needs CLBlast.
     clblast: bool,
 }
 
@@ -144,7 +138,6 @@ const TRAININGS: [Training; 3] = [
     },
 ];
 
-/// Some steps on the images that ship: losses and weights, live, by replay and by NumPy.
 pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
     for training in TRAININGS {
         let work = temporary()?;
@@ -163,7 +156,7 @@ pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// All steps of training on the images that do not ship; `None` without them.
+/// `None` without the images, which do not ship.
 pub(super) fn learns(folder: &Folder) -> Result<Option<Checked>> {
     let Some(batches) = env::var_os(BATCHES).map(PathBuf::from) else {
         return Ok(None);
@@ -179,7 +172,6 @@ pub(super) fn learns(folder: &Folder) -> Result<Option<Checked>> {
 }
 
 impl Training {
-    /// Trains live and by replay in a folder that `data.py` wrote, and compares.
     fn check(&self, folder: &Folder, work: &Path) -> Result<Checked> {
         if self.clblast {
             payload::clblast(folder)?;
@@ -230,7 +222,6 @@ impl Training {
         self.compare_learnt(folder, work)
     }
 
-    /// What the three have learnt names as many held-out images rightly.
     fn compare_learnt(&self, folder: &Folder, work: &Path) -> Result<Checked> {
         let words = ["--right", "--network", self.network];
         let mut words: Vec<&std::ffi::OsStr> = words.iter().map(|word| word.as_ref()).collect();
@@ -261,7 +252,6 @@ impl Training {
     }
 }
 
-/// Whether losses are those that are expected.
 fn near(losses: &Tensor, exact: &Tensor) -> Checked {
     if losses.len() != exact.len() || exact.is_empty() {
         return Err(format!("{} losses of {}", losses.len(), exact.len()));
@@ -270,7 +260,6 @@ fn near(losses: &Tensor, exact: &Tensor) -> Checked {
         .values()
         .zip(exact.values())
         .map(|(found, exact)| (found - exact).abs() / exact.abs());
-    // What is no number is not near.
     let far = |apart: &f64| apart.is_nan() || *apart > LOSS;
     match apart.enumerate().find(|(_, apart)| far(apart)) {
         None => Ok(()),
@@ -278,7 +267,6 @@ fn near(losses: &Tensor, exact: &Tensor) -> Checked {
     }
 }
 
-/// On the nano driver: a thousand characters at the speed of submissions, and a step that is disturbed and done again.
 pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let work = temporary()?;

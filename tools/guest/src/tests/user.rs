@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder in user space: on the stock driver without root, and beside the kernel's.
+//! The recorder in user space: without root, and beside the kernel's.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -20,16 +20,15 @@ use crate::{
     },
 };
 
-/// Threads take turns where they block, too; which only root may ask for.
+/// Blocking threads take turns; needs root.
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
-/// An example program recorded on the stock driver as an ordinary user; its recording, made from what OpenCL calls say alone too, gives the
-/// unrecorded program's answer to a second input, bit for bit.
+/// Also from calls alone: the unrecorded answer to a second input.
 pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     stock_on(folder, name, gpu, false)
 }
 
-/// The same where the driver maps memory for the app past the processor's caches, as these and the GPU do not see each other.
+/// Mapped past the processor's caches.
 pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
     payload::board_modules(folder)?;
     stock_on(folder, name, "g52", true)
@@ -76,9 +75,8 @@ fn check(recording: &Recording<'_>, output: &Path) -> Result<Checked> {
     }))
 }
 
-/// What apps and systems may do to a recording.
 const CASES: &str = include_str!("user.sh");
-/// Each case, and what the complaint contains; nothing where there is none.
+/// Each case and its complaint; empty where there is none.
 const VERDICTS: [(&str, &str); 13] = [
     ("signals", ""),
     ("import", ""),
@@ -102,7 +100,6 @@ const VERDICTS: [(&str, &str); 13] = [
 ];
 const FULL: [&str; 2] = ["full: refused", "full: the app ended"];
 
-/// Cases at the boundary itself, as an ordinary user: the app answers as without the recorder, and what cannot be recorded is refused by name.
 pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     let work = temporary()?;
@@ -117,7 +114,6 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
         &options,
         &format!("{NOBODY}{}", CASES.replace("APP", &saxpy)),
     )?;
-    // One case is a fault, which the kernel's log tells.
     if outcome.end != End::Exit(0) {
         let logs = outcome.logs.display();
         return Ok(Verdict::fail(format!("{:?}, logs: {logs}", outcome.end)));
@@ -150,7 +146,6 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Both recorders at once, on the patched driver.
 const BOTH: &str = r#"set -e
 APP > /dev/null
 gpureplay record --recorder kernel --raw kernel.trace -- \
@@ -158,7 +153,6 @@ gpureplay record --recorder kernel --raw kernel.trace -- \
 cp /tmp/user.trace .
 "#;
 
-/// What the two recorders say of one run of an example program is the same.
 pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
@@ -166,7 +160,6 @@ pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     compared(folder, gpu, work.path(), &app.command(""), app.memory)
 }
 
-/// What the two recorders say of a case at the boundary is the same.
 pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
     let work = temporary()?;
     let command = format!("driver_cases {name}");

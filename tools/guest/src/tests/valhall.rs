@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Mali-G57: Mesa computes on the kernel's own driver, and recordings replay there and on the nano driver as on the model, bit for bit.
+//! Mali-G57: live Mesa, and bit-exact replays on two drivers.
 
 use std::{fs, process::Command, time::Duration};
 
@@ -15,14 +15,11 @@ use crate::{
     },
 };
 
-/// What the guest runs.
 const SCRIPT: &str = include_str!("valhall.sh");
-/// Recorded on the model's render node.
+/// Recorded on the model's node.
 const SAXPY: &str = "replayer/jobs/tests/data/saxpy-g57.gpr";
-/// Runs of digits on each device.
 const RUNS: u32 = 3;
 
-/// Runs a program live, and two recordings on two devices.
 pub(super) fn devices(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let share = temporary()?;

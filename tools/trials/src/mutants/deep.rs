@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains that are wrong: the file is sound, what it submits is not.
+//! Wrong job chains in sound files.
 
 use gpureplay_format::{Opcode, Section};
 use mali_facts::Profile;
@@ -10,7 +10,7 @@ use super::places::{Places, resubmitted};
 use super::tables::HIGH;
 use crate::parts::{Parts, action};
 
-/// Offsets in a compute job: next job, pointers of the draw section.
+/// In a compute job.
 mod offset {
     pub(super) const CONTROL: u64 = 16;
     pub(super) const NEXT: u64 = 24;
@@ -32,11 +32,10 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// The recording for a product that no profile has. Of settings it may write zeros only.
+/// Without profile: may write zeros only.
 pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     let mut parts = parts.clone();
     parts.platform.gpu_id |= 0x0774_0000;
-    // The first entry names the product.
     let product = parts.platform.gpu_id.to_le_bytes();
     parts.section(Section::Identity)[10..12].copy_from_slice(&product[2..]);
     let write = Opcode::Write.code();
@@ -46,7 +45,6 @@ pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     parts.file()
 }
 
-/// Headers of jobs, which all architectures have in common.
 fn headers(places: &Places<'_>) -> Vec<Mutant> {
     let &Places {
         parts,
@@ -84,7 +82,6 @@ fn headers(places: &Places<'_>) -> Vec<Mutant> {
     ]
 }
 
-/// What only a job of Bifrost names.
 fn bifrost(places: &Places<'_>) -> Vec<Mutant> {
     let &Places {
         chain,
@@ -104,7 +101,7 @@ fn bifrost(places: &Places<'_>) -> Vec<Mutant> {
             (spare, &entry.to_le_bytes()),
         ])
     };
-    // As many uniform buffers as there can be, each as large as it can be.
+    // Most uniform buffers, each of largest size.
     let endless = {
         let mut state = [0u8; 64];
         state[..8].copy_from_slice(&code.to_le_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that are damaged or put together wrongly.
+//! Damaged or wrongly built files.
 
 use gpureplay_format::Section;
 use gpureplay_format::checksum::{Checksum, checksum};
@@ -13,7 +13,6 @@ const HEADER: usize = size_of::<Header>();
 const ENTRY: usize = size_of::<SectionEntry>();
 const TABLE: usize = HEADER + SECTIONS * ENTRY;
 
-/// Makes the checksum of header and table right.
 fn seal(mut file: Vec<u8>) -> Vec<u8> {
     let mut head = file[..TABLE].to_vec();
     let at = std::mem::offset_of!(Header, checksum);
@@ -36,7 +35,6 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let zero = std::mem::offset_of!(Header, zero);
     let count = std::mem::offset_of!(Header, section_count);
     let entry = |index: usize| HEADER + index * ENTRY;
-    // For a family that no shipped recording is of.
     let of_family = |unused_cores: u32| {
         let mut parts = parts.clone();
         (parts.platform.family, parts.platform.unused_cores) = (1, unused_cores);
@@ -80,8 +78,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// Filling between two sections that is not zero, with every checksum right. The strings are filled up first, so that
-/// there is some.
+/// Right checksums; strings grow, so that there is filling.
 fn padding(file: &[u8]) -> Option<Mutant> {
     let mut parts = Parts::of(file)?;
     let strings = parts.section(Section::Strings);

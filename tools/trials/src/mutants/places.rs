@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a recording has what mutants of its jobs point to, and its last chain submitted once more.
+//! Places for job mutants; the last chain, resubmitted.
 
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Access, Opcode, RegionKind, Section};
@@ -8,7 +8,6 @@ use zerocopy::IntoBytes;
 use super::tables::{HIGH, region};
 use crate::parts::{Parts, action};
 
-/// Actions that put bytes into memory.
 fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     let mut entries = Vec::new();
     for (va, bytes) in patches.iter().filter(|(_, bytes)| !bytes.is_empty()) {
@@ -20,7 +19,7 @@ fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     entries
 }
 
-/// The recording with one more submit of its last chain, some of whose bytes were changed before.
+/// Bytes change before.
 pub(super) fn resubmitted(
     parts: &Parts,
     patches: &[(u64, &[u8])],
@@ -38,26 +37,22 @@ pub(super) fn resubmitted(
     parts.file()
 }
 
-/// Where a recording has what its mutants point to.
 pub(super) struct Places<'a> {
     pub(super) parts: &'a Parts,
-    /// Header of the last chain's first job.
     pub(super) chain: u64,
-    /// Start of the first region of each kind.
+    /// First region of each kind.
     pub(super) descriptors: u64,
     pub(super) code: u64,
     pub(super) scratch: u64,
     pub(super) data: u64,
-    /// Where the region of descriptors ends, and bytes at its end that no job needs.
+    /// And unused bytes there.
     pub(super) end: u64,
     pub(super) spare: u64,
-    /// Where the first tensor lies, an input.
     pub(super) input: u64,
     /// In no region.
     pub(super) nowhere: u64,
 }
 
-/// An address that no recording has.
 const NOWHERE: u64 = 0x7000_0000_0000;
 
 impl<'a> Places<'a> {
@@ -69,7 +64,7 @@ impl<'a> Places<'a> {
             found.map_or((0, 0), |it| (it.va.get(), it.end()))
         };
         let (descriptors, end) = region(RegionKind::Descriptors);
-        // A recording without a kind of memory has it nowhere: a pointer of 0 may be no pointer.
+        // Missing memory lies nowhere: a pointer of 0 may be no pointer.
         let [code, scratch, data] =
             [RegionKind::Code, RegionKind::Scratch, RegionKind::Data].map(|kind| {
                 match region(kind).0 {
@@ -77,7 +72,7 @@ impl<'a> Places<'a> {
                     va => va,
                 }
             });
-        // Its first piece holds its address.
+        // The address is in its first piece.
         let input = copy.section(Section::Pieces).first_chunk();
         Self {
             parts,
@@ -93,18 +88,15 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The recording with its last chain once more, after these bytes were uploaded.
     pub(super) fn patched(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         resubmitted(self.parts, patches, None)
     }
 
-    /// The same with eight bytes of the job.
     pub(super) fn with(&self, at: u64, value: u64) -> Vec<u8> {
         self.patched(&[(self.chain + at, &value.to_le_bytes())])
     }
 
-    /// The recording with one more region of data at [`HIGH`] and its last chain again and again: a small file that would take hours to
-    /// look through.
+    /// One more region at [`HIGH`], endless chains: small, but hours to check.
     pub(super) fn endless(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         let mut parts = self.parts.clone();
         let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);

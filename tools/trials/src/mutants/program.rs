@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that are wrong.
+//! Wrong programs.
 
 use gpureplay_format::layout::{ActionEntry, AxisEntry, PieceEntry, Segment, TensorEntry};
 use gpureplay_format::{Access, ElementType, Opcode, RegionKind, Section, TensorKind};
@@ -12,10 +12,10 @@ use crate::parts::{Parts, action};
 
 use Opcode::{BindInput, BindOutput, Fill, Launch, Rearm, Seek, Submit, Upload, Write};
 
-/// JS_CONFIG as drivers have it: caches cleaned and emptied before and after.
+/// JS_CONFIG of drivers: caches cleaned and emptied before and after.
 const CONFIG: u16 = 0x3300;
 
-/// A tensor of a GiB that lies in memory seventy times: copying it once moves 70 GiB.
+/// One copy moves 70 GiB.
 fn many_places(parts: &mut Parts) {
     const COUNT: u32 = 70;
     let added = region(HIGH, 1 << 18, Access::READ_WRITE, RegionKind::Data);
@@ -58,7 +58,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         parts.file()
     };
     let ending = |entries: &[ActionEntry]| changed(&|parts| parts.append(entries));
-    // The first action of every recording is a write.
+    // Always a write.
     let first = |b: u16, c: u32| changed(&|p| p.actions()[0] = action(Write, 0, b, c, 0));
     let last = |opcode: Opcode, change: &dyn Fn(&mut ActionEntry)| {
         changed(&|parts| {
@@ -89,7 +89,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         action(Rearm, 0, 0, 0, chain),
         action(Submit, 1, CONFIG, 60_000_000, chain),
     ];
-    // At the end of set-up, which is the first segment.
+    // Set-up is the first segment.
     let in_setup = |entry: ActionEntry| {
         changed(&|parts| {
             let segments = parts.segments();
@@ -115,7 +115,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         "forged command of the MMU", "register-write" => first(0x2418, 1);
         "setting with forbidden bits", "register-write" => first(0xf00, 0x8000_0000);
         "tensor in more places than may be moved", "total-bytes" => changed(&many_places);
-        // Forced coherency, which only the G71 needs.
+        // Only the G71 needs forced coherency.
         "bits that drivers set on another GPU only", "register-write" => first(0xf00, 0xc);
         "power of core stacks by hand", "register-write" => first(0xf00, 1 << 8);
         "foreign register: between two", "register-write" => first(0xf05, 1);
@@ -164,7 +164,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         "tensor that does not exist", "bound-tensor" => ending(&[action(BindInput, 0, 0, 9999, 0)]);
         "input bound in set-up", "bound-tensor" => in_setup(action(BindInput, 0, 0, first_input, 0));
         "input read back", "bound-tensor" => ending(&[action(BindOutput, 0, 0, first_input, 0)]);
-        // What a run reads last of a recording with states is a state, which has rules of its own.
+        // The last tensor read is then a state, with its own rules.
         "output overwritten", if keeps_states { "state-bound" } else { "bound-tensor" } => last(BindOutput, &|entry| entry.op = BindInput.code());
         "actions of two segments", "segment-table" => segment(&|s| s[1].first_action = 0.into());
         "action of no segment", "segment-table" => changed(&|p| p.section(Section::Actions).extend([0; 16]));
@@ -189,7 +189,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
                 .truncate(actions * size_of::<ActionEntry>());
         });
         "gigabytes upon gigabytes", "total-bytes" => changed(&|parts| {
-            // A region of its own, behind all others, whose memory no job uses.
+            // No job uses its memory.
             if let Some(&last) = parts.regions().last() {
                 let mut room = last;
                 room.kind = RegionKind::Data.code();
@@ -204,7 +204,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     ]
 }
 
-/// An upload of an LZ4 block that says that it decodes to `length` bytes.
+/// Claims to decode to `length` bytes.
 fn packed(parts: &Parts, length: u32, block: &[u8]) -> Vec<u8> {
     let mut parts = parts.clone();
     let va = va_of(&parts, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! States that the next run could not go on from: recordings with one more state, wrong in one point.
+//! One more state, wrong in one point.
 
 use gpureplay_format::layout::{ActionEntry, AxisEntry, PieceEntry, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::{
@@ -13,10 +13,9 @@ use crate::parts::{Parts, action};
 
 use Opcode::{BindInput, BindOutput, Fill, Submit};
 
-/// Elements of the state, bytes.
+/// Bytes.
 const ELEMENTS: u32 = 256;
 
-/// Adds a tensor of bytes and gives its index.
 fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {
     let entries = |parts: &mut Parts, section, size| (parts.section(section).len() / size) as u32;
     let strings = parts.section(Section::Strings);
@@ -55,7 +54,7 @@ fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {
     index
 }
 
-/// Puts an action before action `at` of a run segment, or behind its last one.
+/// Or at the segment's end.
 fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     let segments = parts.segments();
     let place = segments[segment].first_action.get() + at;
@@ -68,7 +67,7 @@ fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     actions.splice(place..place, entry.as_bytes().iter().copied());
 }
 
-/// Numbers of the first and of the last run segment, and of the first submit in the first one.
+/// First and last run segment, and the first one's first submit.
 fn runs(parts: &mut Parts) -> Option<(usize, usize, u32)> {
     let segments: Vec<(u32, u32, bool)> = parts
         .segments()
@@ -86,7 +85,6 @@ fn runs(parts: &mut Parts) -> Option<(usize, usize, u32)> {
     Some((first, last, submit as u32))
 }
 
-/// The recording with a state of its own, which keeps all rules.
 fn with_state(parts: &Parts) -> Option<(Parts, u32)> {
     let mut parts = parts.clone();
     let added = region(HIGH, 1, Access::READ_WRITE, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings of command streams whose program or launches are wrong. `mali-jobs` makes each launch wrong in each way that it knows.
+//! Wrong command streams; `mali-jobs` makes wrong launches.
 
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Action, Opcode, Recording, RegionKind, Section};
@@ -10,14 +10,14 @@ use crate::parts::{Parts, action};
 
 use Opcode::{Fill, Launch, Rearm, Submit, Upload, Write};
 
-/// An address in no region.
+/// In no region.
 const NOWHERE: u64 = 0x7000_0000;
 /// MOVE: a register pair in bits 55:48, a value below.
 const MOVE: u64 = 1;
-/// The pairs that name the program of a dispatch, by what it selects.
+/// They name a dispatch's program.
 const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 
-/// The words of the first launch, and where they lie in the section of data.
+/// Words, and place in the data section.
 fn launch(parts: &mut Parts) -> Option<(usize, Vec<u64>)> {
     let file = parts.file();
     let recording = Recording::parse(&file).ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory, identity and tensors that are wrong.
+//! Wrong memory, identity and tensors.
 
 use gpureplay_format::layout::{AxisEntry, Region, TensorEntry};
 use gpureplay_format::{Access, RegionKind, Section};
@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::Mutant;
 use crate::parts::Parts;
 
-/// Upper half of the address space, where no shipped recording has memory.
+/// No shipped recording has memory there.
 pub(super) const HIGH: u64 = 1 << 47;
 
 pub(super) fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> Region {
@@ -21,7 +21,6 @@ pub(super) fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> R
     }
 }
 
-/// Where the first region of a kind begins.
 pub(super) fn va_of(parts: &Parts, kind: RegionKind) -> u64 {
     let mut parts = parts.clone();
     let found = parts
@@ -31,14 +30,14 @@ pub(super) fn va_of(parts: &Parts, kind: RegionKind) -> u64 {
     found.map_or(0, |region| region.va.get())
 }
 
-/// Gives the first piece of the first tensor two axes of its own: extents, element strides, byte strides.
+/// Extents, element strides, byte strides.
 fn first_axes(parts: &mut Parts, axes: [(u32, u32, u32); 2]) {
     let axes = axes.map(|(extent, element_stride, byte_stride)| AxisEntry {
         extent: extent.into(),
         element_stride: element_stride.into(),
         byte_stride: byte_stride.into(),
     });
-    // Behind the axes of the first piece, whose number is at byte 16.
+    // The piece's axis count is at byte 16.
     let at = &mut parts.section(Section::Pieces)[16..20];
     let before = u32::from_le_bytes([at[0], at[1], at[2], at[3]]) as usize;
     at.copy_from_slice(&2u32.to_le_bytes());
@@ -53,7 +52,6 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         change(&mut parts);
         parts.file()
     };
-    // Another region behind all others.
     let also =
         |added: Region| changed(&|parts| parts.section(Section::Regions).extend(added.as_bytes()));
     let of_kind = |kind: RegionKind, change: &dyn Fn(&mut Region)| {
@@ -72,7 +70,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let rw = Access::READ_WRITE;
     let far = 0x7000_0000_0000;
     rows![
-        // Half a million pages, 256 MiB apart: each needs a table of its own, every fourth a second one.
+        // 256 MiB apart: a table each, every fourth a second one.
         "regions that need more page tables than there is memory", "memory-limit" => changed(&|parts| {
             for index in 0..1 << 19 {
                 let added = region(HIGH + (index << 28), 1, rw, RegionKind::Data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings with a signature that must not be accepted, and one that meets another GPU.
+//! Bad signatures, and one that meets another GPU.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use gpureplay_sign::{SecretKey, Signature, SignatureError, sign};
 use super::Mutant;
 use crate::parts::Parts;
 
-/// Counter that a device demands.
 const MINIMUM: u64 = 7;
 
 fn key(seed: u8) -> Option<SecretKey> {

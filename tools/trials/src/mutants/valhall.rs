@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Valhall that are wrong: environment, list of resources, tables, program, storage.
+//! Wrong Valhall compute jobs.
 
 use mali_facts::job::PAYLOAD;
 use mali_facts::valhall::{
@@ -11,10 +11,10 @@ use super::Mutant;
 use super::places::Places;
 use super::tables::HIGH;
 
-/// From the job's start to the shader environment.
+/// From the job's start.
 const ENVIRONMENT: u64 = PAYLOAD + ComputePayload::SIZE as u64;
 
-/// From the job's start to a field of the environment.
+/// From the job's start.
 fn named(field: &str) -> u64 {
     ENVIRONMENT + ShaderEnvironment::LAYOUT.offset_of(field).unwrap_or(0)
 }
@@ -48,7 +48,7 @@ pub(super) fn mutants(places: &Places<'_>) -> Vec<Mutant> {
         ..
     } = places;
     let with = |field: &str, value: u64| places.with(named(field), value);
-    // A list of one resource where nothing else lies, and a table of one descriptor after it.
+    // One resource in unused memory, with a table of one descriptor.
     let listed = |resource: [u8; Resource::SIZE], descriptor: &[u8], behind: &[u8]| {
         places.patched(&[
             (chain + named("Resources"), &(spare | 1).to_le_bytes()),
@@ -78,7 +78,7 @@ pub(super) fn mutants(places: &Places<'_>) -> Vec<Mutant> {
         places.patched(&[shader, (spare, &program.to_bytes())])
     };
     let compute = |code: u64| program(descriptor_type::SHADER, stage::COMPUTE, code);
-    // 16 MiB for each of a core's threads, or as much for each of its groups.
+    // 16 MiB per thread of a core, or per group.
     let storage = |base: &str, size: &[(&str, u64)]| {
         let storage = LocalStorage { words: [0; 8] }.with(base, data);
         let storage = size
@@ -91,7 +91,7 @@ pub(super) fn mutants(places: &Places<'_>) -> Vec<Mutant> {
         let offset = ComputePayload::LAYOUT.offset_of(field).unwrap_or(0);
         places.patched(&[(chain + PAYLOAD + offset, &value.to_le_bytes())])
     };
-    // All tables that a list can have are one, of buffers.
+    // All of a list's tables are one, of buffers.
     let endless = {
         let list = table(HIGH + 0x1000, 0xf000).repeat(63);
         let buffers = buffer(HIGH, 0x1_0000).repeat(0xf000 / Buffer::SIZE);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The defects that a reader finds in the source of the original GPUReplay: one test each that ours does not have it.
+//! Defects of the original GPUReplay, which ours lacks.
 //!
-//! Those that show in its files are tested where files are read: `a bogus last region` (`mali/import/src/files/contents.rs`,
-//! `bogus_regions`), `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
-//! as the replayer is concerned.
+//! Two are also tested on its files: `a bogus last region` (`mali/import/src/files/contents.rs`, `bogus_regions`),
+//! `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`).
 
 use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{
@@ -24,7 +23,6 @@ fn rig() -> Rig {
     Rig::new(model(GPU)).unwrap()
 }
 
-/// A recording with one page of descriptors and `pages` of data; `fill` adds the rest.
 fn recording(pages: u32, fill: impl FnOnce(&mut Builder)) -> Vec<u8> {
     let mut builder = jobs::builder(1, pages);
     fill(&mut builder);
@@ -54,7 +52,6 @@ fn transfers_over_pages_reach_every_page() {
     assert_eq!(echo.get("b"), sent);
 }
 
-/// Two jobs in one chain; the second is of type `second`.
 fn two_jobs(second: u32) -> Vec<u8> {
     recording(1, |builder| {
         builder.segment("setup", SegmentKind::Setup);
@@ -84,7 +81,6 @@ fn a_failed_job_is_not_done() {
 /// 3. Waits had no bound.
 #[test]
 fn every_wait_ends() {
-    /// A GPU that nothing reaches and that says nothing.
     struct Dead {
         rig: Rig,
         now_us: u64,
@@ -130,7 +126,6 @@ fn every_wait_ends() {
         ErrorKind::Device(DeviceError::ResetFailed)
     ));
     assert!(dead.now_us < 1_000_000, "{} µs", dead.now_us);
-    // The chain whose end never comes.
     let mut rig = rig();
     let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, u64::MAX);
     let calls = {
@@ -161,10 +156,10 @@ fn every_wait_ends() {
     assert!(late > 0);
 }
 
-/// 4. A status read overwrote the recorded flush id, so that a flush could be left out.
+/// 4. A status read overwrote the flush id, so a flush could be left out.
 #[test]
 fn no_flush_is_left_out_because_of_an_id() {
-    /// JS_CONFIG: a flush may be left out if nothing was flushed since the flush id.
+    /// JS_CONFIG: no flush if none happened since the flush id.
     const FLUSH_REDUCTION: u32 = 1 << 14;
     let digits = shipped::named("digits-g52").unwrap();
     let view = gpureplay_kit::view(&digits.bytes);
@@ -192,7 +187,6 @@ fn no_flush_is_left_out_because_of_an_id() {
         configs.iter().all(|config| config & FLUSH_REDUCTION == 0),
         "{configs:x?}"
     );
-    // And a recording cannot ask for it.
     let mut parts = Parts::of(&digits.bytes).unwrap();
     let submit = parts.last(Opcode::Submit).unwrap();
     submit.b = (submit.b.get() | FLUSH_REDUCTION as u16).into();
@@ -201,7 +195,7 @@ fn no_flush_is_left_out_because_of_an_id() {
     assert_eq!(refused.rule, Rule::JobConfiguration);
 }
 
-/// 5. The last region of a file was bogus and mapped all the same.
+/// 5. The last region was bogus, and mapped.
 #[test]
 fn a_bogus_last_region_is_refused() {
     for (va, pages, rule) in [
@@ -232,7 +226,6 @@ fn the_region_table_is_checked_before_memory_is_taken() {
     let file = parts.file();
     let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::MemoryLimit);
-    // Counts beyond the file are refused by the parser.
     let mut file = shipped::named("saxpy-g52").unwrap().bytes;
     file.truncate(file.len() - 8);
     assert!(Recording::parse(&file).is_err());
@@ -240,8 +233,7 @@ fn the_region_table_is_checked_before_memory_is_taken() {
 
 /// 7. Leaf entries kept the recorder's physical addresses. 8. Block entries were not relocated.
 ///
-/// A recording has no page-table entry to keep: the GPU runs on tables that the replayer builds from its own pages, among pages of somebody
-/// else that must not be touched.
+/// Our recordings have no page tables: the replayer builds them from its own pages.
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::chains().unwrap() {
@@ -264,7 +256,7 @@ fn leaf_entries_name_the_replayers_own_pages() {
     }
 }
 
-/// 8. Block entries, which map 2 MiB at once, were not relocated: large regions are mapped page by page here.
+/// 8. Block entries of 2 MiB were not relocated: large regions are mapped by page here.
 #[test]
 fn regions_as_large_as_a_block_are_mapped_by_pages() {
     let last = DATA + 4 * 512 * 4096 - 64;
@@ -290,7 +282,7 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
     assert_eq!((rig.strays(), rig.spoilt(), rig.pages()), (0, 0, 0));
 }
 
-/// 9. Only the head of a chain was made ready again, so that later jobs kept the status of the run before.
+/// 9. Only a chain's head was made ready again: later jobs kept the former status.
 #[test]
 fn every_job_of_a_chain_is_made_ready_again() {
     let file = two_jobs(2);
@@ -303,7 +295,6 @@ fn every_job_of_a_chain_is_made_ready_again() {
         session.gpu().read_memory(JOBS + 64, &mut status).unwrap();
         assert_eq!(status, [1, 0, 0, 0]);
     }
-    // The shipped recordings make every job ready that their chains reach.
     for shipped in shipped::chains().unwrap() {
         let view = gpureplay_kit::view(&shipped.bytes);
         let checked = verified(&view);
@@ -315,10 +306,10 @@ fn every_job_of_a_chain_is_made_ready_again() {
     }
 }
 
-/// 10. Pointers from user space were used as they came.
+/// 10. User pointers were used as they came.
 #[test]
 fn pointers_of_callers_are_never_followed() {
-    // The nano driver takes addresses of callers through the kernel's copies only.
+    // The nano driver uses the kernel's copies only.
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../nano-driver");
     let mut copies = 0;
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -350,7 +341,7 @@ fn pointers_of_callers_are_never_followed() {
         }
     }
     assert!(copies > 3);
-    // Addresses in a recording that no region covers never reach a device.
+    // They never reach a device.
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.last(Opcode::Submit).unwrap().d = 0xffff_8000_0000_0000u64.into();
     let file = parts.file();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trials in short versions, and what documents and manifests promise about them.
+//! Short trials, and promises of documents.
 #![allow(clippy::unwrap_used)]
 
 mod defects;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Release builds of everything that parses bytes of others check for overflow.
+//! Release builds of parsers check for overflow.
 
 use std::path::Path;
 
-/// What goes without: crates of others, and the two that execute.
+/// Others' crates, and the two that execute.
 const WITHOUT: [&str; 3] = ["\"*\"", "mali-memory", "mali-shader"];
 
 #[test]
@@ -19,7 +19,7 @@ fn releases_check_for_overflow() {
         .filter_map(|part| part.split_once(']').map(|(name, _)| name))
         .collect();
     assert_eq!(named, WITHOUT);
-    // The profile holds for this build too, where it is one of release.
+    // The profile holds for release builds too.
     if !cfg!(debug_assertions) {
         let sum = std::panic::catch_unwind(|| std::hint::black_box(u8::MAX) + 1);
         assert!(sum.is_err(), "overflow is not seen");

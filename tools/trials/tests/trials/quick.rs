@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Short versions of the trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
+//! Short trials; `cargo xtask faults` and `cargo xtask fuzz` are the long ones.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn streams_stay_inside_and_leave_the_same_each_time() {
     assert_eq!(soundness::check(&digits.bytes), Ok(Verdict::Ran));
     let found = fingerprints::of(&digits).unwrap();
     assert_eq!(found, fingerprints::of(&digits).unwrap());
-    // Registers that name the GPU, set-up's launches, and those of two runs.
+    // Identity registers, set-up's launches, and two runs' launches.
     assert_eq!(found.accesses, 4 + 8 + 2 * 11);
     let parts = Parts::of(&digits.bytes).unwrap();
     let mut counts = Counts::default();
@@ -79,7 +79,7 @@ fn every_mutant_is_refused_by_its_rule() {
     println!("{} kinds, {:?}", tally.kinds, tally.rules);
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
     assert!(tally.kinds >= 100);
-    // Rules that no recording of these can break, and those that only other crates' tests can.
+    // Rules beyond these recordings, or only for other crates' tests.
     let states = gpureplay_library::host_rules::HostRule::ALL
         .iter()
         .map(|rule| rule.name())

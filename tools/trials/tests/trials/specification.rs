@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every promise of docs/reference/specification.md has tests in limits.toml beside it, every finding of a review has a commit in
-//! docs/internals/findings.toml, and every test that these name exists.
+//! docs/reference/specification.md's promises have tests, findings have commits, and all named tests exist.
 
 use std::{collections::BTreeSet, path::Path};
 
 use serde::Deserialize;
 
-/// The list of tests in the guest, which are not functions of their own.
 const GUEST: &str = "tools/guest/src/tests/mod.rs";
 
 #[derive(Deserialize)]
@@ -55,15 +53,13 @@ struct Finding {
     what: String,
     severity: String,
     commit: String,
-    /// What is not mended or not tested, and why.
     #[serde(default)]
     why: String,
     #[serde(default)]
     tests: Vec<String>,
-    /// Tests of `cargo xtask guest test`, or functions of the hostile client.
+    /// Of `cargo xtask guest test`, or of the hostile client.
     #[serde(default)]
     guest: Vec<String>,
-    /// Cases of `cargo xtask foreign`.
     #[serde(default)]
     foreign: Vec<String>,
 }
@@ -73,7 +69,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A test is named by its file and its function, or by its line in the list of tests in the guest.
+/// By file and function, or the guest's list.
 fn exists(test: &str) {
     let (file, name) = test.split_once(": ").expect("FILE: TEST");
     let source = read(file);
@@ -84,7 +80,7 @@ fn exists(test: &str) {
     }
     let at = source.find(&format!("fn {name}("));
     let at = at.unwrap_or_else(|| panic!("{file} has no test {name}"));
-    // A program without the harness has a table of its tests.
+    // Without the harness, a table of tests.
     let listed =
         source.contains("fn main() -> ExitCode") && source.contains(&format!("\"{name}\","));
     assert!(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work on many items, some at a time.
+//! Work on several items at a time.
 
 use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Does `work` on every item, so many at a time; the answers are in the order of the items.
+/// Answers keep the order of the items.
 pub(super) fn some_at_a_time<T: Sync, R: Send>(
     count: usize,
     items: &[T],

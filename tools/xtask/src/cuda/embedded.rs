@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings as other processes have them: programs in C and in Python, which load the library.
+//! Recordings embedded in C and Python.
 
 use std::{path::Path, process::Command};
 
 use super::{Bench, replays::start, watched::watched};
 use crate::error::Result;
 
-/// Names of libraries that a replay needs none of.
+/// No replay needs these.
 pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
-/// Compiles the program in C, if the library lies beside the command.
 pub(super) fn compile(bench: &Bench) -> Result<()> {
     let library = bench.command.with_file_name("libgpureplay.so");
     if !library.exists() {
         return Ok(());
     }
     let work = bench.work.path();
-    // By the name that programs look for it.
     let _ = std::os::unix::fs::symlink(&library, work.join("libgpureplay.so.0"));
     let mut compile = Command::new("gcc");
     compile.current_dir(work).args(["-O1", "-o", "replayed"]);
@@ -27,7 +25,7 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Whether both programs get the answers that a folder holds, and need nothing of the stack: in words, and how much is wrong.
+/// Returns words and the number of faults.
 pub(super) fn equal(
     bench: &Bench,
     [recording, answers]: [&Path; 2],

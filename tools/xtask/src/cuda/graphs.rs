@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: kernels that a node decides upon are refused by name, and times by events leave no kernel of a graph out.
+//! Graphs: conditional kernels are refused; event times cover all.
 
 use super::{
     Bench,
@@ -8,7 +8,6 @@ use super::{
 };
 use crate::error::Result;
 
-/// Kernels of conditional.cu in graphs, and how often each runs where a node decides that.
 const DECIDED: [(&str, u64); 6] = [
     ("decides", 0),
     ("in_if", 2),
@@ -20,14 +19,12 @@ const DECIDED: [(&str, u64); 6] = [
 
 const REASON: &str = "a node of its graph decides what runs";
 
-/// Both tables, and how much is not as it must be.
 pub(super) fn graphs(bench: &Bench) -> Result<(String, usize)> {
     let (text, wrong) = conditional(bench)?;
     let (more, bad) = timed(bench)?;
     Ok((text + "\n" + &more, wrong + bad))
 }
 
-/// IF, WHILE and SWITCH.
 fn conditional(bench: &Bench) -> Result<(String, usize)> {
     nvcc(bench, "conditional.cu", "conditional", &["-rdc=true"])?;
     let (ran, said) =
@@ -75,7 +72,6 @@ fn conditional(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Kernels of graphs by events and by CUPTI.
 fn timed(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "graphs.cu", "graphs")?;
     let table = |words: &str| {

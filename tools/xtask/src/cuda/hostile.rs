@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings that somebody changed: a replay on this GPU ends soon, by itself and with words, and the GPU serves the next one.
+//! Changed recordings: replays end soon, with words; the GPU goes on.
 
 use std::{
     fs,
@@ -18,11 +18,9 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Changed recordings of each kind.
 const EACH: u64 = 60;
-/// Seconds after which a replay is said to hang; a recorded one takes less than two.
+/// Seconds; a recorded replay takes less than two.
 const PATIENCE: &str = "60";
-/// What stands in a manifest instead of a number.
 const NUMBERS: [&str; 9] = [
     "0",
     "1",
@@ -34,21 +32,17 @@ const NUMBERS: [&str; 9] = [
     "9223372036854775807",
     "-1",
 ];
-/// The exit code of a program in Rust that panics.
+/// A Rust panic.
 const PANIC: i32 = 101;
 
-/// How a file is changed.
 #[derive(Clone, Copy)]
 enum Change {
-    /// One number of a manifest.
     Number,
-    /// An address or another quoted word of a manifest gets another digit.
     Word,
-    /// A line of a manifest is gone, or there twice.
+    /// Gone, or there twice.
     Line,
-    /// A byte of any file.
     Byte,
-    /// The end of any file is missing.
+    /// Cut off.
     End,
 }
 
@@ -60,16 +54,12 @@ const CHANGES: [(Change, &str); 5] = [
     (Change::End, "the end of any file is missing"),
 ];
 
-/// What became of a replay.
 enum End {
-    /// With its first line that says why.
     Refused(String),
     Right,
-    /// What went wrong, and the last words.
     Bad(String),
 }
 
-/// The table, and how many replays ended badly.
 pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     nvcc(bench, "region.cu", "region", &[])?;
@@ -95,7 +85,7 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
             continue;
         }
         let files = files_of(&bench.work.path().join(name))?;
-        // A copy where nothing is changed shows that the others fail for what is.
+        // Control: an unchanged copy.
         if !matches!(one(bench, (name, which), &files, None)?, End::Right) {
             eprintln!("{name}: a copy does not replay");
             bad += 1;
@@ -125,7 +115,6 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
             text += &row;
             bad += wrong;
         }
-        // After all of them.
         let (right, said) = start(&mut bench.gpureplay(&format!("run {name}{which}")))?;
         if !right {
             eprintln!("{name}, unchanged: {said}");
@@ -136,7 +125,6 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, bad))
 }
 
-/// One changed copy of a recording, replayed.
 fn one(
     bench: &Bench,
     (name, which): (&str, &str),
@@ -183,7 +171,7 @@ fn one(
     let why = match (run.status.code(), run.status.signal()) {
         (Some(0), _) => return Ok(End::Right),
         (Some(PANIC), _) => "it panicked",
-        // A shell's way to name a signal: 137 is that of the time that is up.
+        // A shell's signals; 137 is the time limit's.
         (Some(128..) | None, _) => "a signal ended it, or its time",
         _ if said.contains("panicked at") => "it panicked",
         _ if said.trim().is_empty() => "it said nothing",
@@ -201,7 +189,6 @@ fn one(
     )))
 }
 
-/// Bytes of a file, changed.
 fn with(mut bytes: Vec<u8>, change: Change, random: &mut Rng) -> Vec<u8> {
     match change {
         Change::Byte => {
@@ -220,7 +207,6 @@ fn with(mut bytes: Vec<u8>, change: Change, random: &mut Rng) -> Vec<u8> {
 
 fn in_text(text: &str, change: Change, random: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    // Lines where there is something to change.
     let fits = |line: &String| match change {
         Change::Number => place(line, false).is_some(),
         Change::Word => place(line, true).is_some(),
@@ -249,7 +235,7 @@ fn in_text(text: &str, change: Change, random: &mut Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Where the first number of a value stands, in quotes or not.
+/// Of a value's first number.
 fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
     let value = line.find(['=', '['])? + 1;
     let begin = line[value..].find(|it: char| it.is_ascii_digit())? + value;
@@ -259,7 +245,6 @@ fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
     (is_quoted == in_quotes).then_some((begin, end))
 }
 
-/// All files below a folder.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(io("read", folder))? {

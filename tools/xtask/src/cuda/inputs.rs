@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs of HeCBench, recorded from their first copy to their result, and replayed with the inputs that another seed gives them.
+//! HeCBench programs, replayed with another seed's inputs.
 
 use std::{
     fs,
@@ -16,9 +16,9 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// Programs at a time: nothing is timed.
+/// Nothing is timed.
 const AT_A_TIME: usize = 6;
-/// Programs whose inputs the C library's random numbers decide.
+/// The C library's random numbers decide their inputs.
 const PROGRAMS: [&str; 14] = [
     "asta",
     "binomial",
@@ -36,7 +36,6 @@ const PROGRAMS: [&str; 14] = [
     "projectile",
 ];
 
-/// Two recordings of a program, with the inputs and outputs that each holds as files.
 struct Twice<'a> {
     bench: &'a Bench,
     name: &'static str,
@@ -81,7 +80,6 @@ impl<'a> Twice<'a> {
         self.bench.work.path().join(name)
     }
 
-    /// Names of the files that begin so.
     fn named(&self, kind: &str) -> Vec<String> {
         let entries = fs::read_dir(self.ports(2)).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -90,7 +88,7 @@ impl<'a> Twice<'a> {
         names
     }
 
-    /// The first recording with the second one's inputs: how many outputs, how many of them differ between the seeds, how many are right.
+    /// The first with the second's inputs; returns outputs, differing ones, right ones.
     fn replayed(&self) -> Result<[usize; 3]> {
         let mut run = self.bench.gpureplay(&format!("run {}-1", self.name));
         for input in self.named("in") {
@@ -119,13 +117,12 @@ impl<'a> Twice<'a> {
         Ok(counts)
     }
 
-    /// The same from C and from Python, where it has one input and one output.
+    /// Needs one input and one output.
     fn embedded(&self) -> Result<(String, usize)> {
         let [inputs, outputs] = [self.named("in"), self.named("out")];
         let ([input], [output]) = (&*inputs, &*outputs) else {
             return Ok(("–".into(), 0));
         };
-        // By the names that the programs look for.
         for (port, name) in [(input, "x0"), (output, "y0")] {
             let _ = std::os::unix::fs::symlink(port, self.ports(2).join(name));
         }
@@ -134,7 +131,7 @@ impl<'a> Twice<'a> {
     }
 }
 
-/// All of them; how many are wrong, or show nothing.
+/// Counts wrong ones, and those that show nothing.
 pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize)> {
     let mut compile = Command::new("gcc");
     compile

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What probes count in kernels whose counts are known, and what a workbench says of kernels that do less.
+//! Probes' counts against known ones; a workbench on deficient kernels.
 
 use std::process::Command;
 
@@ -12,10 +12,9 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// Warps of a million threads.
 const WARPS: u64 = (1 << 20) / 32;
 
-/// A number of a report: the kernel's part of its name, the kind and space of places, the member, and what it must be.
+/// Part of kernel name, kind and space of places, member, value.
 const COUNTS: [(&str, &str, &str, &str, u64); 22] = [
     ("coalesced", "load", "memory", "accesses", WARPS),
     ("coalesced", "load", "memory", "sectors", 4 * WARPS),
@@ -41,7 +40,7 @@ const COUNTS: [(&str, &str, &str, &str, u64); 22] = [
     ("diverging", "load", "memory", "asked", 4 * 496 * WARPS),
 ];
 
-/// Races: the kernel, the verdict, and what is found.
+/// Kernel, verdict, finding.
 const RACES: [(&str, &str, Option<&str>); 5] = [
     ("neighboursILb0", "found", Some("read and write")),
     ("neighboursILb1", "clean", None),
@@ -50,7 +49,7 @@ const RACES: [(&str, &str, Option<&str>); 5] = [
     ("wide", "clean", None),
 ];
 
-/// What Nsight Compute counts of the same: kernel, its metric, kind, space and member.
+/// Of Nsight Compute: kernel, metric, kind, space, member.
 const METRICS: [(&str, &str, &str, &str, &str); 6] = [
     (
         "coalesced",
@@ -96,7 +95,6 @@ const METRICS: [(&str, &str, &str, &str, &str); 6] = [
     ),
 ];
 
-/// Builds and records the program.
 fn record(bench: &Bench) -> Result<Vec<(String, String)>> {
     if !bench.work.path().join("counted").exists() {
         nvcc(bench, "inside.cu", "inside", &["-lineinfo"])?;
@@ -105,14 +103,13 @@ fn record(bench: &Bench) -> Result<Vec<(String, String)>> {
     named(bench, "counted")
 }
 
-/// A member of a report, added up over places of a kind.
 fn sum(report: &Value, kind: &str, part: &str, member: &str) -> u64 {
     let sites = report["sites"].as_array().into_iter().flatten();
     let sites = sites.filter(|site| site["kind"] == kind);
     sites.filter_map(|site| site[part][member].as_u64()).sum()
 }
 
-/// Counts of probes against known ones and against Nsight Compute; races that were planted.
+/// With planted races.
 pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     let all = record(bench)?;
     let mut wrong = 0;
@@ -158,7 +155,6 @@ pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     let (table, bad) = metrics(bench, &all, &reports)?;
     text += &table;
     wrong += bad;
-    // A probe of one's own: each thread loads and stores once.
     let probe = bench.programs.join("probe.ptx").display().to_string();
     let launch = of(&all, "coalesced");
     let (_, said) =
@@ -204,7 +200,7 @@ fn metrics(
         let theirs = theirs.and_then(|number| number.replace(',', "").parse::<u64>().ok());
         let report = reports.iter().find(|(name, _)| name.contains(kernel));
         let ours = report.map_or(0, |(_, report)| sum(report, kind, part, member));
-        // A conflict that the hardware adds, such as with a write of the same cycle, is no conflict of addresses.
+        // Hardware adds conflicts that are not of addresses, as with a write of the same cycle.
         let near = theirs.is_some_and(|theirs| {
             theirs.abs_diff(ours) * 100 <= ours.max(theirs) * 2 + 100 * WARPS / 50
         });
@@ -215,7 +211,7 @@ fn metrics(
     Ok((text, wrong))
 }
 
-/// Kernels in place of a recorded one, and whether they may be called right.
+/// Whether each may be called right.
 const CANDIDATES: [(&str, bool); 7] = [
     ("RIGHT", true),
     ("NOTHING", false),
@@ -260,7 +256,6 @@ pub(super) fn workbench(bench: &Bench) -> Result<(String, usize)> {
         text += &row;
         usize::from(bad)
     };
-    // The folder's own text, by its Makefile.
     let mut make = Command::new("make");
     let (_, said) = start(make.current_dir(&folder).env("GPUREPLAY", &bench.command))?;
     wrong += row("kernel.ptx, by `make`", &said, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Profilers on a replay, and several processes with a GPU each.
+//! Profilers on a replay; processes with a GPU each.
 
 use std::process::Command;
 
@@ -10,10 +10,8 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// Launches that are replayed under each tool.
 const LAUNCHES: usize = 2;
 
-/// NVIDIA's profilers on replays of the suite: whether they run, and what they say.
 pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
     build_suite(bench)?;
     output(&mut bench.gpureplay("record -o tools --pick first -- ./suite 65536"))?;
@@ -77,7 +75,7 @@ pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Two ranks of a PyTorch program, each with a GPU of its own: all are recorded, or one; what cannot be recorded is named.
+/// Two PyTorch ranks; all are recorded, or one; the rest is named.
 pub(super) fn ranks(bench: &Bench) -> Result<(String, usize)> {
     let count =
         output(Command::new("nvidia-smi").args(["--query-gpu=index", "--format=csv,noheader"]))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times: a kernel in its program and alone, tuning, and what recording costs launches that it does not want.
+//! Times: in program and alone, tuning, unwanted launches.
 
 use std::process::Command;
 
@@ -11,12 +11,12 @@ use super::{
 use gpureplay_host::statistics::Sorted;
 use gpureplay_task::{Result, output};
 
-/// Interleaved runs of which the median counts.
+/// Interleaved; the median counts.
 const RUNS: usize = 9;
-/// The same of a program that takes seconds to start.
+/// For slow starts, of seconds.
 const SLOW_RUNS: usize = 4;
 
-/// What a launch that no filter matches may cost more, in microseconds.
+/// Microseconds for a launch that no filter matches.
 const MOST_MORE: f64 = 0.2;
 
 fn after(text: &str, word: &str) -> Option<f64> {
@@ -44,7 +44,6 @@ fn launch(bench: &Bench, kernel: &str) -> Result<String> {
     ))
 }
 
-/// A kernel's time in its program and alone, and what tuning finds.
 pub(super) fn nbody(bench: &Bench) -> Result<String> {
     build_suite(bench)?;
     output(&mut bench.gpureplay("record -o nbody --kernel nbody -- ./suite"))?;
@@ -84,7 +83,6 @@ pub(super) fn nbody(bench: &Bench) -> Result<String> {
     ))
 }
 
-/// What launches cost that are not recorded, and whether that is too much.
 pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "launches.cu", "launches")?;
     let transformer = bench.programs.join("transformer.py").display().to_string();
@@ -116,7 +114,7 @@ pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
     let mut wrong = 0;
     for (name, word, line, runs) in &programs {
         let mut times = [const { Vec::new() }; 3];
-        // The first round warms caches of the disk and of the GPU's driver.
+        // The first round warms disk and driver caches.
         for round in 0..=*runs {
             for ((_, mode), times) in modes.iter().zip(&mut times) {
                 let mut command = if mode.is_empty() {
@@ -135,7 +133,7 @@ pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
         }
         let bare = median(times[0].clone());
         let more = median(times[1].clone()) - bare;
-        // A filter that matches nothing must not slow a launch down; a forward pass differs by more from run to run.
+        // A forward pass varies by more from run to run.
         wrong += usize::from(*runs == RUNS && (more.is_nan() || more > MOST_MORE));
         let cells = times.map(|mut times| {
             times.sort_by(f64::total_cmp);
@@ -156,7 +154,6 @@ pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// How fast memory is copied for a snapshot, and what the recordings take on disk.
 pub(super) fn memory(bench: &Bench) -> Result<String> {
     build_one_of_ours(bench, "large.cu", "large")?;
     build_suite(bench)?;
@@ -209,7 +206,7 @@ pub(super) fn memory(bench: &Bench) -> Result<String> {
     Ok(text)
 }
 
-/// Megabytes that all recordings take; a file that several share counts once.
+/// Shared files count once.
 fn disk_of(bench: &Bench) -> f64 {
     let said = output(
         Command::new("du")

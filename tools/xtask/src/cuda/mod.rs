@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and keeps what came out in measurements/.
+//! `cargo xtask cuda device-test`: records and replays on a GPU, into measurements/.
 
 mod crew;
 mod embedded;
@@ -51,7 +51,6 @@ enum Task {
 }
 
 impl Cuda {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let Task::DeviceTest(test) = self.task;
         test.execute()
@@ -145,7 +144,6 @@ enum Part {
     Ranks,
 }
 
-/// What all parts of the test need.
 struct Bench {
     command: PathBuf,
     programs: PathBuf,
@@ -153,11 +151,10 @@ struct Bench {
     work: tempfile::TempDir,
 }
 
-/// Compilers and replays at a time: each replay has a context and a copy of its memory on the GPU.
+/// Each replay has a context and copies memory.
 const AT_A_TIME: usize = 12;
 
 impl Bench {
-    /// `gpureplay-cuda` with these words.
     fn gpureplay(&self, words: &str) -> Command {
         let mut command = Command::new(&self.command);
         command
@@ -240,7 +237,7 @@ impl DeviceTest {
                 Part::Seeds => seeds::seeds(&bench),
                 Part::Ranks => machines::ranks(&bench),
             };
-            // What one part measured stays if another one fails.
+            // Results stay if another part fails.
             match result {
                 Ok((text, wrong)) => {
                     let head = machine(&doctor, &name, begun.elapsed())?;
@@ -262,7 +259,6 @@ impl DeviceTest {
     }
 }
 
-/// When and on what.
 fn machine(doctor: &str, part: &str, took: Duration) -> Result<String> {
     let date = output(Command::new("date").arg("-I"))?;
     let query = ["--query-gpu=driver_version", "--format=csv,noheader"];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole runs of networks beside PyTorch's own times, and of programs that nobody prepared.
+//! Networks beside PyTorch's times, and unprepared programs.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Networks of torch_nets.py: name, what it is, turns, whether each turn continues from the memory of the one before.
+/// From torch_nets.py: name, description, turns, whether memory continues.
 const NETWORKS: [(&str, &str, u32, bool); 6] = [
     ("resnet50", "ResNet-50, f32", 9, false),
     ("vit", "ViT-B/16, f32", 9, false),
@@ -30,7 +30,6 @@ const NETWORKS: [(&str, &str, u32, bool); 6] = [
     ),
     ("train", "A step of training, AdamW", 120, true),
 ];
-/// Programs: script, name.
 const PROGRAMS: [(&str, &str); 22] = [
     ("turns.py", "cupy"),
     ("turns.py", "fft"),
@@ -55,13 +54,12 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("others.py", "efficientnet_b0"),
     ("others.py", "segmentation"),
 ];
-/// Programs that run at a time.
 const AT_A_TIME: usize = 6;
-/// Turns of a program, and inputs that are compared.
+/// Also the compared inputs.
 const TURNS: u32 = 9;
-/// Least of so many starts of a process.
+/// The least counts.
 const STARTS: usize = 4;
-/// Turns after the recorded one that are compared where memory continues.
+/// After the recorded turn, where memory continues.
 const LATER: [u32; 4] = [2, 50, 100, 200];
 
 fn number(said: &str, before: &str) -> f64 {
@@ -74,7 +72,6 @@ fn same(one: &Path, other: &Path) -> bool {
     matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Bytes of all files of a folder.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -85,7 +82,6 @@ fn size(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// A program that was recorded: its recording and the folder of its answers, beside each other.
 struct Recorded<'a> {
     bench: &'a Bench,
     name: String,
@@ -143,7 +139,7 @@ impl<'a> Recorded<'a> {
         )
     }
 
-    /// Of how many inputs the answer is the program's, how many are refused, and in which words.
+    /// Right answers, refusals, words.
     fn inputs(&self) -> Result<(u32, u32, String)> {
         let (mut right, mut refused, mut reason) = (0, 0, String::new());
         let name = &self.name;
@@ -162,12 +158,12 @@ impl<'a> Recorded<'a> {
         Ok((right, refused, reason))
     }
 
-    /// The turn that was recorded, and of how many later ones the answers are the program's, memory carried from one to the next.
+    /// The recorded turn, later ones, right ones.
     fn later(&self, turns: u32) -> Result<(u32, usize, usize)> {
         self.run("")?;
         let first = (0..turns).find(|number| self.is(*number)).unwrap_or(0);
         let (mut right, mut of) = (0, 0);
-        // With an input for each turn, only a program that embeds the run continues.
+        // With an input per turn only an embedding program continues.
         if self.answer('x', 0).exists() {
             return Ok((first, 0, 0));
         }
@@ -184,7 +180,6 @@ impl<'a> Recorded<'a> {
         embedded::equal(self.bench, [&self.recording(), &answers], first, count)
     }
 
-    /// Why it is not there, as the recorder said it.
     fn refusal(&self) -> &str {
         let lines = self.said.lines();
         let mut lines = lines.filter(|line| line.contains("recorded: "));
@@ -192,10 +187,9 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// One network's row, and what embedding programs say of it.
 fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result<(String, usize)> {
     let bench = of.bench;
-    // In another folder: it would write other answers.
+    // It would write other answers.
     let other = bench.work.path().join("alone");
     let _ = fs::create_dir_all(&other);
     let mut alone = Command::new("python3");

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs that are recorded: ours, and those of HeCBench with arguments that keep them short.
+//! Programs to record: ours and HeCBench's.
 
 use std::{path::Path, process::Command};
 
 use super::{AT_A_TIME, Bench, crew::some_at_a_time};
 use gpureplay_task::{Result, output};
 
-/// A program and how to run it in the folder of work.
 pub(super) struct Program {
     pub(super) name: &'static str,
     pub(super) line: &'static [&'static str],
-    /// Which of its launches are recorded, and how.
     pub(super) words: &'static str,
 }
 
-/// Ours. `@` stands for the folder of sources.
+/// `@`: the sources' directory.
 pub(super) const OURS: &[Program] = &[
     Program {
         name: "nvcc, static cudart",
@@ -83,7 +81,7 @@ pub(super) const OURS: &[Program] = &[
     },
 ];
 
-/// Programs of HeCBench, none of which this code was written against, and their arguments. The newest come first, since time may end.
+/// Unknown when this code was written. The newest come first, since time may end.
 pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("bezier-surface", "-n 1024"),
     ("bilateral", "512 256 0.5 0.5 2"),
@@ -158,7 +156,7 @@ pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("asta", ""),
 ];
 
-/// Code for Hopper, and PTX beside it, which tuning compiles with other options.
+/// For Hopper, and PTX for tuning.
 const NVCC: &[&str] = &[
     "-O3",
     "-std=c++17",
@@ -177,7 +175,6 @@ pub(super) fn nvcc(bench: &Bench, source: &str, out: &str, more: &[&str]) -> Res
     output(command.arg(bench.programs.join(source)))
 }
 
-/// Builds one of our programs, if it is not there.
 pub(super) fn build_one_of_ours(bench: &Bench, source: &str, out: &str) -> Result<()> {
     if !bench.work.path().join(out).exists() {
         nvcc(bench, source, out, &[])?;
@@ -185,12 +182,10 @@ pub(super) fn build_one_of_ours(bench: &Bench, source: &str, out: &str) -> Resul
     Ok(())
 }
 
-/// Builds the suite of kernels, if it is not there.
 pub(super) fn build_suite(bench: &Bench) -> Result<()> {
     build_one_of_ours(bench, "suite.cu", "suite")
 }
 
-/// Builds our programs.
 pub(super) fn build(bench: &Bench) -> Result<()> {
     let programs: [(&str, &str, &[&str]); 7] = [
         ("suite.cu", "suite", &[]),
@@ -219,7 +214,7 @@ pub(super) fn build(bench: &Bench) -> Result<()> {
     })
 }
 
-/// OpenMP programs that offload: those that were given, else what the compilers here build. Name and path of each.
+/// Given ones, else what compilers here build.
 pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
     if !bench.openmp.is_empty() {
         let paths = bench.openmp.iter();
@@ -249,7 +244,7 @@ pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Builds the programs of HeCBench, several at a time; says which do not build.
+/// Returns those that do not build.
 pub(super) fn build_foreign(folder: &Path) -> Vec<&'static str> {
     let built = some_at_a_time(AT_A_TIME, HECBENCH, |(name, _)| {
         build_one(&folder.join(format!("{name}-cuda")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cannot be recorded is refused by name, and the program runs on.
+//! What cannot be recorded is refused; the program runs on.
 
 use super::{
     Bench,
@@ -8,7 +8,6 @@ use super::{
 };
 use crate::error::Result;
 
-/// Kernels of refused.cu, and what is said of each.
 const REFUSED: [(&str, &str); 6] = [
     ("from_texture", "it reads a texture object"),
     ("from_texture_inside", "it reads a texture object"),
@@ -24,7 +23,7 @@ const REFUSED: [(&str, &str); 6] = [
     ),
 ];
 
-/// Records a program of such kernels. Its own check of its answers decides whether it ran as it would alone.
+/// The program checks itself.
 pub(super) fn refused(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "refused.cu", "refused")?;
     let words = "record -v -o refused-recording --pick all --kernel ^(from_|to_|on_|waits_|ordinary) --time-limit 3 -- ./refused";
@@ -60,8 +59,7 @@ pub(super) fn refused(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong + bad))
 }
 
-/// Kernels that reach memory which is not recorded: the replay says why it is not right, and memory behind an encoded pointer can be
-/// recorded.
+/// The replay names unrecorded memory; memory behind an encoded pointer can be recorded.
 fn lacking(bench: &Bench) -> Result<(String, usize)> {
     let mut wrong = 0;
     let mut text =

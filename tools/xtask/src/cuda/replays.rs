@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recording programs and replaying every launch in a process of its own.
+//! Replays every launch in its own process.
 
 use std::{collections::BTreeSet, path::Path, process::Command, time::Instant};
 
@@ -13,21 +13,20 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// What became of a launch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Exact,
-    /// Right but for words that differ from run to run of the same launch.
+    /// Right but for words that differ between runs.
     Masked,
-    /// Right within a tolerance of the type that it names.
+    /// Within a tolerance of the type.
     Near,
-    /// It wrote nothing, as recorded, and writes from changed inputs what the recorded kernel writes from them.
+    /// It wrote nothing, as recorded; changed inputs give what the recorded kernel gives.
     Reacts,
-    /// Right, bit for bit, from memory that was changed first, since it held the results already.
+    /// Bit-exact from changed memory, since it held the results already.
     Changed,
     Inconclusive,
     Wrong,
-    /// The null replay passed, although the replay was called right.
+    /// The null replay passed too.
     NullRight,
 }
 
@@ -42,7 +41,7 @@ struct Counts {
     wrong: usize,
     null_right: usize,
     restarts: usize,
-    /// Bytes that were changed before launches, and bytes that their kernels were seen to write.
+    /// Bytes changed before, and seen written.
     proven: [f64; 2],
 }
 
@@ -56,11 +55,11 @@ pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
     Ok((output.status.success(), text))
 }
 
-/// Replays a launch; says what became of it and how many other processes were tried.
+/// Also the other processes tried.
 fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     let (right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
     let restarts = text.matches("trying another process").count();
-    // A command that changed memory and found it right has compared what it changed, too, and found that wrong.
+    // A command that succeeds on changed memory has also compared the change, and found it wrong.
     let proven = proven(&text).filter(|_| right);
     let fate = if proven.is_some() {
         Fate::Changed
@@ -72,7 +71,7 @@ fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     } else if text.contains("inconclusive") {
         Fate::Inconclusive
     } else {
-        // Sums in an order of their own differ from run to run, if rarely in a given word; addresses from process to process.
+        // Sums in their own order rarely differ in a given word; addresses differ per process.
         let ways = [
             ("--mask 16", Fate::Masked),
             ("--mask 4 --mask-processes 3", Fate::Masked),
@@ -96,7 +95,6 @@ fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     Ok((fate, restarts, proven.unwrap_or_default()))
 }
 
-/// Bytes that were changed before a launch, and bytes that the kernel was seen to write.
 fn proven(text: &str) -> Option<[f64; 2]> {
     let line = text
         .lines()
@@ -105,7 +103,6 @@ fn proven(text: &str) -> Option<[f64; 2]> {
     Some([numbers.next()?, numbers.next()?])
 }
 
-/// Replays launches, several at a time.
 fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
     let mut counts = Counts::default();
     let replays = some_at_a_time(AT_A_TIME, launches, |launch| {
@@ -138,7 +135,7 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Numbers of a recording's launches, and the bytes that they hold.
+/// Numbers, and bytes that they hold.
 pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
     let (_, text) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
     let mut bytes = 0.0;
@@ -160,7 +157,6 @@ pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f
     Ok((names, bytes))
 }
 
-/// The launches of a recording, each with its kernel's name.
 pub(super) fn named(bench: &Bench, recording: &str) -> Result<Vec<(String, String)>> {
     let (names, _) = launches(bench, recording)?;
     let (_, list) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
@@ -175,14 +171,12 @@ pub(super) fn of<'a>(all: &'a [(String, String)], kernel: &str) -> &'a str {
     found.map_or("none#0", |(launch, _)| launch)
 }
 
-/// The JSON object among what a command prints.
 pub(super) fn report(said: &str) -> Value {
     let line = said.lines().find(|line| line.starts_with('{'));
     line.and_then(|line| serde_json::from_str(line).ok())
         .unwrap_or_default()
 }
 
-/// Megabytes that a folder takes.
 pub(super) fn disk(folder: &Path) -> f64 {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0.0;
@@ -197,7 +191,7 @@ pub(super) fn disk(folder: &Path) -> f64 {
         .sum()
 }
 
-/// Launches that the hooks counted, those inside graphs included.
+/// With those inside graphs.
 fn counted(text: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -206,7 +200,6 @@ fn counted(text: &str) -> Option<u64> {
     line.split([' ', ',']).find_map(|word| word.parse().ok())
 }
 
-/// A program in a mode of `gpureplay-cuda`.
 fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     let mut command = bench.gpureplay(words);
     let folder = bench.programs.display().to_string();
@@ -216,27 +209,25 @@ fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     command
 }
 
-/// What `durations --json` says of a kernel, grid and block.
+/// From `durations --json`, per kernel, grid and block.
 #[derive(Deserialize)]
 pub(super) struct Duration {
-    /// The mangled name.
     pub(super) kernel: String,
     pub(super) grid: String,
     pub(super) block: String,
-    /// Launches.
     pub(super) occurrences: u64,
-    /// Their time together, in microseconds.
+    /// Sum in microseconds.
     pub(super) total_us: f64,
 }
 
-/// The rows of `durations --json`, among what the program itself prints.
+/// Skips the program's own output.
 pub(super) fn durations(text: &str) -> Vec<Duration> {
     let rows = text.lines().rev().find(|line| line.starts_with("[{"));
     rows.and_then(|line| serde_json::from_str(line).ok())
         .unwrap_or_default()
 }
 
-/// Kernels that CUPTI counted while the program ran, and launches that the hooks counted in the same run.
+/// CUPTI's kernels against the hooks' launches.
 fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
     let (_, text) = start(&mut with_app(bench, "durations -v --json", line))?;
     let by_cupti = !text.contains("times are those of events");
@@ -253,7 +244,6 @@ fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
 const HEADER: &str = "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Bit for bit from changed memory (of what is written) | Right but for noise | Within 1e-4 as f32, or 1e-12 as f64 | Writes nothing, and reacts to changed inputs | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
      | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
-/// The table of our programs, and how many launches were not right.
 pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
     build(bench)?;
     let mut text = String::from(HEADER);
@@ -267,10 +257,9 @@ pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// What the table says of a program that does not run.
+/// In place of results.
 const ABSENT: &str = "does not run here";
 
-/// The table of OpenMP programs. One that was given must run.
 pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     let programs = programs::openmp(bench);
     if programs.is_empty() {
@@ -289,13 +278,13 @@ pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     Ok((text + &limits, wrong + bad))
 }
 
-/// Threads and teams beyond those that LLVM compiled a kernel for are refused by name.
+/// Beyond LLVM's compiled limits they are refused.
 fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(String, usize)> {
     let mut text = String::from("\n| Kernel | Sizes | Said |\n| --- | --- | --- |\n");
     let mut bad = 0;
     for (name, _) in programs {
         let mut kernels = named(bench, name)?;
-        // GCC's do not say what they were compiled for.
+        // GCC's do not state their limits.
         kernels.retain(|(_, kernel)| kernel.starts_with("__omp_offloading_"));
         let mut refused = [0; 2];
         for (launch, kernel) in &kernels {
@@ -311,14 +300,13 @@ fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(Str
                 }
             }
         }
-        // Each kernel has a limit of threads, and the one with `num_teams` one of teams.
+        // A thread limit per kernel; a team limit with `num_teams`.
         let wanted = [kernels.len(), usize::from(!kernels.is_empty())];
         bad += usize::from(refused != wanted);
     }
     Ok((text, bad))
 }
 
-/// The row of one program, and how many of its launches were not right.
 fn one(
     bench: &Bench,
     name: &str,
@@ -345,7 +333,6 @@ fn one(
     ))
 }
 
-/// The table of HeCBench's programs, and how many launches were not right.
 pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Result<(String, usize)> {
     let mut text = String::from(HEADER);
     let (mut programs, mut missed, mut left, mut total) = (0, 0, 0, Counts::default());
@@ -374,7 +361,7 @@ pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Result<
             Some(format!("{name}: {kernel}, {reason}"))
         });
         refused.extend(reasons);
-        // What was missed is named, and counts as wrong.
+        // What was missed counts as wrong.
         let is_whole = said.contains("the hooks saw what CUPTI saw");
         let hooks = counted(&said).map_or("?".into(), |launches| launches.to_string());
         let seen = if is_whole {
@@ -438,12 +425,11 @@ fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, dis
         counts.wrong + counts.null_right,
         counts.restarts
     );
-    // The whole takes minutes.
     eprint!("{row}");
     row
 }
 
-/// Replays in fresh processes, of native addresses and of the arena.
+/// Native addresses and the arena.
 pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
     build_suite(bench)?;
     let (mut text, mut wrong) = (String::new(), 0);
@@ -462,7 +448,7 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// The same of recordings of the suite that another machine made: each folder in this one is such.
+/// From another machine, one per directory.
 pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
     let (mut text, mut wrong) = (String::new(), 0);
     let entries = std::fs::read_dir(folder).map_err(|source| Error::Io {
@@ -481,10 +467,9 @@ pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(St
     Ok((text, wrong))
 }
 
-/// Replays launches of a recording of the suite in turn, each in a process of its own.
 fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Result<(String, usize)> {
     let (names, _) = launches(bench, recording)?;
-    // Not the sum by atomics, whose last bits differ from run to run.
+    // Not the sum by atomics: its last bits vary.
     let names: Vec<&String> = names.iter().take(5).collect();
     if names.is_empty() {
         return Ok(("nothing was recorded".into(), runs));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole runs: a region of a program with two streams, what it cannot hold, and networks and programs.
+//! Whole runs: a two-stream region, its limits, networks, programs.
 
 use std::{
     fs,
@@ -12,13 +12,9 @@ use super::{Bench, programs::nvcc, replays::start};
 use crate::error::{Error, Result};
 use gpureplay_task::output;
 
-/// Timed runs of a replay.
 const TIMED: usize = 200;
-/// Other inputs than the recorded ones.
 const OTHERS: u32 = 5;
-/// What region.cu keeps of its results.
 const RESULTS: [&str; 4] = ["out0", "out1", "out2", "out3"];
-/// What region.cu does in its region that cannot be recorded, and what is said of it.
 const REFUSED: [(&str, &str); 5] = [
     ("callback", "comes after the host may have read a result"),
     ("managed", "it uses managed memory"),
@@ -27,7 +23,6 @@ const REFUSED: [(&str, &str); 5] = [
     ("late", "comes after the host may have read a result"),
 ];
 
-/// What `run --json` says.
 #[derive(Deserialize)]
 struct Said {
     launches: usize,
@@ -39,13 +34,13 @@ struct Said {
 struct Row {
     name: String,
     launches: usize,
-    /// Right with recorded inputs: as one graph, one by one.
+    /// As one graph, one by one.
     recorded: [bool; 2],
-    /// Right with other inputs, of how many: as one graph, one by one.
+    /// Right of all: as one graph, one by one.
     others: [(u32, u32); 2],
-    /// Launches that were left out, and of how many the result was not right.
+    /// Launches, and wrong results without each.
     left_out: (usize, usize),
-    /// Microseconds of a turn: the program's own, one by one, as one graph.
+    /// Microseconds: program, one by one, one graph.
     turn: [f64; 3],
 }
 
@@ -85,7 +80,6 @@ fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     move |source| Error::Io { what, path, source }
 }
 
-/// A new folder in the folder of work.
 fn folder(bench: &Bench, name: &str) -> Result<PathBuf> {
     let path = bench.work.path().join(name);
     fs::create_dir(&path).map_err(io("create", &path))?;
@@ -97,14 +91,12 @@ fn same(one: &Path, other: &Path) -> Result<bool> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The number that a program says after a word.
 fn number(said: &str, word: &str) -> f64 {
     let line = said.lines().find_map(|line| line.strip_prefix(word));
     line.and_then(|text| text.trim().parse().ok())
         .unwrap_or(f64::NAN)
 }
 
-/// Replays with recorded inputs, both ways, and takes times.
 fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     for (how, words) in ["", "--no-graph"].into_iter().enumerate() {
         let words = format!("run {recording} --json --repetitions {TIMED} {words}");
@@ -124,7 +116,7 @@ fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// Replays without one launch; says of how many, and how many results were not right.
+/// One launch less each; returns launches, and wrong results.
 fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let path = bench.work.path().join(recording).join("runs/0.toml");
     let text = fs::read_to_string(&path).map_err(io("read", &path))?;
@@ -148,7 +140,6 @@ fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     Ok((tried, noticed))
 }
 
-/// region.cu, compared with its own answers to other seeds.
 fn region(bench: &Bench) -> Result<Row> {
     let mut row = Row {
         name:
@@ -167,7 +158,7 @@ fn region(bench: &Bench) -> Result<Row> {
         row.turn[0] = number(&output(&mut program)?, "turn ");
         answers.push(path);
     }
-    // Results that do not depend on the inputs would show nothing.
+    // Otherwise they would show nothing.
     for result in RESULTS {
         if same(&answers[0].join(result), &answers[1].join(result))? {
             eprintln!("{result} is the same for two seeds");
@@ -211,7 +202,6 @@ fn region(bench: &Bench) -> Result<Row> {
     Ok(row)
 }
 
-/// What a region cannot hold is named, and the program's answers are as ever.
 fn refused(bench: &Bench) -> Result<(String, usize)> {
     let path = folder(bench, "refused-answers")?;
     let mut named = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What LLNL's and LLVM's record and replay, logduration and omniprobe can do, command by command, on programs of ours.
+//! Features of LLNL's and LLVM's record and replay, logduration, omniprobe.
 
 use std::fs;
 
@@ -11,15 +11,14 @@ use super::{
 use crate::error::{Error, Result};
 use gpureplay_task::output;
 
-/// A feature, the command that has it, and what becomes of it.
 struct Row {
     tool: &'static str,
     feature: &'static str,
     words: String,
-    /// The command ends well; where it must not, it says why.
+    /// Otherwise it must say why.
     ends_well: bool,
     says: &'static [&'static str],
-    /// A file that it must write, and lines that this has at least.
+    /// With least lines.
     writes: Option<(&'static str, usize)>,
 }
 
@@ -56,7 +55,6 @@ impl Row {
     }
 }
 
-/// All rows: a launch of `stride`, one of `plane`, and the folder of programs.
 fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     const RIGHT: &[&str] = &["right, bit for bit"];
     vec![
@@ -186,7 +184,6 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
     ]
 }
 
-/// Builds cubins of the program's kernels: the same, and one with another factor.
 fn cubins(bench: &Bench) -> Result<()> {
     let source = bench.programs.join("tunable.cu");
     let io = |what, path: &std::path::Path| {
@@ -213,7 +210,6 @@ fn cubins(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Each row, and how many are not as they must be.
 pub(super) fn seeds(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     cubins(bench)?;
@@ -250,7 +246,6 @@ pub(super) fn seeds(bench: &Bench) -> Result<(String, usize)> {
         eprint!("{row}");
         text += &row;
     }
-    // Kernels on several streams, by several threads.
     nvcc(bench, "threads.cu", "streams", &[])?;
     let (ran, said) = start(&mut bench.gpureplay("record -v -o streams-1 --strict -- ./streams"))?;
     let is_good = ran && said.contains("the hooks saw what CUPTI saw");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times of replays against Nsight Compute's, and how long a replay of gigabytes takes.
+//! Replay times against Nsight Compute's; a gigabyte replay.
 
 use std::{process::Command, time::Instant};
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use gpureplay_host::statistics::Sorted;
 use gpureplay_task::output;
 
-/// Kernels of bound.cu, and whether memory bounds them.
+/// Whether memory bounds each.
 const KERNELS: [(&str, bool); 4] = [
     ("copy", true),
     ("transpose", true),
@@ -20,7 +20,7 @@ const KERNELS: [(&str, bool); 4] = [
     ("compute", false),
 ];
 
-/// How far a replay's time may be from the profiler's, in percent.
+/// Percent.
 const NEAR: f64 = 3.0;
 
 const METRIC: &str = "gpu__time_duration.sum";
@@ -29,7 +29,7 @@ fn median(values: Vec<f64>) -> f64 {
     Sorted::new(values).median().unwrap_or(f64::NAN)
 }
 
-/// Times by kernel that Nsight Compute says of the program: its median, in microseconds.
+/// Median microseconds.
 fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
     let mut ncu = Command::new("timeout");
     ncu.current_dir(bench.work.path())
@@ -42,7 +42,7 @@ fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
         number.parse::<f64>().ok().map(|time| time / 1e3)
     };
     let of = |kernel: &str| {
-        // Kernels with C's names have no parameters there.
+        // C names have no parameters there.
         let names = [format!("\"{kernel}\""), format!("\"{kernel}(")];
         let lines = said
             .lines()
@@ -56,7 +56,7 @@ fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
     Ok(times)
 }
 
-/// Times by kernel in the running program, which nothing stops between kernels: CUPTI's medians, in microseconds.
+/// CUPTI's medians in microseconds, without stops between kernels.
 fn in_program(bench: &Bench) -> Result<Vec<f64>> {
     output(&mut bench.gpureplay("durations --log bound.csv -- ./bound"))?;
     let path = bench.work.path().join("bound.csv");
@@ -74,7 +74,6 @@ fn in_program(bench: &Bench) -> Result<Vec<f64>> {
     Ok(KERNELS.iter().map(|(kernel, _)| of(kernel)).collect())
 }
 
-/// Replays' times against Nsight Compute's of the program, with warm and with cold caches.
 pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "bound.cu", "bound")?;
     output(&mut bench.gpureplay("record -o bound-1 -- ./bound"))?;
@@ -112,7 +111,6 @@ pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Seconds that a command takes; the median of so many.
 fn seconds(mut command: impl FnMut() -> Command, times: usize) -> Result<Option<f64>> {
     let mut all = Vec::new();
     for _ in 0..times {
@@ -127,7 +125,7 @@ fn seconds(mut command: impl FnMut() -> Command, times: usize) -> Result<Option<
     Ok(Some(median(all)))
 }
 
-/// A launch of 2 GB: at most twice the time in which its files are read and copied to the GPU.
+/// A 2 GB launch takes at most twice the time of reading and copying its files.
 pub(super) fn gigabytes(bench: &Bench) -> Result<(String, usize)> {
     nvcc(bench, "gigabytes.cu", "gigabytes", &[])?;
     let words = "record -o gigabytes-1 --kernel change --max-bytes 8000000000 -- ./gigabytes 2";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tuning in every dimension, samplers against the whole search, and the winners in the program.
+//! Tuning in every dimension; samplers; winners in the program.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use gpureplay_task::{Result, output};
 
-/// A kernel of tunable.cu, its lists, and how many times as fast the winner must be: its sizes are that far from the best.
+/// Of tunable.cu, with lists and least speed-up: its sizes are that far from the best.
 const SEARCHES: [(&str, &[&str], f64); 3] = [
     (
         "stride",
@@ -27,7 +27,7 @@ const SEARCHES: [(&str, &[&str], f64); 3] = [
     ("reuse", &["--carveout=-1,0,50,100"], 1.0),
 ];
 
-/// Searches of what the compiler is told, and of an image: all candidates are right.
+/// All candidates are right.
 const COMPILED: [(&str, &[&str]); 2] = [
     (
         "plane",
@@ -42,7 +42,7 @@ const COMPILED: [(&str, &[&str]); 2] = [
     ("reuse", &["--image", "slim.cubin"]),
 ];
 
-/// Searches that samplers are tried on, and tries that they have: a tenth of the candidates.
+/// Tries: a tenth of the candidates.
 const SAMPLED: [(&str, &[&str], usize); 3] = [
     (
         "stride",
@@ -72,14 +72,12 @@ const SAMPLED: [(&str, &[&str], usize); 3] = [
     ),
 ];
 
-/// What a program says of a kernel's time.
 fn told(said: &str, kernel: &str) -> f64 {
     let line = said.lines().find_map(|line| line.strip_prefix(kernel));
     let time = line.and_then(|rest| rest.trim().parse().ok());
     time.unwrap_or(f64::NAN)
 }
 
-/// All three tables, and how much is not as it must be.
 pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     output(&mut bench.gpureplay("record -o tunable-1 -- ./tunable"))?;
@@ -131,7 +129,7 @@ pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Two sizes of one kernel, tuned together by what is learnt from the larger one.
+/// Learns from the larger size.
 fn together(bench: &Bench) -> Result<(String, usize)> {
     let words =
         "record -o tunable-2 --kernel ^stride$ --pick all --max-per-kernel 2 -- ./tunable two";
@@ -157,7 +155,6 @@ fn together(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, usize::from(!is_good)))
 }
 
-/// Kernels that Triton compiled for its own search, tried for a recorded launch.
 fn triton(bench: &Bench) -> Result<(String, usize)> {
     let cache = bench.work.path().join("triton");
     let program = bench.programs.join("triton_warps.py").display().to_string();
@@ -180,7 +177,7 @@ fn triton(bench: &Bench) -> Result<(String, usize)> {
             number(&one["median_us"])
         );
     }
-    // Each variant computes the same, but adds in an order of its own.
+    // Variants add in their own order.
     let is_good = ran && tries.len() >= 8 && right >= 3;
     if !is_good {
         eprintln!("{said}\n{tuned}");
@@ -211,7 +208,6 @@ fn row(kernel: &str, lists: &str, found: &Value, least: f64) -> (String, bool) {
         tries.len(),
         right.count()
     );
-    // Where nothing need be faster, all candidates are right.
     let all_right = tries.iter().all(|one| one["verdict"] == "exact");
     (
         row,
@@ -223,7 +219,6 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// Searches of all candidates, and what samplers find in a tenth of them.
 fn samplers(bench: &Bench, all: &[(String, String)]) -> Result<(String, usize)> {
     let mut text = String::from(
         "\n| Kernel | Sampler | Tried | Best, µs | Slower than the best of all |\n| --- | --- | --: | --: | --: |\n",
@@ -263,7 +258,6 @@ fn samplers(bench: &Bench, all: &[(String, String)]) -> Result<(String, usize)> 
     Ok((text, wrong))
 }
 
-/// The winners in the running program.
 fn replaced(bench: &Bench) -> Result<(String, usize)> {
     let (_, alone) = start(Command::new("./tunable").current_dir(bench.work.path()))?;
     let (ran, said) = start(&mut bench.gpureplay("replace --tuned tuned.toml -- ./tunable"))?;
@@ -295,7 +289,7 @@ fn replaced(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// Whether a speed-up falls short; one that is no number does.
+/// NaN falls short.
 fn is_below(speed_up: f64, least: f64) -> bool {
     speed_up.is_nan() || speed_up < least
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A process, with what it had of the host's memory and which libraries.
+//! A process's host memory and libraries.
 
 use std::{
     collections::BTreeSet,
@@ -10,18 +10,15 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// What a process did.
 #[derive(Default)]
 pub(super) struct Ran {
     pub(super) right: bool,
     pub(super) said: String,
-    /// The most memory of the host, in MB.
+    /// Maximum, in MB.
     pub(super) memory: u64,
-    /// Libraries that it had mapped.
     pub(super) libraries: BTreeSet<String>,
 }
 
-/// Runs a command, and looks at its memory meanwhile.
 pub(super) fn watched(command: &mut Command) -> Result<Ran> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |source| Error::Start {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages: the command and the library for C.
+//! Debian packages: the command and the C library.
 
 use std::{
     fs,
@@ -15,14 +15,13 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Libraries that an app loads while it is recorded: the crate of each, and its file.
+/// A recorded app loads them: crate and file.
 pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-opencl", "libgpureplay_opencl.so"),
     ("gpureplay-recorder", "libgpureplay_recorder.so"),
     ("gpureplay-node", "libgpureplay_node.so"),
 ];
 
-/// Recordings of the self test of `doctor --report`, and for a first try.
 const SHIPPED: [&str; 6] = [
     "saxpy-g52",
     "digits-g52",
@@ -32,7 +31,7 @@ const SHIPPED: [&str; 6] = [
     "bits-g57",
 ];
 
-/// Where the command finds them.
+/// The command looks there.
 const PRIVATE: &str = "usr/lib/gpureplay";
 
 pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
@@ -47,7 +46,6 @@ pub(super) fn read(source: &Source, path: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(Error::io("read", &path))
 }
 
-/// The licences as Debian wants them beside a package.
 pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for licence in licences {
@@ -57,8 +55,7 @@ pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The package of the command: the command itself writes its man pages and completions, so it must run on this machine
-/// or the package goes without them.
+/// It writes its man pages and completions, so it must run here, or they are missing.
 pub(super) fn command(
     source: &Source,
     architecture: &str,
@@ -116,7 +113,7 @@ pub(super) fn command(
     }
     let licences = copyright(source, &["LICENSE-MIT", "LICENSE-APACHE"])?;
     tree.put("usr/share/doc/gpureplay/copyright", licences, 0o644)?;
-    // The command itself is static; the libraries that an app loads while it is recorded are not.
+    // The command is static; the libraries in recorded apps are not.
     let text = format!(
         "Depends: libc6 (>= {}.{}), libgcc-s1\nRecommends: ocl-icd-libopencl1, mesa-opencl-icd\n\
          Description: records a GPU app once, replays it without the GPU stack\n \
@@ -135,7 +132,6 @@ pub(super) fn command(
     )
 }
 
-/// Puts a directory and all that is below it into a tree.
 fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
     let failed = Error::io("read", from);
     for entry in fs::read_dir(from).map_err(failed)? {
@@ -152,7 +148,6 @@ fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// The packages of the library for C: what programs need when they run, and what compilers need.
 pub(super) fn library(
     source: &Source,
     machine: Machine,
@@ -199,7 +194,7 @@ pub(super) fn library(
                  What programs need that call gpureplay through its C interface.\n"
             ),
             &[
-                // The loader's cache, and the package that a program's own package then depends on.
+                // For the loader's cache, and dependencies of users' packages.
                 ("DEBIAN/triggers", "activate-noawait ldconfig\n".into()),
                 (
                     "DEBIAN/shlibs",

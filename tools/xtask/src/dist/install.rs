@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask install`: the library for C without a package.
+//! `cargo xtask install`: the C library without a package.
 
 use std::{
     path::{Path, PathBuf},
@@ -37,7 +37,6 @@ pub(crate) struct Install {
 }
 
 impl Install {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         if !Path::new(&self.prefix).is_absolute() {
             return Err(Error::Usage(format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library for C: what it needs of the machine, and which files an installation of it has.
+//! The C library: needs and installed files.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use gpureplay_task::output;
 
 use crate::error::{Error, Result};
 
-/// What every Linux distribution of the manylinux family has, and our library may therefore ask for (PEP 600).
+/// In every manylinux distribution (PEP 600).
 const EVERYWHERE: [&str; 5] = [
     "libc.so.6",
     "libm.so.6",
@@ -23,17 +23,14 @@ const EVERYWHERE: [&str; 5] = [
     "ld-linux-aarch64.so.1",
 ];
 
-/// What a shared library asks of the machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Oldest version of the GNU C library that has all functions: major, minor.
+    /// Oldest sufficient, major and minor.
     pub(super) glibc: (u32, u32),
-    /// Names of other libraries.
     libraries: BTreeSet<String>,
 }
 
 impl Needs {
-    /// Asks a library that was built. It must need nothing that is not everywhere.
     pub(super) fn ask(shared: &Path) -> Result<Self> {
         let mut readelf = Command::new("readelf");
         readelf.args(["--wide", "--dynamic", "--version-info"]);
@@ -57,7 +54,7 @@ impl Needs {
         Ok(needs)
     }
 
-    /// Reads them from what `readelf --wide --dynamic --version-info` prints.
+    /// From `readelf --wide --dynamic --version-info`.
     fn of(text: &str) -> Self {
         let between = |line: &str, from: &str, to: char| -> Option<String> {
             let rest = line.split_once(from)?.1;
@@ -71,7 +68,7 @@ impl Needs {
             if line.contains("(NEEDED)") {
                 needs.libraries.extend(between(line, "[", ']'));
             }
-            // A version that it defines itself has an index, and no number of a version.
+            // Its own versions have an index, and no number.
             let version = between(line, "Name: GLIBC_", ' ').filter(|_| line.contains("Version:"));
             if let Some((major, minor)) = version.as_deref().and_then(|text| text.split_once('.')) {
                 let minor = minor.split('.').next().unwrap_or_default();
@@ -84,33 +81,25 @@ impl Needs {
     }
 }
 
-/// A library that was built.
 pub(super) struct Library {
     pub(super) shared: PathBuf,
     archive: PathBuf,
     pub(super) needs: Needs,
 }
 
-/// Where an installation puts things.
 pub(super) struct Layout {
     /// `/usr`, for example.
     pub(super) prefix: String,
-    /// Folder of libraries below the prefix.
     pub(super) libraries: String,
 }
 
-/// Who needs a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Programs that run.
     Runtime,
-    /// Compilers.
     Development,
 }
 
-/// A file of an installation.
 pub(super) struct Placed {
-    /// Absolute, with the prefix.
     path: String,
     pub(super) part: Part,
     what: What,
@@ -118,12 +107,10 @@ pub(super) struct Placed {
 
 enum What {
     File(Vec<u8>),
-    /// A symbolic link to a name in the same folder.
     Link(String),
 }
 
 impl Library {
-    /// Takes the library that cargo put into a folder.
     pub(super) fn built(release: &Path) -> Result<Self> {
         let shared = release.join("libgpureplay.so");
         Ok(Self {
@@ -133,7 +120,6 @@ impl Library {
         })
     }
 
-    /// All files of an installation.
     pub(super) fn placed(&self, source: &Source, layout: &Layout) -> Result<Vec<Placed>> {
         let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
         let header = source.top.join("replayer/c/include/gpureplay.h");
@@ -173,8 +159,8 @@ impl Library {
 }
 
 impl Layout {
-    /// What pkg-config reads. The private libraries are those that `rustc --print native-static-libs` names and a C compiler does not
-    /// add by itself.
+    /// For pkg-config; private libraries: those of `rustc --print native-static-libs` that a C compiler does not
+    /// add.
     fn description(&self) -> String {
         let Self { prefix, libraries } = self;
         format!(
@@ -186,10 +172,9 @@ impl Layout {
 }
 
 impl Placed {
-    /// Writes it below a folder that stands for the root of a system; where it is.
     pub(super) fn write_below(&self, root: &Path) -> Result<PathBuf> {
         let path = root.join(self.path.trim_start_matches('/'));
-        // A program that has the old file open keeps it.
+        // Programs keep the old file that they opened.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io("remove", &path)(error));
@@ -207,7 +192,6 @@ impl Placed {
     }
 }
 
-/// Writes a file of a mode, and the folders above it.
 pub(super) fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<()> {
     make_parent(path)?;
     fs::write(path, contents).map_err(Error::io("write", path))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask dist`: what people install, made from this tree.
+//! `cargo xtask dist`: what people install.
 
 mod deb;
 mod install;
@@ -32,7 +32,7 @@ use library::Library;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What programs in C ask for when they start; `replayer/c/build.rs` writes it into the library.
+/// `replayer/c/build.rs` writes it into the library.
 const SONAME: &str = "libgpureplay.so.0";
 
 /// Makes what people install: a static command, Debian packages, a wheel for Python, a list of what is inside, and checksums.
@@ -70,7 +70,7 @@ enum Machine {
 }
 
 impl Machine {
-    /// The name that compilers and wheels have for it.
+    /// For compilers and wheels.
     fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -78,12 +78,10 @@ impl Machine {
         }
     }
 
-    /// Debian's folder of its libraries.
     fn multiarch(self) -> String {
         format!("{}-linux-gnu", self.name())
     }
 
-    /// Debian's name.
     fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -92,7 +90,6 @@ impl Machine {
     }
 }
 
-/// What is built from: the tree, its commit and the commit's time.
 struct Source {
     top: PathBuf,
     commit: String,
@@ -101,7 +98,6 @@ struct Source {
 }
 
 impl Dist {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         if self.check && self.machine.name() != env::consts::ARCH {
             return Err(Error::Usage(format!(
@@ -141,7 +137,7 @@ impl Dist {
         }
     }
 
-    /// Builds in a folder; names of what was made and their SHA-256.
+    /// Returns names and SHA-256.
     fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
         let packages = folder.join("packages");
         fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
@@ -200,7 +196,7 @@ impl Source {
         })
     }
 
-    /// Builds a crate for a machine and a C library (`musl` or `gnu`) below a folder; where its files are.
+    /// C library: `musl` or `gnu`.
     fn build(&self, folder: &Path, machine: Machine, c: &str, package: &str) -> Result<PathBuf> {
         let target = format!("{}-unknown-linux-{c}", machine.name());
         let home = env::var_os("CARGO_HOME")
@@ -213,11 +209,11 @@ impl Source {
         if let Some(home) = home {
             flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
         }
-        // The profile's own word for it is lost where a package has settings of its own.
+        // Packages with settings lose the profile's strip.
         flags.push("-Cstrip=symbols".into());
-        // With several, two builds give the same code under other names, now and then.
+        // With several, builds sometimes differ in names.
         flags.push("-Ccodegen-units=1".into());
-        // Generated sources lie there. Of two prefixes that fit the last one counts.
+        // For generated sources. The last fitting prefix counts.
         flags.push(format!(
             "--remap-path-prefix={}=/gpureplay/target/dist",
             folder.display()
@@ -243,7 +239,6 @@ impl Source {
     }
 }
 
-/// Runs a program whose output goes to the terminal.
 fn run(what: &str, command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(Error::start(program))?;

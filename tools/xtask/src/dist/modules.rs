@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages of kernel modules: source that DKMS builds for each kernel of the machine that they are installed on.
+//! Kernel modules as Debian packages, built by DKMS.
 
 use std::{
     fs,
@@ -14,13 +14,10 @@ use super::{
 use crate::error::{Error, Result};
 
 struct Package {
-    /// What DKMS calls it; the package has `-dkms` behind it.
+    /// The package adds `-dkms`.
     name: &'static str,
-    /// Modules, and the folders in the source that they are built in.
     modules: &'static [(&'static str, &'static str)],
-    /// Folders of this tree with its source, and where they lie in it.
     sources: &'static [(&'static str, &'static str)],
-    /// Files of this tree that are installed elsewhere, and their modes.
     installed: &'static [(&'static str, &'static str, u32)],
     fields: &'static str,
 }
@@ -124,7 +121,7 @@ impl Package {
         )
     }
 
-    /// All modules in one build, so that one may call another.
+    /// One build: modules may call each other.
     fn makefile(&self) -> String {
         let folders: Vec<String> = self
             .modules
@@ -137,7 +134,6 @@ impl Package {
         )
     }
 
-    /// What DKMS reads.
     fn settings(&self) -> String {
         let mut text = format!(
             "PACKAGE_NAME=\"{}\"\nPACKAGE_VERSION=\"{VERSION}\"\n",
@@ -155,11 +151,11 @@ impl Package {
         )
     }
 
-    /// Debian's own script builds the modules for the kernels whose headers are there, and fails if one does not build.
+    /// Debian's script builds for all kernels with headers; one failure fails it.
     fn after_installation(&self) -> String {
         let group = match self.installed.is_empty() {
             true => "",
-            // The service stays as the preset says, disabled: nothing enables it here.
+            // The preset leaves the service disabled.
             false => "\tgetent group render >/dev/null || addgroup --system render\n",
         };
         format!(
@@ -178,7 +174,6 @@ impl Package {
     }
 }
 
-/// Whether a build needs the file.
 fn is_source(name: &str) -> bool {
     ["Kbuild", "build", "releases"].contains(&name)
         || [".c", ".h", ".sh", ".cocci"]
@@ -205,7 +200,6 @@ mod tests {
             let Package {
                 sources, installed, ..
             } = package;
-            // A module has a list of its objects, and what is installed exists.
             for (module, within) in package.modules {
                 let from = sources.iter().find(|(_, to)| to == within);
                 let (from, _) = from.expect("a folder");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask packages`: installs what `cargo xtask dist` made in a fresh Debian root, and uses it there.
+//! `cargo xtask packages`: installs and uses the packages in fresh Debian.
 
 use std::{
     env, fs,
@@ -21,10 +21,8 @@ use crate::{
     repository::root,
 };
 
-/// The release of Debian that is tried unless another one is named.
 pub(super) const SUITE: &str = "trixie";
 
-/// What is tried, in the words of the lines that are printed.
 const CHECKS: [&str; 7] = [
     "apt install, the command",
     "the recorder in an app, on the model",
@@ -35,7 +33,6 @@ const CHECKS: [&str; 7] = [
     "apt purge",
 ];
 
-/// The packages that are installed.
 const DEBS: [&str; 3] = ["gpureplay", "libgpureplay0", "libgpureplay-dev"];
 
 /// Installs what `cargo xtask dist` made in a fresh Debian root, by apt and by pip, and asks it which digits are in ten pictures.
@@ -54,13 +51,11 @@ pub(crate) struct Packages {
 }
 
 impl Packages {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         check(&self.suite)
     }
 }
 
-/// Tries all packages in a root of a release.
 pub(super) fn check(suite: &str) -> Result<ExitCode> {
     let mut counts = Counts::default();
     if let Some(reason) = hindrance() {
@@ -88,7 +83,6 @@ pub(super) fn check(suite: &str) -> Result<ExitCode> {
     Ok(counts.finish())
 }
 
-/// Why a root cannot be made here.
 fn hindrance() -> Option<&'static str> {
     let answers = |program: &str, argument: &str| {
         let output = Command::new(program).arg(argument).output().ok()?;
@@ -102,13 +96,13 @@ fn hindrance() -> Option<&'static str> {
         .then_some("mmdebstrap is not there (apt-get install mmdebstrap)")
 }
 
-/// Enters a root: its own mounts, which end with the command, and no network.
+/// With own mounts, without network.
 const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; mount --rbind /dev \"$root/dev\"; \
                      exec chroot \"$root\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
                      DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREPLAY_DIGITS=/digits \
                      GPUREPLAY_GENERATE=/generate \"$@\"";
 
-/// A fresh Debian root with the packages beside, not installed.
+/// Packages lie there, not installed.
 struct Debian<'a> {
     folder: tempfile::TempDir,
     top: &'a Path,
@@ -162,7 +156,6 @@ impl<'a> Debian<'a> {
         self.folder.path().join("root")
     }
 
-    /// Runs a command in the root; what it printed.
     fn run(&self, words: &[&str]) -> Result<String> {
         let mut enter = Command::new("unshare");
         enter.args(["--mount", "--net", "--propagation", "private"]);
@@ -177,7 +170,7 @@ impl<'a> Debian<'a> {
         for path in &self.made.debs {
             let file = super::name(path);
             if file.starts_with(&begin) {
-                // The OpenCL runtime is recommended, and there is no network.
+                // The recommended OpenCL runtime would need a network.
                 let file = format!("./packages/{file}");
                 self.run(&["apt-get", "install", "-y", "--no-install-recommends", &file])?;
             }
@@ -185,8 +178,7 @@ impl<'a> Debian<'a> {
         Ok(())
     }
 
-    /// Asks which digits are in ten pictures: `ask` gets the path of one and answers with a text that names the digit and ends with
-    /// the probabilities.
+    /// `ask` takes a picture's path; its answer names the digit and ends with probabilities.
     fn ten(&self, ask: impl Fn(&str) -> Result<String>) -> Result<String> {
         for digit in 0..10 {
             let text = ask(&format!("/digits/inputs/{digit}.npy"))?;
@@ -219,7 +211,6 @@ impl<'a> Debian<'a> {
         })
     }
 
-    /// An app finds the model's render node with the recorder in it, by libraries of the package alone.
     fn record(&self) -> Result<String> {
         let script = "OCL_ICD_VENDORS=/none gpureplay record --recorder model -o /try/none -- \
                       /bin/sh -c 'exec 3<>/dev/dri/renderD128 && echo opened' 2>&1; echo $?";
@@ -277,13 +268,12 @@ impl<'a> Debian<'a> {
         }
     }
 
-    /// Leaks are errors too.
+    /// Leaks are errors.
     fn c_sanitized(&self) -> Result<String> {
         let options = "-g -fsanitize=address,undefined -fno-sanitize-recover=all";
         self.compiled(options, "/try/sanitized")
     }
 
-    /// Compiles the example that is installed, and asks it.
     fn compiled(&self, option: &str, program: &str) -> Result<String> {
         let example = "/usr/share/doc/libgpureplay-dev/examples/digits.c";
         let pkg_config = match option {

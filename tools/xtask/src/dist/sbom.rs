@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is inside of the command: a bill of materials in CycloneDX's form (version 1.5), from cargo's own data.
+//! The command's bill of materials: CycloneDX 1.5, from cargo.
 
 use std::{
     collections::BTreeSet,
@@ -29,14 +29,13 @@ struct Package {
     source: Option<String>,
 }
 
-/// Writes the list; where it is.
 pub(super) fn write(source: &Source, packages: &Path) -> Result<PathBuf> {
     let cargo = || {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(&source.top);
         cargo
     };
-    // What the command is made of, without tools, tests and build scripts.
+    // Without tools, tests and build scripts.
     let tree = output(cargo().args([
         "tree",
         "--locked",

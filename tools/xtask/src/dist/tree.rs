@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A tree of files on its way into a Debian package.
+//! A tree of files for a Debian package.
 
 use std::{
     fs,
@@ -15,7 +15,6 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// A tree of files that becomes a package.
 pub(super) struct Tree {
     folder: tempfile::TempDir,
 }
@@ -28,24 +27,21 @@ impl Tree {
         Ok(Self { folder })
     }
 
-    /// Puts a file into it.
     pub(super) fn put(&self, path: &str, contents: impl AsRef<[u8]>, mode: u32) -> Result<()> {
         write_file(&self.path().join(path), contents.as_ref(), mode)
     }
 
-    /// Puts an installed file or link into it.
     pub(super) fn place(&self, placed: &Placed) -> Result<()> {
         placed.write_below(self.path()).map(drop)
     }
 
-    /// Where it lies.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Packs it. Times are the commit's, so that two builds give the same bytes.
+    /// With the commit's time: builds are reproducible.
     pub(super) fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
-        // Folders that were made on the way have the mode that the user's mask gives.
+        // The user's mask set the modes of these directories.
         run(
             "changing modes",
             Command::new("find")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The wheel for Python: the module and the shared library, packed by `replayer/c/python/wheel.py`.
+//! The Python wheel, packed by `replayer/c/python/wheel.py`.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use std::{
 use super::{Machine, Source, VERSION, library::Library};
 use gpureplay_task::{Result, output};
 
-/// Writes the wheel; where it is. Its name says which C library the machine must have.
+/// Its name states the C library.
 pub(super) fn write(
     source: &Source,
     machine: Machine,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask docs`: the pages with all tables that programs make, for a release.
+//! `cargo xtask docs`: the pages with generated tables.
 
 mod pages;
 
@@ -48,7 +48,6 @@ impl Docs {
     }
 }
 
-/// What `cargo run` of a package prints.
 fn cargo(package: &str, words: &[&str]) -> Result<String> {
     let mut command = Command::new("cargo");
     command.current_dir(root());
@@ -59,7 +58,6 @@ fn cargo(package: &str, words: &[&str]) -> Result<String> {
     )
 }
 
-/// All tables by their names.
 fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
     let (crates, reasons) = (crates()?, Reasons::read(top)?);
     let dependencies = pages::dependencies(&crates, &reasons);

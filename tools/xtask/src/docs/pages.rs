@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sections of the pages, as Markdown.
+//! The pages' sections, as Markdown.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,10 +16,10 @@ use crate::{
     workspace::{Crate, Unsafe},
 };
 
-/// Folders that stand above everything else; the figure leaves them out, the table does not.
+/// Above everything else: not in the figure.
 const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];
 
-/// A figure of the crates; an arrow that others imply is not drawn.
+/// Without implied arrows.
 pub(super) fn graph(crates: &[Crate]) -> String {
     let drawn: Vec<&Crate> = crates
         .iter()
@@ -52,7 +52,6 @@ pub(super) fn graph(crates: &[Crate]) -> String {
     text
 }
 
-/// Whether arrows lead from one crate to another.
 fn reaches(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool {
     uses.get(from).is_some_and(|direct| {
         direct
@@ -61,7 +60,7 @@ fn reaches(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool 
     })
 }
 
-/// Crates of ours that a crate uses, without its tests.
+/// Without its tests.
 fn ours(known: &Crate) -> impl Iterator<Item = &str> {
     known
         .dependencies
@@ -113,7 +112,6 @@ pub(super) fn unsafe_code(crates: &[Crate], reasons: &Reasons) -> String {
     text
 }
 
-/// Crates of the registry, who uses them, and for what.
 pub(super) fn dependencies(crates: &[Crate], reasons: &Reasons) -> String {
     let mut text = String::from("| Crate | Used by | For |\n| --- | --- | --- |\n");
     for (name, why) in &reasons.dependencies {
@@ -130,7 +128,6 @@ pub(super) fn dependencies(crates: &[Crate], reasons: &Reasons) -> String {
     text
 }
 
-/// A limit of docs/reference/limits.toml.
 #[derive(Deserialize)]
 struct Limit {
     resource: String,
@@ -139,7 +136,6 @@ struct Limit {
     tests: Vec<String>,
 }
 
-/// Limits of what a file may cost, with the files of their tests.
 pub(super) fn limits(top: &Path) -> Result<String> {
     #[derive(Deserialize)]
     struct Limits {

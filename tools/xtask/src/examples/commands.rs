@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of shell that the pages show, run as a reader would run them; docs/commands.toml says which need more than this machine has.
+//! Runs the pages' shell lines; docs/commands.toml names exceptions.
 
 use std::{ffi::OsStr, fs, os::unix::fs::symlink, path::Path, process::Command};
 
@@ -13,10 +13,9 @@ use crate::{
     repository::git,
 };
 
-/// How the README says `gpureplay`.
+/// The README's `gpureplay`.
 const FROM_SOURCE: &str = "cargo run --release -- ";
 
-/// What begins a block of shell: programs, the first folder of one that is named by its path, and a word of the shell.
 const SHELL: [&str; 28] = [
     ".",
     "apt",
@@ -48,7 +47,6 @@ const SHELL: [&str; 28] = [
     "venv",
 ];
 
-/// docs/commands.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
@@ -56,24 +54,20 @@ struct Rules {
     before: Vec<Before>,
 }
 
-/// Commands that are not run.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LeftOut {
-    /// The page; all pages if it is not there.
+    /// All if missing.
     page: Option<String>,
-    /// What the command has in it; all commands if it is not there.
+    /// Part of the command; all if missing.
     has: Option<String>,
-    /// What it would need.
     why: String,
 }
 
-/// What a shell does before a command.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Before {
     page: String,
-    /// What the command has in it.
     has: String,
     shell: String,
 }
@@ -85,7 +79,7 @@ impl LeftOut {
     }
 }
 
-/// Runs the commands of all pages but docs/start.md, each page in a folder of its own, which has recordings and tools.
+/// All but docs/start.md, a directory each with recordings and tools.
 pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) -> Result<()> {
     let file = top.join("docs/commands.toml");
     let text = fs::read_to_string(&file).map_err(Error::io("read", &file))?;
@@ -158,8 +152,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// The commands in a page's blocks of code, joined where they continue in the next line, without remarks: all lines of a block that begins
-/// as shell does, of other blocks, which show what programs print or read, those that call this program.
+/// With joined lines, without remarks: all of shell blocks, and of others those that call this program.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {
@@ -170,7 +163,7 @@ fn commands(page: &str) -> Vec<String> {
                 inside = false;
                 let whole = std::mem::take(&mut text);
                 let lines: Vec<&str> = whole.split("\\\n").map(str::trim_start).collect();
-                // Markdown joins blocks with nothing but an empty line between them.
+                // Markdown joins blocks with only an empty line between.
                 for part in lines.join("").split("\n\n") {
                     let lines: Vec<String> = part.lines().filter_map(command).collect();
                     let shell = lines.first().is_some_and(|line| begins_shell(line));
@@ -183,7 +176,7 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// A line without its remark; none if nothing else is there.
+/// Without its remark; none if nothing else is there.
 fn command(line: &str) -> Option<String> {
     let line = line.trim();
     let line = match line.strip_prefix(FROM_SOURCE) {

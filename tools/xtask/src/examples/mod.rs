@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers; runs docs/start.md and the
-//! commands of the other pages.
+//! `cargo xtask examples`: docs/embedding.md, docs/start.md, and the pages' commands.
 
 mod commands;
 
@@ -39,7 +38,6 @@ use crate::{
 pub(crate) struct Examples {}
 
 impl Examples {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let top = root();
         let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
@@ -55,14 +53,12 @@ impl Examples {
     }
 }
 
-/// A line of cargo's messages.
 #[derive(Deserialize)]
 struct Message {
     #[serde(default)]
     filenames: Vec<PathBuf>,
 }
 
-/// Builds the shared library; where cargo put it.
 fn build_library(top: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(top).args(["build", "--package"]);
@@ -95,14 +91,13 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
         .arg("-o")
         .arg(&program)
         .arg(library);
-    // A program asks for the library by the version of its interface.
+    // Programs ask for the interface's version.
     let versioned = work.join("libgpureplay.so.0");
     std::os::unix::fs::symlink(library, &versioned).map_err(Error::io("create", &versioned))?;
     compile.arg(format!("-Wl,-rpath,{}", work.display()));
     good("compiling the example in C", &mut compile)?;
     let text = all_digits(top, || Command::new(&program))?;
 
-    // A file of another shape: the status of bad inputs, and words.
     let recording = digits(top);
     let wrong = recording.join("expected/3.npy");
     let mut run = Command::new(&program);
@@ -135,7 +130,6 @@ fn in_python(top: &Path, library: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-/// A Python that has NumPy, or what is missing.
 fn python() -> std::result::Result<OsString, String> {
     let python = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
     let numpy = Command::new(&python).args(["-c", "import numpy"]).output();
@@ -148,7 +142,7 @@ fn python() -> std::result::Result<OsString, String> {
     }
 }
 
-/// Builds the command; a search path that begins with a folder and with the command's.
+/// Returns a search path.
 fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build
@@ -163,7 +157,7 @@ fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     Ok(path)
 }
 
-/// Runs the blocks of docs/start.md in one shell, as a reader would who pastes them: the answers must be those that the page states.
+/// In one shell; the page states the answers.
 fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
     let python = match python() {
         Ok(python) => python,
@@ -184,7 +178,6 @@ fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
         .env("PATH", path);
     let output = good("docs/start.md", &mut shell)?;
     let said = String::from_utf8_lossy(&output.stdout);
-    // A line of each begins and ends like this, in this order.
     let stated = [
         (
             "→ digit 3 (1.000)",
@@ -227,7 +220,7 @@ fn in_rust(top: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-/// Runs an example on each of the ten digits, as job chains and as command streams; its last ten words must be the expected probabilities.
+/// Chains and streams; the last ten words are probabilities.
 fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
     for recording in [digits(top), top.join("recordings/digits-g610")] {
         for digit in 0..10 {
@@ -250,7 +243,6 @@ fn started(command: &mut Command) -> Result<Output> {
     command.output().map_err(Error::start(program))
 }
 
-/// Runs a program that has to succeed.
 pub(crate) fn good(what: &str, command: &mut Command) -> Result<Output> {
     let output = started(command)?;
     if output.status.success() {

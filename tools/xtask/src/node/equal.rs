@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every kernel leaves the same bytes in memory on a G52 as on a G57 and a G610: Mesa compiles it for each, two translators read the code.
+//! Kernels leave equal bytes on G52, G57 and G610.
 
 use std::{env, fs, path::PathBuf, process::Command};
 
@@ -11,12 +11,10 @@ use crate::{
     repository::root,
 };
 
-/// GPUs of two instruction sets; the last takes streams.
+/// Two instruction sets; the last has streams.
 const GPUS: [&str; 3] = ["g52", "g57", super::STREAMS];
-/// Fewest kernels that the repository's files have.
 const FEWEST: usize = 69;
 
-/// Launches every kernel of our files, and of the samples of the reference data where they are, on all GPUs.
 pub(super) fn all(here: &Here) -> Result<End> {
     let python = || Command::new("/usr/bin/python3");
     if output(python().args(["-c", "import numpy, pyopencl"])).is_err() {
@@ -34,7 +32,7 @@ pub(super) fn all(here: &Here) -> Result<End> {
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         let entries = fs::read_dir(folder).map_err(Error::io("read", folder))?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        // What prints needs the program that reads its buffer.
+        // Printing kernels need a program.
         files.extend(paths.filter(|path| {
             path.extension().is_some_and(|end| end == "cl") && !path.ends_with("pf.cl")
         }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask node`: OpenCL programs on Mesa through the model's render node, without guest; their answers are compared, and one is recorded.
+//! `cargo xtask node`: OpenCL on Mesa and the model, without guest.
 
 mod equal;
 mod piglit;
@@ -24,11 +24,8 @@ use crate::{
     repository::root,
 };
 
-/// Elements of a tensor of saxpy.
 const ELEMENTS: usize = 1000;
-/// The GPU with command streams.
 const STREAMS: &str = "g610";
-/// Programs that check their own results, and their arguments.
 const CHECKED: [(&str, &[&str]); 5] = [
     ("kernels", &["--dir", "KERNELS"]),
     ("image_fill", &[]),
@@ -52,7 +49,6 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
         let mut counts = Counts::default();
@@ -122,7 +118,6 @@ impl Node {
     }
 }
 
-/// Builds the command, and what it loads into an app.
 pub(crate) fn build() -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -137,7 +132,7 @@ pub(crate) fn build() -> Result<()> {
     output(&mut build).map(drop)
 }
 
-/// What a script unpacks of Debian's packages into its argument, once: target/NAME, whole if it has a file.
+/// Once, from Debian's packages; whole if it has `file`.
 fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
     let above = root().join("target");
     let own = above.join(name);
@@ -154,7 +149,7 @@ fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Whether a program is tried on a GPU: images on one with each kind of texture descriptor, what prints on one, kernels on all.
+/// Images: one per kind of texture descriptor; printing: one; kernels: all.
 fn tried(program: &str, gpu: &str) -> bool {
     match program {
         "kernels" => true,
@@ -163,12 +158,11 @@ fn tried(program: &str, gpu: &str) -> bool {
     }
 }
 
-/// Whether the model draws on a GPU, as Mesa fills images.
+/// Mesa fills images by drawing.
 fn draws(gpu: &str) -> bool {
     gpu != STREAMS
 }
 
-/// What is missing on this machine, in words.
 pub(crate) fn missing() -> Option<String> {
     let mut node = Command::new("cc");
     let headers = node.args([
@@ -189,14 +183,12 @@ pub(crate) fn missing() -> Option<String> {
     (!chosen && !built && !arm).then(|| "no Mesa with panfrost (cargo xtask mesa)".into())
 }
 
-/// Where programs are and run.
 struct Here {
     command: PathBuf,
     work: PathBuf,
 }
 
 impl Here {
-    /// Compiles a program as the guest's makefile does.
     fn compile(&self, program: &str) -> Result<()> {
         let apps = root().join("tools/guest/apps");
         let mut sources = vec![format!("{program}.c"), "opencl_gpu.c".into()];
@@ -227,7 +219,7 @@ impl Here {
         command
     }
 
-    /// A program that ends with `N passed, 0 failed`.
+    /// It ends with `N passed, 0 failed`.
     fn checked(&self, program: &str, arguments: &[&str], gpu: &str) -> Result<End> {
         let kernels = root().join("tools/guest/apps/kernels");
         let mut command = self.program(program, gpu);
@@ -254,7 +246,6 @@ impl Here {
         command
     }
 
-    /// A script that finds the command and the programs.
     fn script(&self, text: &str, arguments: &[&str], gpu: &str) -> Command {
         let own = self.command.parent().unwrap_or(&self.work);
         let others = env::var_os("PATH").unwrap_or_default();
@@ -279,7 +270,6 @@ impl Here {
         }
     }
 
-    /// The hard cases of OpenCL.
     fn cases(&self, gpu: &str, names: &[&'static str]) -> Result<Vec<(&'static str, Result<End>)>> {
         cases::write_inputs(&self.work)?;
         let printed = output(&mut self.script(cases::SCRIPT, names, gpu))?;
@@ -290,7 +280,6 @@ impl Here {
         Ok(names.iter().copied().map(judged).collect())
     }
 
-    /// The digits that ship with each of their inputs, through the requests of the kernel's driver: bit for bit.
     fn through_panthor(&self) -> Result<()> {
         let shipped = root().join("recordings/digits-g610");
         for digit in 0..10 {
@@ -314,7 +303,6 @@ impl Here {
         Ok(())
     }
 
-    /// An app that is recorded on the model: of the G52, the recording is the one that ships, byte for byte; it gives the right answer to other inputs.
     fn recorded(&self, gpu: &str) -> Result<End> {
         let folder = format!("recorded-{gpu}");
         let shipped = root().join("recordings/saxpy-g52");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A sample of piglit's OpenCL tests on the model's node: Debian's package, of which only these tests are unpacked.
+//! A sample of Debian's piglit on the model.
 
 use std::{
     env, fs,
@@ -16,20 +16,18 @@ use crate::{
     repository::root,
 };
 
-/// Unpacks the tests into its first argument; the package is in its current directory.
+/// Argument: target; the package is in the current directory.
 const UNPACK: &str = r#"set -e -o pipefail
 apt-get -qq -o APT::Sandbox::User=root download piglit
 dpkg-deb --fsys-tarfile piglit_*.deb | tar -x -C "$1" --strip-components=5 --wildcards '*/piglit/bin/cl-*' '*/piglit/lib/libpiglitutil*' \
 	'*/piglit/tests/cl/*' '*/piglit/tests/cl.xml.gz' '*/piglit/generated_tests/cl/*'
 "#;
 
-/// A file that is there when all are.
 const WHOLE: &str = "tests/cl.xml.gz";
 
-/// A test that Mesa passes by drawing.
+/// Mesa passes it by drawing.
 const DRAWN: &str = "api@clenqueuefillimage";
 
-/// A line of the runner about a test.
 #[derive(Deserialize)]
 struct Ended {
     name: String,
@@ -37,7 +35,6 @@ struct Ended {
     detail: String,
 }
 
-/// Runs the sample that is the guest's, too.
 pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
     let tests = match tests() {
         Ok(tests) => tests,
@@ -56,7 +53,7 @@ pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
     let ended = printed
         .lines()
         .filter_map(|line| serde_json::from_str::<Ended>(line).ok());
-    // Of two results of a test the later one counts.
+    // A test's later result counts.
     let last: std::collections::BTreeMap<String, Ended> =
         ended.map(|test| (test.name.clone(), test)).collect();
     let count = |word: &str| last.values().filter(|test| test.result == word).count();
@@ -80,7 +77,6 @@ pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
     }
 }
 
-/// Where the tests lie; they are unpacked once.
 fn tests() -> Result<PathBuf> {
     let installed = Path::new("/usr/lib")
         .join(format!("{}-linux-gnu", env::consts::ARCH))

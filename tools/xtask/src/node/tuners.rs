@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CLBlast's tuners on the model's node: each runs variants of its kernel and compares them with a plain kernel of CLBlast.
+//! CLBlast's tuners on the model.
 
 use std::path::Path;
 
@@ -8,15 +8,14 @@ use gpureplay_task::{checks::End, output};
 use super::{Here, unpacked};
 use crate::error::{Error, Result};
 
-/// Unpacks the tuners, which need no library of theirs, into its first argument; the package comes to its current directory.
+/// Argument: target; the package is in the current directory.
 const UNPACK: &str = r#"set -e
 apt-get -qq -o APT::Sandbox::User=root download clblast-utils
 dpkg-deb -x clblast-utils_*.deb root
 cp -a root/usr/bin/clblast_tuner_* "$1"
 "#;
 
-/// The tuners of single kernels, and sizes: kernels without a check of bounds want multiples of their largest work group's part. Of many
-/// variants one in so many is tried, at random.
+/// Sizes: without bounds checks, multiples of the largest work group's part. Of many variants a random fraction.
 const TUNERS: [(&str, &str); 12] = [
     ("copy_fast", "-m 256 -n 256"),
     ("copy_pad", "-m 256 -n 256"),
@@ -35,7 +34,6 @@ const TUNERS: [(&str, &str); 12] = [
     ("xger", "-m 256 -n 256 -fraction 4"),
 ];
 
-/// Runs each tuner.
 pub(super) fn all(here: &Here, gpu: &str) -> Vec<(&'static str, Result<End>)> {
     let tuners = unpacked("clblast-tuners", "clblast_tuner_xgemv", UNPACK);
     let end = |&(name, sizes): &(&'static str, &str)| {
@@ -63,7 +61,7 @@ fn run(here: &Here, gpu: &str, folder: &Path, name: &str, sizes: &str) -> Result
     }
 }
 
-/// How many variants gave what the reference gave; or the first line of one that did not.
+/// Right variants, or a wrong one's line.
 fn judge(printed: &str) -> std::result::Result<usize, String> {
     let variant = |line: &&str| {
         let number = line.strip_prefix('|').and_then(|it| it.split('|').next());

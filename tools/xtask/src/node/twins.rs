@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of equal code keep their own names, and a kernel's name changes nothing else.
+//! Kernels of equal code keep their names; names change nothing else.
 
 use std::{fs, path::Path};
 
@@ -9,10 +9,9 @@ use serde::Deserialize;
 use super::Here;
 use crate::error::{Error, Result};
 
-/// Numbers in each file.
 const COUNT: usize = 256;
 
-/// The program with two names, and with another second one. Only tensors have the same names in both: they are given.
+/// With two names, and another second one. Only tensors, equal in both, are given.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
 	gpureplay record $RECORD --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
@@ -21,7 +20,6 @@ done
 gpureplay node --gpu $1 -- twins alpha beta c.bin live.bin
 "#;
 
-/// What `gpureplay jobs --json` says.
 #[derive(Deserialize)]
 struct Jobs {
     jobs: Vec<Job>,
@@ -30,11 +28,9 @@ struct Jobs {
 #[derive(Deserialize)]
 struct Job {
     name: String,
-    /// A hash of its code.
     kernel: String,
 }
 
-/// Records both programs; a replay with a third input gives what the CPU computes and what the live program does.
 pub(super) fn all(here: &Here, gpu: &str) -> Result<std::result::Result<(), String>> {
     let work = here.work.as_path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
@@ -60,7 +56,6 @@ fn jobs(here: &Here, recording: &Path) -> Result<Jobs> {
     serde_json::from_str(&text).map_err(|error| Error::Usage(format!("jobs: {error}")))
 }
 
-/// Two jobs of equal code under their own names.
 fn named(jobs: &[Job], second: &str) -> std::result::Result<(), String> {
     match jobs {
         [one, other]
@@ -112,7 +107,7 @@ fn compare(work: &Path) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Numbers that two squares keep exact.
+/// Exact after two squarings.
 fn numbers(start: usize) -> Vec<f32> {
     let number = |i: usize| ((i * 7 + start) % 61) as f32 / 8.0 - 30.0 / 8.0;
     (0..COUNT).map(number).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of a crate that need each other in a circle. A module and the modules inside it may: they are one idea in several files.
+//! Files that need each other in a circle; a module and its inner ones may.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,10 +18,8 @@ use crate::{
     workspace::Crate,
 };
 
-/// Names from the crate's root to a module.
 type ModulePath = Vec<String>;
 
-/// The circles of all crates, in words.
 pub(super) fn found(crates: &[Crate]) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for one in crates {
@@ -42,7 +40,6 @@ pub(super) fn found(crates: &[Crate]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Reads the modules of a folder; what is called `tests` is left out.
 fn read(
     folder: &Path,
     place: &mut ModulePath,
@@ -73,7 +70,6 @@ fn read(
     Ok(())
 }
 
-/// Which modules each module names.
 fn arrows(files: &BTreeMap<ModulePath, syn::File>) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
     let mut all = BTreeMap::new();
     for (module, file) in files {
@@ -95,7 +91,6 @@ fn arrows(files: &BTreeMap<ModulePath, syn::File>) -> BTreeMap<ModulePath, BTree
     all
 }
 
-/// Collects the paths that a file names, from the crate's root.
 struct Names {
     place: ModulePath,
     found: Vec<ModulePath>,
@@ -175,7 +170,6 @@ fn is_for_tests(attribute: &Attribute) -> bool {
             .is_ok_and(|what| what == "test")
 }
 
-/// Sets of modules each of which is reached from each other one.
 fn circles(arrows: &BTreeMap<ModulePath, BTreeSet<ModulePath>>) -> Vec<Vec<String>> {
     let reached: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = arrows
         .keys()

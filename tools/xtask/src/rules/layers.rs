@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The floors of the house: which crate may use which. docs/internals/design.md gives reasons.
+//! Which crate may use which: reasons in docs/internals/design.md.
 
 use crate::workspace::Crate;
 
-/// The floors, from the ground up, each with its folders; the longest folder that fits counts. A crate uses crates of lower floors
-/// and of its own.
+/// From the ground up; the longest prefix counts. Crates use lower floors and their own.
 const FLOORS: [&[&str]; 8] = [
     &[
         "base/host",
@@ -44,15 +43,15 @@ const FLOORS: [&[&str]; 8] = [
     &["fuzz", "replayer/core/size", "tools"],
 ];
 
-/// Folders that never meet, whatever their floors.
+/// Whatever their floors.
 const APART: [(&str, &[&str]); 3] = [
     ("base", &["cuda", "mali", "model"]),
     ("cuda", &["mali", "model"]),
     ("model", &["cuda", "replayer"]),
 ];
 
-/// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali, or link it as their one family
-/// (firmware and size). The list only shrinks.
+/// Outside of `mali`, but naming a Mali register, descriptor or instruction, or linking it as their one family
+/// (firmware and size). Only shrinks.
 const NAME_MALI: [&str; 15] = [
     "gpureplay",
     "gpureplay-bare",
@@ -71,7 +70,6 @@ const NAME_MALI: [&str; 15] = [
     "mali-vfio-user",
 ];
 
-/// The arrows that break a rule, in words.
 pub(super) fn forbidden(crates: &[Crate]) -> Vec<String> {
     let mut found = Vec::new();
     for from in crates {
@@ -121,7 +119,7 @@ fn allowed(from: &str, to: &str) -> bool {
     !apart && floor(to) <= floor(from)
 }
 
-/// The floor of a folder, from 0.
+/// From 0.
 fn floor(folder: &str) -> Option<usize> {
     let fits = |place: &&str| {
         let rest = folder.strip_prefix(*place);
@@ -135,7 +133,6 @@ fn floor(folder: &str) -> Option<usize> {
         .map(|(_, floor)| floor)
 }
 
-/// The first part of a path.
 pub(crate) fn top(folder: &str) -> &str {
     folder.split('/').next().unwrap_or(folder)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules over the crates: which may use which, what needs a reason, and no circles between files.
+//! Rules over the crates: layers, reasons, no circles.
 
 mod circles;
 mod layers;
@@ -13,7 +13,6 @@ use crate::{
 pub(crate) use layers::top;
 pub(crate) use reasons::Reasons;
 
-/// Complains about what breaks a rule of docs/internals/design.md.
 pub(crate) fn check() -> Result<()> {
     let crates = crates()?;
     let mut complaints = layers::forbidden(&crates);

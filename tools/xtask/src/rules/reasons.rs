@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/reasons.toml: why a dependency is there, and why a crate has unsafe code.
+//! docs/reasons.toml: why dependencies and unsafe code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,22 +14,18 @@ use crate::{
     workspace::{Crate, Unsafe},
 };
 
-/// The file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reasons {
-    /// What each crate of the registry is used for.
     pub(crate) dependencies: BTreeMap<String, String>,
-    /// Why a crate of ours has unsafe code.
     #[serde(rename = "unsafe")]
     pub(crate) unsafe_code: BTreeMap<String, String>,
-    /// Folders whose unsafe code docs/internals/unsafe.md explains.
+    /// In docs/internals/unsafe.md.
     #[serde(skip)]
     explained: BTreeMap<String, String>,
 }
 
 impl Reasons {
-    /// Reads docs/reasons.toml, and which folders docs/internals/unsafe.md explains.
     pub(crate) fn read(top: &Path) -> Result<Reasons> {
         let read = |path: &Path| fs::read_to_string(path).map_err(Error::io("read", path));
         let path = top.join("docs/reasons.toml");
@@ -39,7 +35,7 @@ impl Reasons {
         Ok(reasons)
     }
 
-    /// Reasons that are missing, and reasons for what is not there.
+    /// Missing and stale reasons.
     pub(super) fn complaints(&self, crates: &[Crate]) -> Vec<String> {
         let used: BTreeSet<&str> = crates
             .iter()
@@ -66,7 +62,7 @@ impl Reasons {
     }
 }
 
-/// Folders with a section, by the first row of its table.
+/// By the first row of a section's table.
 fn explained(page: &str) -> BTreeMap<String, String> {
     let sections = page.split("\n## `").skip(1);
     let folder = |section: &str| {

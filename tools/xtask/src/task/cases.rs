@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What apps do with OpenCL that makes recording hard: each is recorded with the right tensors, or refused with a reason.
+//! Hard OpenCL cases: recorded with right tensors, or refused with a reason.
 //!
-//! Where the apps run is another's affair: the guest, on the real driver, or this machine, on the model's node.
+//! They run in the guest, on the real driver, or here, on the model.
 
 use std::{fs, path::Path, process::Command};
 
 use crate::{Error, Result, output};
 
-/// Numbers in each file.
 const COUNT: usize = 256;
 
-/// What `gpureplay record` must make of a case.
 enum Expect {
-    /// A recording with these inputs and these outputs, whose replay gives what the CPU computes.
     Replays {
         inputs: &'static [Named],
         outputs: &'static [Named],
-        /// What it says besides.
         says: &'static str,
     },
-    /// A recording without these tensors, and a remark.
     Says(&'static str),
-    /// No recording, and the reason.
     Refuses(&'static [&'static str]),
-    /// Two threads race: a recording with these inputs if they were as fast in both runs, whose outputs are of either order; else no
-    /// recording.
+    /// Two threads race: if equally fast in both runs, a recording of either order; else none.
     Races {
         inputs: &'static [Named],
         orders: [&'static [Named]; 2],
@@ -32,7 +25,7 @@ enum Expect {
     },
 }
 
-/// What the CPU makes of a picture's number at an index.
+/// From a picture, at an index.
 type Values = fn(&[f32], usize) -> f32;
 
 type Named = (&'static str, Values);
@@ -45,7 +38,7 @@ fn reversed(x: &[f32], i: usize) -> f32 {
     x[COUNT - 1 - i]
 }
 
-/// The program's own factors: the same in every run.
+/// Equal in every run.
 fn factor(i: usize) -> f32 {
     0.5 + (i * 29 % 64) as f32 / 32.0
 }
@@ -66,7 +59,6 @@ fn sum(x: &[f32], i: usize) -> f32 {
     scaled(x, i) + x[i]
 }
 
-/// A recording that says nothing besides.
 const fn replays(inputs: &'static [Named], outputs: &'static [Named]) -> Expect {
     Expect::Replays {
         inputs,
@@ -79,7 +71,6 @@ const SRC: &[Named] = &[("scale.src", same)];
 const DST: &[Named] = &[("scale.dst", scaled)];
 const SUM: &[Named] = &[("add.sum", sum)];
 
-/// Cases and what must come of them, a row each.
 macro_rules! rows {
     ($($name:literal => $expect:expr;)*) => { &[$(($name, $expect)),*] };
 }
@@ -119,7 +110,7 @@ const CASES: &[(&str, Expect)] = rows! {
     };
     "sampler" => replays(&[("paint.src", same)], &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))]);
     "image-read" => Expect::Refuses(&["'paint.image' is an image", "no output"]);
-    // Mesa copies and fills on the CPU, which no replay repeats.
+    // Mesa copies and fills on the CPU: no replay repeats it.
     "copied" => COPIED;
     "once-copied" => COPIED;
     "bare-copied" => Expect::Refuses(&["'input-2'", "is what job 0 computed"]);
@@ -133,7 +124,7 @@ const CASES: &[(&str, Expect)] = rows! {
     "filled-result" => Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]);
 };
 
-/// What no app should do, beside ordinary work: the app sees what it sees without the recorder, and its work is recorded.
+/// The app sees the same as without the recorder; ordinary work is recorded.
 const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-no-handles" => replays(SRC, DST);
     "misuse-sizes" => replays(SRC, DST);
@@ -154,13 +145,13 @@ const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-unawaited" => replays(SRC, DST);
 };
 
-/// A launch reads what the runtime copied from another one's result.
+/// Reads what the runtime copied from another result.
 const COPIED: Expect = Expect::Refuses(&[
     "launch 1 (scale) reads its argument 'src'",
     "clEnqueueCopyBuffer filled with what launch 0 (scale) computed",
 ]);
 
-/// Cases that are tried on each driver, one of each kind; the others show nothing of a driver.
+/// One of each kind, for each driver.
 pub const SAMPLE: [&str; 7] = [
     "read-back",
     "by-number",
@@ -171,8 +162,8 @@ pub const SAMPLE: [&str; 7] = [
     "copied-input",
 ];
 
-/// Records cases: their names are its arguments, and options of `record` are in `RECORD`. `once-` is one run, `bare-` two without the layer,
-/// `misuse-` two of another app, which runs by itself first, behind the words in `ALONE`. It prints each name with the exit code.
+/// Arguments: cases; `RECORD`: options of `record`. `once-`: one run; `bare-`: two without the layer; `misuse-`:
+/// two of another app, first alone behind `ALONE`. Prints names with exit codes.
 pub const SCRIPT: &str = r#"
 for case; do
 	app="opencl_cases ${case#*-}"
@@ -196,12 +187,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|(name, _)| *name)
 }
 
-/// Names of cases that no app should give: the recorder in the app must outlive them as the runtime does.
+/// The recorder must outlive these as the runtime does.
 pub fn misused() -> impl Iterator<Item = &'static str> {
     MISUSED.iter().map(|(name, _)| *name)
 }
 
-/// Writes the inputs that [`SCRIPT`] reads: two that are recorded.
+/// Both recorded inputs of [`SCRIPT`].
 ///
 /// # Errors
 /// A file cannot be written.
@@ -210,11 +201,11 @@ pub fn write_inputs(work: &Path) -> Result<()> {
     write(&work.join("b.bin"), &numbers(12))
 }
 
-/// Whether a case of [`names`] or [`misused`] ended as it should: `printed` is what the script said, and the rest lies in its folder. What was recorded is
-/// replayed by `command` with a third input.
+/// Whether [`names`] or [`misused`] ended rightly. `printed` is the script's output; `command` replays a third
+/// input.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// What is wrong.
 pub fn judge(
     command: &Path,
     work: &Path,
@@ -241,7 +232,7 @@ pub fn judge(
     judged(command, work, (name, code, &said), expect)
 }
 
-/// Whether an app that is recorded, twice or more often, gets the same answers to its wrong calls as alone.
+/// Wrong calls get the same answers as alone.
 fn sees_the_same(alone: &str, said: &str) -> std::result::Result<(), String> {
     let answers = |text| str::lines(text).filter(|line| line.starts_with("> "));
     let alone: Vec<&str> = answers(alone).collect();
@@ -266,7 +257,7 @@ fn judged(
     let recorded = code == "0";
     let wrong = |what: &str| Err(format!("{what} (exit code {code}): {}", said.trim()));
     match expect {
-        // The guest's runtime may lack what the case needs: then the app itself says so.
+        // The guest's runtime may lack the feature: the app says so.
         _ if name == "shared-memory" && said.contains("ended with exit code 3") => Ok(()),
         Expect::Refuses(words) => match !recorded && words.iter().all(|word| said.contains(word)) {
             true => Ok(()),
@@ -280,7 +271,7 @@ fn judged(
         }
         _ if !recorded => wrong("not recorded"),
         Expect::Races { inputs, orders, .. } => {
-            // A thread that begins when the other has ended looks like a second turn of a loop.
+            // Threads one after the other look like turns of a loop.
             let turns = said.contains("the app does the same 2 times");
             let tensors = if turns { 1 } else { inputs.len() };
             if inputs_in(said) != tensors {
@@ -312,13 +303,11 @@ fn judged(
     }
 }
 
-/// Inputs in the table of a recording.
 fn inputs_in(said: &str) -> usize {
     let is_input = |line: &&str| line.trim_start().starts_with("input ");
     said.lines().filter(is_input).count()
 }
 
-/// Replays with the third input; all outputs are what the CPU computes.
 fn replay(
     command: &Path,
     work: &Path,
@@ -351,7 +340,7 @@ fn replay(
     Ok(())
 }
 
-/// Numbers that a product with a factor keeps exact.
+/// Exact after one product.
 fn numbers(start: usize) -> Vec<f32> {
     let number = |i: usize| ((i * 7 + start) % 251) as f32 / 64.0 - 125.0 / 64.0;
     (0..COUNT).map(number).collect()

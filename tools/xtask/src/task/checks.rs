@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that are counted: one line each, and a last line with the sums.
+//! Counted checks, a line each, and sums.
 
 use std::process::ExitCode;
 
 use super::error::Result;
 
-/// How one check ended.
+/// How a check ended.
 pub enum End {
     /// What it did.
     Passed(String),
@@ -13,7 +13,7 @@ pub enum End {
     Skipped(String),
 }
 
-/// How many passed, failed, and were skipped.
+/// Sums.
 #[derive(Default)]
 pub struct Counts {
     passed: u32,
@@ -40,7 +40,7 @@ impl Counts {
         }
     }
 
-    /// Prints the last line; the exit code.
+    /// Prints the last line; returns the exit code.
     pub fn finish(self) -> ExitCode {
         let Self {
             passed,

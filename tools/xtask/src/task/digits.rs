@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every way to replay the digits must answer: the probabilities of the recorded stack.
+//! The digits' right answers: the recorded probabilities.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use gpureplay_tensors::read_npy;
 
 use super::error::{Error, Result};
 
-/// The recording that the examples replay.
+/// The examples' recording.
 pub fn digits(top: &Path) -> PathBuf {
     top.join("recordings/digits-g52")
 }
@@ -19,7 +19,7 @@ pub fn probabilities(path: &Path) -> Result<Vec<f32>> {
     Ok(tensor.values().map(|value| value as f32).collect())
 }
 
-/// Whether an example's output names the digit and ends with the probabilities.
+/// The output names the digit and ends with probabilities.
 pub fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let from = words.len().saturating_sub(expected.len());

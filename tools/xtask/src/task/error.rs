@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong in a task, with the values that say where.
+//! What can go wrong in a task.
 
 use std::{io, path::PathBuf};
 
@@ -12,29 +12,29 @@ pub enum Error {
     /// A file operation failed.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried: "read", "create"...
+        /// "read", "create"...
         what: &'static str,
-        /// On which file.
+        /// File.
         path: PathBuf,
-        /// The system's answer.
+        /// Cause.
         source: io::Error,
     },
     /// A program could not be started.
     #[error("cannot run {program}: {source}{}", hint(program))]
     Start {
-        /// The program.
+        /// Program.
         program: String,
-        /// The system's answer.
+        /// Cause.
         source: io::Error,
     },
     /// A program ended with an error.
     #[error("{what} failed ({status}){}", tail(log))]
     Failed {
-        /// What was being done.
+        /// Action.
         what: String,
-        /// How the program ended.
+        /// Exit status.
         status: std::process::ExitStatus,
-        /// The end of its output, empty if that was on the terminal.
+        /// End of the output; empty on the terminal.
         log: String,
     },
     /// Something must be there first.
@@ -45,28 +45,28 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
-    /// A binary has something in it that it must not have.
+    /// A binary contains what it must not.
     #[error("{what} is linked into {}", path.display())]
     Contains {
-        /// The binary.
+        /// Binary.
         path: PathBuf,
-        /// What.
+        /// Content.
         what: String,
     },
     /// A trial did not pass.
     #[error("{what} fell short: {remedy}")]
     FellShort {
-        /// The trial.
+        /// Trial.
         what: String,
         /// What to do.
         remedy: String,
     },
-    /// A program printed a line that is none of its results.
+    /// A program's line is none of its results.
     #[error("{program} printed a line that is no result: {line}")]
     Output {
-        /// The program.
+        /// Program.
         program: &'static str,
-        /// The line.
+        /// Line.
         line: String,
     },
     /// The user's input does not fit.
@@ -78,19 +78,19 @@ pub enum Error {
 }
 
 impl Error {
-    /// Wraps an I/O error with what was tried on which file.
+    /// Wraps an I/O error.
     pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { what, path, source }
     }
 
-    /// Wraps the error of a program that did not start.
+    /// For a program that did not start.
     pub fn start(program: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let program = program.into();
         move |source| Error::Start { program, source }
     }
 
-    /// The exit code for scripts: 2 for wrong usage, 1 otherwise.
+    /// 2 for wrong usage, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the project's tasks share: their error, programs that they run for what these print, checks that are counted, what
-//! they measured, the hard cases of OpenCL, and the packages that two of them try.
+//! Shared by tasks: errors, programs, checks, measurements, OpenCL cases, packages.
 #![forbid(unsafe_code)]
 
 pub mod cases;

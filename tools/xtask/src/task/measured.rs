@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What commands measure: tables in measurements/NAME.json, which are committed, and which `cargo xtask docs` puts into pages.
+//! Tables in measurements/NAME.json, for `cargo xtask docs`.
 
 use std::{
     fmt, fs,
@@ -11,19 +11,19 @@ use serde_json::Value;
 
 use super::error::{Error, Result};
 
-/// Numbers of one kind, and how they came about.
+/// Numbers of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What was measured, where and with which command.
+    /// What, where, by which command.
     pub about: String,
-    /// The columns, with their units.
+    /// With units.
     pub columns: Vec<String>,
     /// A cell for each column.
     pub rows: Vec<Vec<Value>>,
 }
 
 impl Table {
-    /// A table without rows; names of columns are separated by ` | `. Without columns it is only text.
+    /// Column names, separated by ` | `; none: only text.
     pub fn new(about: impl Into<String>, columns: &str) -> Self {
         Self {
             about: about.into(),
@@ -32,7 +32,7 @@ impl Table {
         }
     }
 
-    /// The tables of Markdown, each with the text before it; text behind the last one is a table without columns.
+    /// Markdown's tables with the text before; final text has no columns.
     pub fn all_of(markdown: &str) -> Vec<Self> {
         let mut tables = vec![Self::new("", "")];
         for line in markdown.lines() {
@@ -50,7 +50,6 @@ impl Table {
                 Some(cells) if last.columns.is_empty() => {
                     last.columns = cells.map(str::to_owned).collect();
                 }
-                // The line under the columns.
                 Some(cells) if is_line(&cells) => {}
                 Some(cells) => last.rows.push(cells.map(value).collect()),
                 None if last.columns.is_empty() => {
@@ -74,7 +73,7 @@ impl Table {
     }
 }
 
-/// As Markdown; numbers that are not whole have four digits.
+/// Fractions have four digits.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.about.is_empty() {
@@ -93,7 +92,6 @@ impl fmt::Display for Table {
     }
 }
 
-/// A cell's number, or its text.
 fn value(cell: &str) -> Value {
     match serde_json::from_str(cell) {
         Ok(number @ Value::Number(_)) => number,
@@ -117,7 +115,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../measurements")
 }
 
-/// Keeps tables as measurements/NAME.json.
+/// Writes measurements/NAME.json.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -132,10 +130,8 @@ pub fn keep(name: &str, tables: &[Table]) -> Result<()> {
     Ok(())
 }
 
-/// What was kept.
-///
 /// # Errors
-/// Nothing was, or the file is damaged.
+/// Nothing kept, or a damaged file.
 pub fn kept(name: &str) -> Result<Vec<Table>> {
     let path = folder().join(format!("{name}.json"));
     let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
@@ -143,7 +139,7 @@ pub fn kept(name: &str) -> Result<Vec<Table>> {
     serde_json::from_slice(&bytes).map_err(wrong)
 }
 
-/// All that was kept: names, and tables as Markdown.
+/// Names, and Markdown.
 ///
 /// # Errors
 /// A file cannot be read.

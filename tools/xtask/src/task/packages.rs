@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where `cargo xtask dist` left the packages of a machine.
+//! Where `cargo xtask dist` left a machine's packages.
 
 use std::{
     fs,
@@ -8,12 +8,11 @@ use std::{
 
 use super::error::{Error, Result};
 
-/// All packages have the version of this tree.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What `cargo xtask dist` made for a machine.
+/// A machine's packages.
 pub struct Made {
-    /// Debian packages, in the order in which they were asked for.
+    /// In the requested order.
     pub debs: Vec<PathBuf>,
     /// The Python package.
     pub wheel: PathBuf,
@@ -22,7 +21,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Finds Debian packages of these names, the wheel and the command below the top of the tree. `machine` is the compilers' name: `x86_64`, `aarch64`.
+    /// `machine`: `x86_64`, `aarch64`.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages of the documents whose shell blocks a test runs.
+//! Documents whose shell blocks are tests.
 
-/// The text of all blocks that are marked as shell, in order.
+/// All shell blocks, in order.
 #[must_use]
 pub fn shell_blocks(page: &str) -> String {
     blocks(page, "```sh")
 }
 
-/// The text of all blocks of shell that need the guest, in order.
+/// All guest blocks, in order.
 #[must_use]
 pub fn guest_blocks(page: &str) -> String {
     blocks(page, "```sh guest")

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that a task runs, for what they print or for how they end.
+//! Programs that a task runs.
 
 use std::process::{Command, ExitCode};
 
 use super::{Error, Result};
 
-/// What a program prints on its standard output.
+/// Standard output.
 ///
 /// # Errors
 ///
-/// [`Error::Start`] if it cannot be started; [`Error::Failed`] with what it complained about if it fails.
+/// [`Error::Start`], or [`Error::Failed`] with its complaint.
 pub fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(Error::start(&program))?;
@@ -23,11 +23,11 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program on this terminal: a success if it ends with 0, else a failure.
+/// On this terminal.
 ///
 /// # Errors
 ///
-/// [`Error::Start`] if it cannot be started.
+/// [`Error::Start`].
 pub fn ended(command: &mut Command) -> Result<ExitCode> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(Error::start(program))?;

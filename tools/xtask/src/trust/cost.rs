@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask cost`: the standing attacker, built so that it counts steps, for as long as is said.
+//! `cargo xtask cost`: the standing attacker, which counts steps.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -11,12 +11,11 @@ use super::sanitize::host;
 use super::{results, root};
 use crate::error::{Error, Result};
 
-/// What the compiler is told, so that each block of machine code calls the counter. Programs other than the test have none; they are linked
-/// all the same, and never run.
+/// Each block of machine code calls the counter. Only the test has one; other programs never run.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=2 \
                      -Cllvm-args=-sanitizer-coverage-trace-pc-guard -Clink-arg=-Wl,--unresolved-symbols=ignore-all";
 
-/// Crates that decode pictures: too slow without optimisation.
+/// Picture decoders: too slow otherwise.
 const OPTIMISED: [&str; 4] = ["zune-jpeg", "png", "fdeflate", "miniz_oxide"];
 
 /// Send expensive files through all commands, and count what they take
@@ -47,7 +46,7 @@ pub(crate) struct Cost {
 
 impl Cost {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
-        // What a run left that was ended early: a process saves its report every few seconds.
+        // Left by an early end: reports are saved every few seconds.
         for report in reports()? {
             self.add(&report)?;
         }
@@ -68,7 +67,7 @@ impl Cost {
             let fine = wait(&mut job)?;
             passed &= fine;
             if !fine {
-                // A process that was ended says which input it had.
+                // The input of a process that was ended.
                 let now = report.with_extension("json.now");
                 let now = std::fs::read_to_string(now).unwrap_or_default();
                 eprintln!("the last input: {}", now.replace('\n', " "));
@@ -78,13 +77,12 @@ impl Cost {
         Ok(ExitCode::from(u8::from(!passed)))
     }
 
-    /// The command that builds the program, or runs it once it is built.
     fn cargo(&self) -> Result<Command> {
         let target = host()?;
         let mut command = Command::new("cargo");
         command
             .current_dir(root())
-            // Of another target than the host, so that what runs while building is built without the counter.
+            // Not the host's target: build-time code has no counter.
             .args(["test", "--quiet", "--package", "gpureplay"])
             .args(["--test", "cost", "--target", &target]);
         for package in OPTIMISED {
@@ -102,7 +100,7 @@ impl Cost {
         start(self.cargo()?.arg("--no-run"))
     }
 
-    /// Starts a process that attacks with seeds from this one on, in steps of the number of processes.
+    /// Steps over seeds by the number of processes.
     fn attack(&self, seed: u64, report: &Path) -> Result<Child> {
         let mut command = self.cargo()?;
         command
@@ -122,7 +120,6 @@ impl Cost {
         start(&mut command)
     }
 
-    /// Adds what a process did, and removes its report.
     fn add(&self, report: &Path) -> Result<()> {
         let run: Costs = costs::read_from(report)?;
         if run.commands.is_empty() {
@@ -151,7 +148,6 @@ impl Cost {
     }
 }
 
-/// The reports that processes left.
 fn reports() -> Result<Vec<PathBuf>> {
     let folder = results()?;
     let entries = std::fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
@@ -171,7 +167,6 @@ fn start(command: &mut Command) -> Result<Child> {
     command.spawn().map_err(Error::start("cargo"))
 }
 
-/// Whether it ended well.
 fn wait(child: &mut Child) -> Result<bool> {
     let ended = child.wait().map_err(Error::start("cargo"))?;
     Ok(ended.success())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What files cost the commands, over all runs of the standing attacker: fuzz/costs.json.
+//! Costs of files over all attacker runs: fuzz/costs.json.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,28 +9,26 @@ use serde::{Deserialize, Serialize};
 use super::root;
 use crate::error::{Error, Result};
 
-/// What was tried with a command, and the most that it took: heap, allocations, steps, bytes written.
+/// Maxima: heap, allocations, steps, bytes written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) inputs: u64,
-    /// Processor time, in seconds.
+    /// Processor seconds.
     pub(super) seconds: f64,
-    /// Inputs beyond the budget.
     pub(super) findings: u64,
     /// Largest share of the budget.
     shares: [f64; 4],
-    /// Most for each byte, without what the budget gives to any file.
+    /// Per byte, without the base.
     ratios: [f64; 4],
-    /// Most of all.
     most: [u64; 4],
-    /// The budget: what any file may cost, and each of its bytes.
+    /// Per file, and per byte.
     budgets: [[u64; 2]; 4],
-    /// How many times the GPU memory that a file declares may be taken on top.
+    /// Extra multiples of a file's declared GPU memory.
     memory: u64,
 }
 
 impl Cost {
-    /// Adds another run. What was seen counts as long as the budget is the same, and nothing was beyond it: such an input is mended.
+    /// Maxima survive an equal budget without finding: a finding is mended.
     pub(super) fn add(&mut self, more: &Self) {
         let same = self.budgets == more.budgets && self.memory == more.memory;
         let before = if same { self.clone() } else { Self::default() };
@@ -49,22 +47,17 @@ impl Cost {
     }
 }
 
-/// All runs so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Costs {
-    /// Whether steps were counted.
     pub(super) steps: bool,
-    /// Where the next run goes on.
     pub(super) next_seed: u64,
     pub(super) commands: BTreeMap<String, Cost>,
 }
 
-/// Where they are kept.
 pub(super) fn path() -> PathBuf {
     root().join("fuzz/costs.json")
 }
 
-/// Reads a file of costs; nothing if there is none.
 pub(super) fn read_from(path: &std::path::Path) -> Result<Costs> {
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
@@ -74,7 +67,6 @@ pub(super) fn read_from(path: &std::path::Path) -> Result<Costs> {
     }
 }
 
-/// All runs so far.
 pub(super) fn read() -> Result<Costs> {
     read_from(&path())
 }
@@ -115,10 +107,10 @@ mod tests {
         all.add(&cost(5, 0, 0.5));
         all.add(&cost(7, 0, 0.25));
         assert_eq!((all.inputs, all.findings, all.shares), (12, 0, [0.5; 4]));
-        // One beyond the budget is counted; it is mended, so its share is not the largest from then on.
+        // The finding is mended: its share does not count.
         all.add(&cost(1, 1, 3.0));
         assert_eq!((all.inputs, all.findings, all.shares), (13, 1, [0.5; 4]));
-        // Another budget: shares begin anew, what was tried stays.
+        // Another budget: new shares, same counts.
         let mut other = cost(1, 0, 0.1);
         other.budgets = [[3, 4]; 4];
         all.add(&other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz`: runs each fuzz target for a while, from seeds that a command makes, and adds up what was done.
+//! `cargo xtask fuzz`: runs fuzz targets, and adds up.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -41,7 +41,6 @@ pub(crate) struct Fuzz {
 }
 
 impl Fuzz {
-    /// All targets, added up.
     pub(super) fn for_all(seconds: u64) -> Self {
         Self {
             seconds,
@@ -52,7 +51,6 @@ impl Fuzz {
         }
     }
 
-    /// One target, added up.
     pub(super) fn for_one(target: &str, seconds: u64) -> Self {
         Self {
             targets: vec![target.to_owned()],
@@ -108,7 +106,6 @@ impl Fuzz {
         })
     }
 
-    /// Runs targets, some at a time. Returns what was done with each.
     fn run(&self, chosen: &[&Target]) -> Result<Vec<Total>> {
         let waiting = Mutex::new(chosen.iter());
         let all = Mutex::new(Vec::new());
@@ -146,14 +143,12 @@ impl Fuzz {
     }
 }
 
-/// All targets together.
 fn sum(done: &[Total]) -> Total {
     let mut sum = Total::default();
     done.iter().for_each(|total| sum.add(total));
     sum
 }
 
-/// Whether every target was executed and found nothing.
 fn passed(done: &[Total]) -> bool {
     !done.is_empty()
         && done
@@ -179,7 +174,7 @@ mod tests {
         assert!(!passed(&[good.clone(), found.clone()]));
         assert!(!passed(&[good.clone(), Total::default()]) && !passed(&[]));
         assert_eq!(sum(&[good.clone(), found.clone()]).executions, 10);
-        // What was found stays counted, but a later run that finds nothing closes it.
+        // A later run without finding closes it.
         let mut total = found;
         assert!(total.findings == 1);
         total.add(&good);

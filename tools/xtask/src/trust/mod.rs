@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What shows that the replayer can be trusted with a recording from a stranger.
+//! Why to trust the replayer with a stranger's recording.
 
 mod cost;
 mod costs;
@@ -27,14 +27,13 @@ use crate::{
     repository::root,
 };
 
-/// Where results of trials are kept.
 fn results() -> Result<PathBuf> {
     let directory = root().join("target/trials");
     std::fs::create_dir_all(&directory).map_err(Error::io("create", &directory))?;
     Ok(directory)
 }
 
-/// Reads a result; `None` when the trial has not been run.
+/// `None` before the trial.
 fn read<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
     let path = results()?.join(name);
     match std::fs::read(&path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask reliability`: all trials, one after the other.
+//! `cargo xtask reliability`: all trials.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -21,7 +21,6 @@ pub(crate) struct Reliability {
     seconds: u64,
 }
 
-/// Fewest hours of soundness.
 const LEAST_HOURS: f64 = 1.0;
 
 impl Reliability {
@@ -47,7 +46,7 @@ impl Reliability {
     }
 }
 
-/// Fuzz targets without runs, whose last finding is open, or that did not run for long enough, as sentences.
+/// Without runs, with an open finding, or too little time.
 fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<String> {
     let none = Total::default();
     let mut short = Vec::new();

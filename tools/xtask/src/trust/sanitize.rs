@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask sanitize`: the tests of crates with unsafe code, under AddressSanitizer.
+//! `cargo xtask sanitize`: unsafe crates' tests under AddressSanitizer.
 
 use std::process::{Command, ExitCode};
 
@@ -8,7 +8,7 @@ use clap::Args;
 use super::root;
 use crate::error::{Error, Result};
 
-/// Crates of the workspace with unsafe code, and one that uses most of it from outside.
+/// And one that uses most of it from outside.
 const CRATES: [&str; 7] = [
     "mali-memory",
     "mali-shader",
@@ -26,7 +26,7 @@ const CRATES: [&str; 7] = [
 #[derive(Args)]
 pub(crate) struct Sanitize {}
 
-/// A test that loads a library as the CUDA driver: built with the sanitizer, the library wants its functions, and a program does not export them.
+/// A library loaded as the CUDA driver wants the sanitizer's functions, which programs do not export.
 const SKIPPED: &str = "a_run_binds_runs_and_reads_as_other_recordings";
 
 impl Sanitize {
@@ -66,7 +66,6 @@ impl Sanitize {
     }
 }
 
-/// This machine's target.
 pub(super) fn host() -> Result<String> {
     let output = Command::new("rustc")
         .arg("-vV")
@@ -87,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Crates with unsafe code that cannot run under AddressSanitizer, and why.
+    /// Impossible under AddressSanitizer, with reasons.
     const LEFT_OUT: [(&str, &str); 6] = [
         (
             "gpureplay-cuda-launch",

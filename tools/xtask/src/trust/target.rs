@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fuzz targets: those of fuzz/Cargo.toml, and two that make their inputs from numbered seeds.
+//! fuzz/Cargo.toml's targets, and two with numbered seeds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,19 +12,16 @@ use super::totals::{self, Total};
 use super::{read, results, root};
 use crate::error::{Error, Result};
 
-/// Longest input of a target for which fuzz/Cargo.toml says nothing.
+/// Default.
 const LONGEST: u32 = 4096;
-/// Environment variable that bounds the time of the tests on damaged copies.
 const SECONDS: &str = "GPUREPLAY_MUTATION_SECONDS";
 
-/// How a target runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// By libFuzzer, which looks for inputs that reach new code.
     LibFuzzer,
     /// `gpureplay-trials soundness`.
     Soundness,
-    /// The test `damaged_copies` of `gpureplay-import`.
+    /// `damaged_copies` of `gpureplay-import`.
     DamagedCopies,
 }
 
@@ -32,7 +29,7 @@ pub(super) enum Kind {
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Longest input in bytes.
+    /// Bytes.
     longest: u32,
 }
 
@@ -58,7 +55,6 @@ struct Bin {
     name: String,
 }
 
-/// What `gpureplay-trials soundness` saves.
 #[derive(Deserialize)]
 struct Soundness {
     tried: u64,
@@ -70,7 +66,7 @@ struct Soundness {
     next_seed: u64,
 }
 
-/// All targets by name, those of seeds last.
+/// By name, seeds last.
 pub(super) fn all() -> Result<Vec<Target>> {
     let path = root().join("fuzz/Cargo.toml");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -101,7 +97,6 @@ pub(super) fn all() -> Result<Vec<Target>> {
 }
 
 impl Target {
-    /// Runs the target for some time.
     pub(super) fn run(&self, seconds: u64) -> Result<Total> {
         let started = Instant::now();
         let mut total = match self.kind {
@@ -125,7 +120,7 @@ impl Target {
         let (output, processor_seconds) = timed(&command)?;
         let executions = number_after(&output, "stat::number_of_executed_units:");
         let findings = show_failure(&output);
-        // What cargo builds before does not count.
+        // Without cargo's build.
         let fuzzed = run_time(&String::from_utf8_lossy(&output.stderr)).unwrap_or(0.0);
         Ok(Total {
             executions: executions.unwrap_or(0),
@@ -213,14 +208,13 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
     })
 }
 
-/// The seconds in libFuzzer's last line, `Done 1417 runs in 61 second(s)`.
+/// From `Done 1417 runs in 61 second(s)`.
 fn run_time(log: &str) -> Option<f64> {
     let line = log.lines().rev().find(|line| line.starts_with("Done "))?;
     let (_, rest) = line.split_once(" in ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The number that follows a word at the start of a line of what a program said.
 fn number_after(output: &Output, word: &str) -> Option<u64> {
     let log = String::from_utf8_lossy(&output.stderr);
     let mut lines = log.lines().filter_map(|line| line.strip_prefix(word));
@@ -230,7 +224,6 @@ fn number_after(output: &Output, word: &str) -> Option<u64> {
     })
 }
 
-/// Prints the end of what a program said if it failed, and counts it.
 fn show_failure(output: &Output) -> u64 {
     if output.status.success() {
         return 0;
@@ -243,7 +236,7 @@ fn show_failure(output: &Output) -> u64 {
     1
 }
 
-/// Runs a command and measures the processor time of it and of what it starts, in seconds.
+/// Processor seconds with children.
 fn timed(command: &Command) -> Result<(Output, f64)> {
     const MARK: &str = "processor-seconds:";
     let mut shell = Command::new("bash");
@@ -267,7 +260,7 @@ fn timed(command: &Command) -> Result<(Output, f64)> {
     Ok((output, seconds))
 }
 
-/// `cargo fuzz` with the toolchain that is there: the sanitizers of a stable one are as good as those of a nightly one.
+/// Any toolchain: a stable one's sanitizers suffice.
 fn fuzz_command() -> Command {
     let mut command = Command::new("cargo");
     command
@@ -278,7 +271,6 @@ fn fuzz_command() -> Command {
     command
 }
 
-/// Installs cargo-fuzz if it is missing, makes seeds, builds targets: one if only one is wanted, else all.
 pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
     let found = fuzz_command()
         .arg("--version")

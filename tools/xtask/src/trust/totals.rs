@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What has been fuzzed so far, over all runs: fuzz/totals.json.
+//! All fuzzing so far: fuzz/totals.json.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,23 +9,20 @@ use serde::{Deserialize, Serialize};
 use super::root;
 use crate::error::{Error, Result};
 
-/// What has been done with a target.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Total {
     pub(super) executions: u64,
-    /// Time that passed, in seconds.
+    /// Seconds passed.
     pub(super) seconds: f64,
-    /// Processor time, in seconds.
+    /// Processor seconds.
     pub(super) processor_seconds: f64,
-    /// Runs that ended with a finding.
     pub(super) findings: u64,
-    /// Whether the last of them did: what it found is not mended yet.
+    /// The last run's finding is not mended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) open: bool,
-    /// Where the next run goes on, for targets whose inputs are numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_seed: Option<u64>,
-    /// Executions by what became of them, for targets that say so.
+    /// By outcome.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) outcomes: BTreeMap<String, u64>,
 }

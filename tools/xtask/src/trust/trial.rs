@@ -48,7 +48,6 @@ impl Faults {
     }
 }
 
-/// Runs a trial in a process of its own; its result is kept.
 pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     let kept = results()?.join(format!("{trial}.json"));
     let mut command = command();
@@ -56,7 +55,6 @@ pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     ended(&mut command)
 }
 
-/// Runs a part of a trial; its result is not kept.
 fn run_only(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     ended(command().arg(trial).args(arguments))
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program says: the string literals of a source file, and its documentation where clap makes help of it.
+//! A program's texts: literals, and clap's documentation.
 
-/// What begins the tests at the end of a file.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
-/// The texts of a source, each with the number of its line.
 pub(super) fn said(source: &str) -> Vec<(usize, String)> {
     let source = &source[..source.find(TESTS).unwrap_or(source.len())];
     let mut found = literals(source);
@@ -30,7 +28,7 @@ fn documentation(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// String literals, a text for each of their lines. A line that ends with a backslash continues.
+/// A text per line; a final backslash continues it.
 fn literals(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -57,7 +55,7 @@ fn literals(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Where a raw string ends, which are patterns and data here.
+/// Raw strings are patterns and data here.
 fn raw(rest: &str) -> Option<usize> {
     let inside = rest.strip_prefix('r')?;
     let hashes = inside.len() - inside.trim_start_matches('#').len();
@@ -66,7 +64,6 @@ fn raw(rest: &str) -> Option<usize> {
     Some(rest.len() - text.len() + text.find(&end)? + end.len())
 }
 
-/// Bytes before the quotation mark that ends a literal.
 fn closed(text: &str) -> usize {
     let mut escaped = false;
     let end = text.find(|letter| {

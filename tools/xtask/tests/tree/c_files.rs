@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C files of the kernel modules form no circles: their header has a part for each file, and a file uses only what stands above its own.
+//! The kernel modules' C files form no circles.
 
 use std::{fs, path::Path};
 
-/// The folders of the modules, and the header in each that its files share.
 const MODULES: [(&str, &str); 2] = [
     ("nano-driver", "nano.h"),
     ("driver-patch/recorder", "recorder.h"),
 ];
 
-/// The file that a comment of a header begins with: `/* FILE.c */`, or more about it.
+/// `/* FILE.c */`, or more about it.
 fn file(line: &str) -> Option<&str> {
     let text = line.strip_prefix("/* ").or(line.strip_prefix(" * "))?;
     let (file, rest) = text.split_once(".c")?;
@@ -19,7 +18,6 @@ fn file(line: &str) -> Option<&str> {
     (is_name && [" */", ". "].iter().any(|end| rest.starts_with(end))).then_some(file)
 }
 
-/// What a header declares, by file, in its order.
 fn parts(header: &str) -> Vec<(&str, Vec<&str>)> {
     let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in header.lines() {
@@ -36,7 +34,7 @@ fn parts(header: &str) -> Vec<(&str, Vec<&str>)> {
     parts
 }
 
-/// Files that use what a later part of the header declares.
+/// They use what a later part of the header declares.
 fn circles(header: &str, text_of: impl Fn(&str) -> String) -> Vec<String> {
     let parts = parts(header);
     let mut found = Vec::new();

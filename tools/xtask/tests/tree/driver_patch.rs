@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `driver-patch/build kbase` says why it refuses a source. The trees here have only the files that it looks at.
+//! `driver-patch/build kbase` explains refusals; these trees have only what it checks.
 
 use std::{
     fs,
@@ -9,7 +9,6 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A tree with a release's name and these files.
 fn tree(release: &str, files: &[&str]) -> TempDir {
     let tree = tempfile::tempdir().expect("temporary directory");
     let write = |name: &str, text: &str| {
@@ -74,7 +73,7 @@ fn a_driver_for_command_streams_only_is_refused() {
 fn a_supported_release_is_not_refused_for_its_age() {
     let output = build("r16p0-01rel0", &[JOB_MANAGER]);
     let said = String::from_utf8_lossy(&output.stderr);
-    // It goes on to the hooks, for which these trees have no place, or finds that a tool is missing.
+    // It then lacks a place for hooks, or a tool.
     assert!(!said.contains("are supported"), "{said}");
     assert!(
         said.contains("does not take the hooks") || said.contains("spatch is missing"),
@@ -93,7 +92,7 @@ fn the_table_has_a_line_for_each_source() {
         .output()
         .expect("bash runs");
     let said = String::from_utf8_lossy(&output.stdout);
-    // To refuse is no failure.
+    // A refusal is no failure.
     assert_eq!(output.status.code(), Some(0), "{said}");
     let lines: Vec<&str> = said.lines().skip(1).collect();
     assert_eq!(lines.len(), trees.len(), "{said}");

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures show the recordings that ship, by their hashes, and what they say of sizes is right.
+//! Figures show shipped recordings and right sizes.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::Deserialize;
 
-/// figs/shown.toml.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Shown {
@@ -21,7 +20,6 @@ struct Figure {
     bytes: Option<u64>,
 }
 
-/// The part of a manifest that names its recording's hash.
 #[derive(Deserialize)]
 struct Manifest {
     provenance: Provenance,

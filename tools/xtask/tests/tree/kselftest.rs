@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver's hostile client builds by its own makefile, and without the device it skips as a kselftest does.
+//! The hostile client builds, and skips without the device.
 
 use std::{fs, path::Path, process::Command};
 
@@ -38,7 +38,7 @@ fn the_hostile_client_is_a_kselftest() {
         .output()
         .expect("it runs");
     let said = String::from_utf8_lossy(&ran.stdout);
-    // The code by which kselftests say that they skip.
+    // kselftest's skip.
     assert_eq!(ran.status.code(), Some(4), "{said}");
     assert!(said.starts_with("TAP version 13\n1..0 # SKIP"), "{said}");
     assert!(make("clean").status.success() && !tests.join("hostile").exists());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tree: figures, patches, tables of numbers, names in pages.
+//! Figures, patches, numbers and names in pages.
 #![allow(clippy::unwrap_used)]
 
 mod c_files;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers that docs/measurements.md and README.md state are those of measurements/.
+//! Numbers of the pages are those of measurements/.
 
 use std::{fs, path::Path};
 
 use serde_json::Value;
 
-/// A cell of a table of a file in measurements/: the row that begins with a word, its column.
 fn cell(top: &Path, file: &str, table: usize, row: &str, column: usize) -> String {
     let path = top.join("measurements").join(file);
     let text = fs::read_to_string(&path).expect("measurements");
@@ -18,7 +17,6 @@ fn cell(top: &Path, file: &str, table: usize, row: &str, column: usize) -> Strin
     }
 }
 
-/// A whole number with commas.
 fn grouped(number: &str) -> String {
     match number.len() {
         0..4 => number.to_owned(),
@@ -26,7 +24,6 @@ fn grouped(number: &str) -> String {
     }
 }
 
-/// The number that a text begins with.
 fn first(text: &str) -> f64 {
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     text[..end.unwrap_or(text.len())].parse().expect("a number")

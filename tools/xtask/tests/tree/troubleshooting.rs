@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages that docs/troubleshooting.md explains are those of the sources.
+//! docs/troubleshooting.md's messages are the sources'.
 
 use std::{fs, path::Path};
 
-/// All Rust files below a folder, as one text without line breaks inside of string literals.
+/// Joins line breaks in literals.
 fn sources(folder: &Path, into: &mut String) {
     for entry in fs::read_dir(folder).expect("folder").flatten() {
         let path = entry.path();
@@ -27,7 +27,7 @@ fn messages_of_the_page_stand_in_the_sources() {
     for folder in ["replayer", "model"] {
         sources(&top.join(folder), &mut text);
     }
-    // The one message whose file name is a constant.
+    // The only constant file name.
     let text = text.replace("{FILE_NAME}", "recording.gpr");
     let page = fs::read_to_string(top.join("docs/troubleshooting.md")).expect("page");
     let mut messages = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an engine does in which order, to which registers, and where tensors go.
+//! The engine's order, registers and tensors.
 
 use gpureplay_core::{
     DeviceError, ErrorKind, Family, Gpu, Limits, NoTensors, Options, Tensors, Workspace, Wrapper,
@@ -17,7 +17,7 @@ use crate::support::{self, Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUC
 
 #[test]
 fn a_poll_ends_behind_its_bound() {
-    // A register that is right when exactly the bound has passed.
+    // Right at exactly the bound.
     struct Clock(Fake, u64);
     impl Wrapper for Clock {
         type Inner = Fake;
@@ -33,7 +33,7 @@ fn a_poll_ends_behind_its_bound() {
         }
     }
     let poll = |bound| gpureplay_core::gpu::poll(&mut Clock(Fake::new(), 0), 0, 1, 1, bound);
-    // The clock starts at 10; the register is read at 20, 30 and 40.
+    // From 10; reads at 20, 30 and 40.
     assert_eq!((poll(9), poll(19), poll(20)), (Err(0), Err(0), Ok(())));
 }
 
@@ -41,7 +41,7 @@ fn a_poll_ends_behind_its_bound() {
 fn settings_come_before_power_and_power_once() {
     let mut builder = support::builder();
     support::set_up(&mut builder);
-    // A chain of set-up needs power before it, and finds it after it.
+    // Power before set-up's chain.
     builder.rearm(DESCRIPTORS);
     builder.rearm(DESCRIPTORS + 64);
     builder.submit(1, DESCRIPTORS, 1_000_000);
@@ -58,7 +58,7 @@ fn settings_come_before_power_and_power_once() {
     assert!(at(0xf04) < at(0x1a0), "the setting, then the power");
     assert!(at(0x180) < at(0x18e0), "the power, then the chain");
     assert_eq!([0xf04, 0x1a0, 0x180].map(count), [1, 1, 1]);
-    // Faults of the GPU, and all of the other lines, are unmasked.
+    // The GPU's faults, and all other lines.
     for mask in [(0x28, 0x81), (0x1008, u32::MAX), (0x2008, u32::MAX)] {
         assert!(writes.contains(&mask), "{mask:x?}");
     }
@@ -67,7 +67,6 @@ fn settings_come_before_power_and_power_once() {
     }
 }
 
-/// A GPU that others take between chains.
 struct Shared {
     fake: Fake,
     takes: u32,
@@ -98,7 +97,7 @@ fn a_gpu_that_was_lent_is_set_and_powered_again() {
     support::run(&mut builder);
     let (file, view_of) = (builder.finish().unwrap(), Recording::parse);
     let view = view_of(&file).unwrap();
-    // Lent after the chain of set-up, and after that and the chain of the run.
+    // After set-up's chain, and the run's.
     for takes in 0..3 {
         let mut workspace = Workspace::new();
         let gpu = Shared {
@@ -114,7 +113,7 @@ fn a_gpu_that_was_lent_is_set_and_powered_again() {
         let count = |register| fake.writes.iter().filter(|it| it.0 == register).count() as u32;
         let expected = [1 + takes; 3];
         assert_eq!([0xf04, 0x1a0, 0x180].map(count), expected, "{takes}");
-        // The setting comes before the power again.
+        // The setting precedes the power again.
         let last = |register| fake.writes.iter().rposition(|it| it.0 == register);
         assert!(last(0xf04) < last(0x1a0), "{takes}");
     }
@@ -145,7 +144,7 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
         let opened = opened(Fake::new(), &view, &mut workspace).map(drop);
         assert_eq!(opened, expected, "external: {external}");
     }
-    // Nor may an input, unless the jobs that read it are left out.
+    // Unless its jobs are left out.
     let (file, mut workspace) = (recording(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
     let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
@@ -156,8 +155,8 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
 
 #[test]
 fn a_tensor_of_pieces_and_axes_goes_where_these_say() {
-    // [2, 3, 4] of u16 in two pieces of [3, 4] each; the last axis strides 3 elements in the array and 2 bytes in memory, so the array
-    // is transposed, and rows in memory are 10 bytes apart.
+    // [2, 3, 4] of u16 in two pieces of [3, 4]; the last axis strides 3 elements in the array and 2 bytes in
+    // memory: transposed, memory rows 10 bytes apart.
     let mut builder = support::builder();
     let axis = |extent, element_stride, byte_stride| Axis {
         extent,
@@ -245,7 +244,7 @@ fn chains_lie_anywhere_in_slots_that_are_there_on_cores_in_use() {
     let expected: Vec<f32> = RAMP.iter().map(|x| 2.0 * x + 1.0).collect();
     assert_eq!(bound.values(), expected);
     let writes = &session.gpu().writes;
-    // Of two cores the first is not used.
+    // The first of two cores.
     for write in [(0x18c4, 7), (0x18c0, 0x200_0000), (0x18d0, 2), (0x18d4, 0)] {
         assert!(writes.contains(&write), "{write:x?}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU of few lines for tests of the engine alone: registers, memory, and jobs that compute y += 2 x + 1.
+//! A tiny GPU: registers, memory, jobs y += 2 x + 1.
 #![allow(unreachable_pub)]
 
 use std::collections::BTreeMap;
@@ -17,29 +17,19 @@ pub const INPUT: u64 = DATA;
 pub const OUTPUT: u64 = DATA + 0x800;
 pub const COUNT: u32 = 16;
 
-/// What goes wrong, and when it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     None,
-    /// The chain ends with this status.
     JobFault(u32),
-    /// The job touches an unmapped page.
     MmuFault,
-    /// The GPU reports a fault of its own.
     GpuFault,
-    /// Jobs end at once, DONE, and compute nothing; only the first header of a chain is looked at.
+    /// DONE at once without result; reads only a chain's first header.
     Idle,
-    /// The chain never ends.
     Hang,
-    /// The chain ends, but its interrupt is never raised.
     LostInterrupt,
-    /// The slot says done, the header does not.
     NotDone,
-    /// Soft resets do not end.
     SoftResetHangs,
-    /// No reset ends.
     ResetHangs,
-    /// The shader cores do not get power.
     NoPower,
 }
 
@@ -99,7 +89,7 @@ impl Fake {
         u64::from_le_bytes(bytes)
     }
 
-    /// Runs a chain without registers; 0, or the status of the job that failed.
+    /// Without registers; 0, or the failed job's status.
     pub fn run(&mut self, header: u64) -> u32 {
         self.run_chain(header);
         match self.get(0x18a4) {
@@ -268,7 +258,7 @@ impl Gpu for Fake {
 
 use std::ops::BitAndAssign;
 
-/// One input and one output, both dense.
+/// Dense.
 pub struct Bound {
     pub input: Vec<u8>,
     pub output: Vec<u8>,
@@ -303,7 +293,6 @@ impl Tensors for Bound {
     }
 }
 
-/// A job descriptor of the fake GPU.
 pub fn descriptor(next: u64, source: u64, target: u64) -> Vec<u8> {
     let words = [0, 0, 0, next, source, target, COUNT.into()];
     words
@@ -312,7 +301,7 @@ pub fn descriptor(next: u64, source: u64, target: u64) -> Vec<u8> {
         .collect()
 }
 
-/// A chain of two jobs, y += 2 x + 1 and then once more, as a builder that a test may spoil before it finishes it.
+/// Two jobs, y += 2 x + 1 each; tests may spoil it.
 pub fn builder() -> Builder {
     let mut builder = Builder::new(PRODUCT);
     builder.identity(0, 0xffff_0000, PRODUCT);
@@ -338,7 +327,6 @@ pub fn builder() -> Builder {
     builder
 }
 
-/// The set-up segment that goes with [`builder`].
 pub fn set_up(builder: &mut Builder) {
     builder.segment("setup", SegmentKind::Setup);
     builder.write(0xf04, 0x2_0000);
@@ -346,7 +334,6 @@ pub fn set_up(builder: &mut Builder) {
     builder.upload(DESCRIPTORS + 64, &descriptor(0, INPUT, OUTPUT));
 }
 
-/// The run segment that goes with [`builder`].
 pub fn run(builder: &mut Builder) {
     use gpureplay_format::TensorId;
     builder.segment("run", SegmentKind::Run);
@@ -358,7 +345,6 @@ pub fn run(builder: &mut Builder) {
     builder.bind_output(TensorId(1));
 }
 
-/// The whole recording.
 pub fn recording() -> Vec<u8> {
     let mut builder = builder();
     set_up(&mut builder);
@@ -366,12 +352,10 @@ pub fn recording() -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// A recording that keeps all rules.
 pub fn verified<'r>(view: &'r Recording<'r>) -> Verified<'r> {
     verify(view, &Limits::DEFAULT).unwrap()
 }
 
-/// An open session without values for its set-up.
 pub fn open<'r, 'w, G: Gpu>(
     gpu: G,
     view: &'r Recording<'r>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors: where they lie, how their loops run, and where they may be bound.
+//! Tensors: places, loops, and bindings.
 
 use gpureplay_core::Rule;
 use gpureplay_format::{
@@ -13,7 +13,6 @@ use crate::support::{DATA, DESCRIPTORS, OUTPUT};
 fn tensors_are_bound_in_their_direction() {
     use SegmentKind::{Finish, Run, Setup};
     use TensorKind::{Input, Intermediate, Output, State, Weight};
-    // The segments in which a tensor may be bound as an input, and as an output.
     let table: [(TensorKind, &[SegmentKind], &[SegmentKind]); 5] = [
         (Input, &[Run], &[]),
         (Output, &[], &[Run]),
@@ -77,7 +76,6 @@ fn tensors() {
         assert_eq!(piece(at, value), Some(Rule::TensorTables), "{at}: {value}");
     }
     assert_eq!(piece(8, 1), Some(Rule::TensorElements));
-    // Entries that belong to no tensor.
     assert_eq!(longer(Section::Pieces, 20), Some(Rule::TensorTables));
     assert_eq!(longer(Section::Axes, 12), Some(Rule::TensorTables));
     let axis = |at: usize, value: u8| changed(Section::Axes, at, [value]);
@@ -128,7 +126,7 @@ fn loops_of_a_tensor_do_not_overlap() {
             builder.segment("run", SegmentKind::Run);
         })
     };
-    // Rows of four: dense, with a gap, transposed, and one byte too near.
+    // Rows of four: dense, with a gap, transposed, a byte too near.
     assert_eq!(loops(&[(3, 4, 8), (4, 1, 2)]), None);
     assert_eq!(loops(&[(3, 4, 10), (4, 1, 2)]), None);
     assert_eq!(loops(&[(3, 4, 2), (4, 1, 6)]), None);

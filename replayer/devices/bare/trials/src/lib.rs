@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the library for firmware, on a host: see `tests`.
+//! Host tests of the library: see `tests`.
 #![forbid(unsafe_code)]

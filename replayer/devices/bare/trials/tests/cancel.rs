@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run that is cancelled ends at once, with a reset, and the next one is not.
+//! A cancelled run ends at once; the next one runs.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -14,17 +14,15 @@ use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 
 const GPU: u32 = 0x7212_0000;
 const JOB: u64 = 0x200_0000;
-/// Microseconds that the job may take.
+/// Microseconds.
 const TIMEOUT: u32 = 10_000_000;
 const ARENA: usize = 64 << 12;
 
-/// A GPU that resets and powers up, and whose jobs never end.
 struct Stuck {
     registers: BTreeMap<u32, u32>,
     now_us: u64,
     resets: u32,
     started: u32,
-    /// Since when the run is cancelled, by the clock.
     cancelled_at: Option<u64>,
 }
 
@@ -41,7 +39,7 @@ extern "C" fn read32(context: *mut c_void, register: u32) -> u32 {
 extern "C" fn write32(context: *mut c_void, register: u32, value: u32) {
     let gpu = stuck(context);
     match register {
-        // GPU_CMD: a reset completes at once, bit 8 of GPU_INT_RAWSTAT.
+        // Reset (GPU_CMD) completes: bit 8 of GPU_INT_RAWSTAT.
         0x30 => {
             gpu.resets += 1;
             gpu.registers.insert(0x20, 1 << 8);
@@ -85,7 +83,7 @@ struct Arena([u8; ARENA]);
 #[test]
 fn a_cancelled_run_ends_with_a_reset() {
     let mut arena = Box::new(Arena([0; ARENA]));
-    // Features of the MMU, slots, address spaces, and cores: present and powered.
+    // MMU features, slots, address spaces, present and powered cores.
     let cores = [0x100, 0x110, 0x120, 0x140, 0x150, 0x160];
     let present = [(0, GPU), (0x14, 0x2830), (0x18, 0xff), (0x1c, 7)];
     let mut gpu = Stuck {
@@ -148,20 +146,17 @@ fn a_cancelled_run_ends_with_a_reset() {
         // SAFETY: the session is open; the name is a string or null.
         assert_eq!(unsafe { gpureplay_find(state, name) }, -1);
     }
-    // Nobody cancels: the job's time-out, 6.
+    // The job's time-out, 6.
     let (status, code, time, resets, started) = run(None);
     assert_eq!((status, code, started), (3, 6, true));
     assert!(time > u64::from(TIMEOUT) && resets > 0, "{time} {resets}");
-    // While the job runs.
     let (status, _, time, resets, started) = run(Some(1_000_000));
     assert_eq!((status, started), (5, true));
     assert!((1_000_000..1_100_000).contains(&time), "{time}");
     assert!(resets >= 2, "before the run and after it: {resets}");
-    // Before anything runs.
     let (status, _, time, _, started) = run(Some(0));
     assert_eq!((status, started), (5, false));
     assert!(time < 100_000, "{time}");
-    // What is over is not cancelled again.
     assert_eq!((run(None).0, run(None).1), (3, 6));
     // SAFETY: it is open.
     assert_eq!(unsafe { gpureplay_close(state, &mut error) }, 0);

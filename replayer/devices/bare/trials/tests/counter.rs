@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The stored counter of signed firmware on a flash that loses its power after any write: it never goes back, and never beyond what was written.
+//! The flash counter survives power loss: never back, never beyond what was written.
 
 use std::cell::RefCell;
 
 #[path = "../../../firmware/src/counter.rs"]
 mod counter;
 
-/// What the counter knows of the machine: a flash of the test.
 mod machine {
-    /// Where the flash lies.
     pub const FLASH: usize = 0x400_0000;
-    /// Bytes of an erase block: fewer than a real one has, so that it is full soon.
+    /// Small, so that it fills soon.
     pub const FLASH_BLOCK: usize = 0x400;
 
     pub fn read32(address: usize) -> u32 {
@@ -24,17 +22,16 @@ mod machine {
 
 use machine::{FLASH, FLASH_BLOCK};
 
-/// NOR flash: a word of two chips; programming only clears bits.
+/// A word of two chips; programming only clears bits.
 #[derive(Clone)]
 struct Flash {
     words: Vec<u32>,
-    /// The word that is programmed by the next write.
     programming: bool,
-    /// The state is read, not the words.
+    /// Reads give the state.
     status: bool,
-    /// Words that can still be programmed before the power is lost.
+    /// Words before power is lost.
     power: usize,
-    /// Bits of the word that is being programmed when the power is lost that are cleared all the same.
+    /// Bits of the last word that are still cleared.
     partly: u32,
 }
 
@@ -66,7 +63,6 @@ impl Flash {
             let word = &mut self.words[(address - FLASH) / 4];
             if self.power == 0 {
                 *word &= value | !self.partly;
-                // The processor stops here as well.
                 std::panic::resume_unwind(Box::new("the power is gone"));
             }
             *word &= value;
@@ -81,7 +77,6 @@ impl Flash {
     }
 }
 
-/// The counter as it is read; `None` when there is no place for another value.
 fn value() -> Option<u64> {
     counter::read().map(|counter| counter.value)
 }
@@ -90,12 +85,10 @@ fn raise(to: u64) -> bool {
     counter::read().is_some_and(|counter| counter.raise(to))
 }
 
-/// Puts a flash in place.
 fn with(flash: &Flash) {
     FLASHES.set(flash.clone());
 }
 
-/// The flash as it is, with its power back.
 fn now() -> Flash {
     let mut flash = FLASHES.with_borrow(Flash::clone);
     (flash.power, flash.partly) = (usize::MAX, 0);
@@ -121,7 +114,7 @@ fn the_counter_only_grows() {
     for new in VALUES {
         assert!(raise(new));
         assert_eq!(value(), Some(new));
-        // The same and anything older need no place and change nothing.
+        // Equal or older values need no place.
         assert!(raise(new) && raise(new - 1) && raise(0));
         assert_eq!(value(), Some(new));
     }
@@ -154,7 +147,7 @@ fn power_may_go_at_any_write() {
                 let after = value();
                 let whole = after == Some(old) || after == Some(new);
                 assert!(whole, "{old} {new} {power} {partly:#x}: {after:?}");
-                // What was cut short takes a place and no more: the next attempt succeeds.
+                // An interrupted write takes one place.
                 assert!(raise(new), "{old} {new} {power} {partly:#x}");
                 assert_eq!(value(), Some(new));
             }
@@ -166,7 +159,6 @@ fn power_may_go_at_any_write() {
 fn a_full_flash_takes_nothing_newer() {
     with(&Flash::erased());
     let records = FLASH_BLOCK as u64 / 16;
-    // All but the last: without a free place for another one nothing is accepted at all.
     let stored = (1..=records).take_while(|value| raise(*value)).count() as u64;
     assert!(stored >= records - 1, "{stored}");
     assert!(!raise(1 << 40));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A replay that goes on after each error: memory is filled and work run once more, until some runs in a row are right.
+//! Retries after each error until enough runs are right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,10 +10,9 @@ use gpureplay_linux::Stock;
 
 use crate::Values;
 
-/// Right runs in a row at the end.
 const RUNS: u32 = 5;
 
-/// Runs until enough runs in a row are right: says each of them on standard output, and each error on standard error, by one write.
+/// Runs on standard output, errors on standard error, one write each.
 ///
 /// # Errors
 /// The device cannot be opened, or an output differs.

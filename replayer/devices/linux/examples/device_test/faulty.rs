@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command of which calls to a device fail, by ptrace: each call in turn, in a process of its own or in one that goes on.
+//! Fails a command's device calls by ptrace.
 //!
-//! A call is a request of DRM, of its fences or of kbase, or a shared mapping of a file. It is made with no file, so the driver never sees it, and the
-//! command gets an error of the caller's choice.
+//! Calls are requests of DRM, its fences or kbase, and shared file mappings. A failing call is made with no file,
+//! so the driver never sees it, and gets a chosen error.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -19,18 +19,16 @@ use nix::unistd::Pid;
 use crate::sweep::{Event, Sweep};
 
 const NO_FILE: u64 = -1_i64 as u64;
-/// Types of requests, in bits 15:8: DRM's, those of fences, and kbase's.
+/// Request types, bits 15:8: DRM, its fences, kbase.
 const TYPES: [u8; 3] = [b'd', b'>', 0x80];
-/// Bit of a mapping that is shared.
 const SHARED: u64 = 1;
-/// Exit code of a program of Rust that panicked.
+/// A Rust panic.
 const PANICKED: i32 = 101;
-/// Added to a signal's number in an exit code.
+/// Plus the signal.
 const SIGNALLED: i32 = 128;
-/// Waits for a line, so that nothing happens before it is traced.
+/// Tracing starts before the line.
 const SHELL: &str = r#"read -r go; exec "$@""#;
 
-/// Registers of a system call: its number, arguments and result.
 struct Call(user_regs_struct);
 
 #[cfg(target_arch = "aarch64")]
@@ -72,7 +70,6 @@ impl Call {
 }
 
 impl Call {
-    /// Which argument of a call to a device is its file, and what is called.
     fn device(&mut self) -> Option<(usize, String)> {
         let number = self.number();
         if number == SYS_ioctl {
@@ -84,7 +81,6 @@ impl Call {
         (number == SYS_mmap && shared).then(|| (4, "mapping".into()))
     }
 
-    /// What a write to one of the standard streams says.
     fn said(&mut self) -> Option<Event> {
         match (self.number() == SYS_write, *self.argument(0)) {
             (true, 1) => Some(Event::Right),
@@ -94,15 +90,12 @@ impl Call {
     }
 }
 
-/// How a command ended, of which calls may have failed.
 struct Outcome {
     failed: Vec<String>,
     status: i32,
-    /// What it wrote to its standard error.
     said: String,
 }
 
-/// Runs a command, of which the chosen calls fail with an error.
 fn run(
     command: &[String],
     errno: i32,
@@ -164,7 +157,6 @@ fn run(
     })
 }
 
-/// What was told, with the calls that had failed.
 fn summary(tried: usize, quiet: usize, errors: BTreeMap<String, Vec<String>>) -> String {
     let mut text = format!("{tried} calls failed one by one, {quiet} times without a word");
     for (error, mut names) in errors {
@@ -176,10 +168,10 @@ fn summary(tried: usize, quiet: usize, errors: BTreeMap<String, Vec<String>>) ->
     text
 }
 
-/// Runs a command once for every `stride`-th of its calls, which fails; says how often it had nothing to say, and each error with what had failed.
+/// Every `stride`-th call, one per run; counts silent runs, lists errors by call.
 ///
 /// # Errors
-/// It ended by a signal, or badly without a word.
+/// Ended by a signal, or badly without a word.
 pub(crate) fn test(
     (stride, errno): (u32, i32),
     command: &[String],
@@ -195,7 +187,6 @@ pub(crate) fn test(
         })?;
         let last = outcome.said.trim().lines().last().unwrap_or_default();
         let Some(name) = outcome.failed.into_iter().next() else {
-            // No call was disturbed.
             if outcome.status != 0 || tried == 0 {
                 return Err(format!("without a fault: {} {}", outcome.status, outcome.said).into());
             }
@@ -219,10 +210,10 @@ pub(crate) fn test(
     Ok(summary(tried, well, errors))
 }
 
-/// Runs a command that goes on after each error, in which every `stride`-th call of a run fails, and of the run after an error.
+/// Every `stride`-th call of a run, and of the run after an error, in one process.
 ///
 /// # Errors
-/// It ended badly, or told an error though no call had failed.
+/// Ended badly, or an error without a failed call.
 pub(crate) fn sweep(
     (stride, errno): (u32, i32),
     command: &[String],

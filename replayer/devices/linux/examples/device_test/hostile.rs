@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains that no verifier has seen, on panfrost or kbase: each must end as an error, and the next replay in the same process must be right.
+//! Unverified chains on panfrost or kbase must fail; the next replay is right.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,38 +14,31 @@ use mali_facts::registers::gpu::GpuId;
 
 use crate::{Values, wrong_then_right};
 
-/// Offset of the type in a job's header, and a type that there is not.
+/// Offset in a job header, and an invalid type.
 const TYPE: (u64, u8) = (16, 0xfe);
-/// Offset of the next job's address in a job's header.
+/// Offset in a job header.
 const NEXT: u64 = 24;
-/// An address that nothing is mapped at, and one that the driver does not give.
+/// Unmapped, and outside the driver's addresses.
 const NOWHERE: u64 = 0x7000_0000;
 const BEYOND: u64 = 0x1_0000_0000;
-/// Work groups, in two dimensions, of a job that takes far longer than the driver lets it.
+/// Work groups, far beyond the time limit.
 const ENDLESS: [u32; 2] = [0xffff, 64];
-/// The first architecture of Valhall, whose compute jobs have counts of work groups in words of their own: Y and Z are the words 3 and 4
-/// of the payload.
+/// From here on compute jobs count work groups in payload words: Y is 3, Z is 4.
 const VALHALL: u32 = 9;
 const COUNTS: u64 = PAYLOAD + 3 * 4;
-/// Bits of the shifts in the second word of an invocation.
+/// In an invocation's second word.
 const SHIFTS: u32 = (1 << 28) - 1;
 
-/// What is made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
-    /// The job's type.
     Type,
-    /// The chain leads to itself.
     Loop,
-    /// The chain leads out of memory.
     Outside,
-    /// Pointers to data, into nothing.
+    /// Data pointers, into unmapped memory.
     Pointer,
-    /// The same above the driver's addresses.
+    /// Above the driver's addresses.
     Above,
-    /// Pointers to code, to data.
     Code,
-    /// Far more work.
     Long,
 }
 
@@ -59,7 +52,6 @@ pub(crate) const TWISTS: &[(&str, Twist)] = &[
     ("long", Twist::Long),
 ];
 
-/// A driver, whose next chain is made wrong.
 struct Twisted<'a> {
     gpu: Stock,
     recording: &'a Recording<'a>,
@@ -107,7 +99,7 @@ impl Twisted<'_> {
                     .and_then(|(size, [x, ..])| Invocation::pack(size, [x, ENDLESS[0], ENDLESS[1]]))
                     .ok_or(DeviceError::NotMapped(head))?;
                 let [sizes, shifts] = new.words;
-                // What is above the shifts says how groups are split.
+                // Above the shifts: how groups are split.
                 let shifts = shifts | old.words[1] & !SHIFTS;
                 self.gpu
                     .write_memory(head + INVOCATION, &sizes.to_le_bytes())?;
@@ -125,9 +117,8 @@ impl Twisted<'_> {
         }
     }
 
-    /// Puts other addresses where memory has words that are addresses.
     fn replace(&mut self, other: impl Fn(u64) -> Option<u64>) -> Result<(), DeviceError> {
-        // Some pointers have flags in their low and high bits.
+        // Pointers may have flags in low and high bits.
         const ADDRESS: u64 = 0xffff_ffff_ff00;
         let (mut page, mut changed) = ([0; PAGE_SIZE as usize], 0);
         for region in self.recording.regions() {
@@ -150,7 +141,6 @@ impl Twisted<'_> {
     }
 }
 
-/// Replays with one wrong chain, then without.
 pub(crate) fn test(
     verified: Verified<'_>,
     values: &mut Values,

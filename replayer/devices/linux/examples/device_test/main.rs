@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays a recording many times on a device of this machine and compares every output with the expected bytes.
+//! Replays on a device many times and compares outputs.
 //!
-//! The full-system tests (`cargo xtask guest devices`) run this in the guest:
+//! `cargo xtask guest devices` runs this in the guest:
 //!
 //!     device_test recordings/digits-g52/recording.gpr nano 200 image=3.npy probabilities=expected/3.npy
 //!
@@ -14,14 +14,16 @@
 //!     device_test faulty STRIDE ERRNO COMMAND...
 //!     device_test faulty:always STRIDE ERRNO COMMAND...
 //!
-//! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
-//! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
-//! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
-//! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
-//! the nano driver that nobody has written to. `hostile` makes a chain wrong behind the verifier's back, on
-//! panfrost, or on kbase where that drives the GPU; or a stream on panthor. `again` runs anew after each error, and ends
-//! when five runs in a row were right. `faulty` runs a command in which one call to a device fails, each in turn; `faulty:always` runs it once,
-//! and lets call after call fail in it.
+//! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Outputs are compared, other names are inputs.
+//! Prints `running` at the start; 0 runs are endless; ends with 1 at the first difference.
+//!
+//! - `memory`: MiB on the nano driver.
+//! - `pages`: pages in use.
+//! - `moves`: the kernel moves pages in all ways: locked memory against `devmem`'s pages.
+//! - `zeroes`: unwritten pages of the nano driver.
+//! - `hostile`: wrong chains on panfrost or kbase, or streams on panthor.
+//! - `again`: retries until five runs in a row are right.
+//! - `faulty`: fails one device call per run, each in turn; `faulty:always`: all in one run.
 
 mod again;
 mod faulty;
@@ -42,7 +44,7 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
 use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfrost};
 use mali_drive::verify;
 
-/// Values by tensor index.
+/// By tensor index.
 struct Values {
     given: BTreeMap<u32, Vec<u8>>,
     found: BTreeMap<u32, Vec<u8>>,
@@ -174,7 +176,6 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// A kernel's own driver.
 fn stock(name: &str) -> Result<Stock, OpenError> {
     match name {
         "kbase" => kbase::open(Path::new(kbase::PATH)),
@@ -182,7 +183,7 @@ fn stock(name: &str) -> Result<Stock, OpenError> {
     }
 }
 
-/// Chains that the last run submitted.
+/// Returns the last run's chains.
 fn replay<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -215,7 +216,7 @@ fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
     found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))
 }
 
-/// Replays on a device that makes the first work wrong, then as it should be.
+/// The first work is wrong.
 fn wrong_then_right<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -236,7 +237,7 @@ fn wrong_then_right<F: Family>(
     Ok(format!("{:?}, then right", error.kind))
 }
 
-/// New pages are zero in memory, where the GPU reads them, not only in the processor's caches.
+/// Zero in memory, not only in caches.
 fn zeroes() -> Result<String, Box<dyn Error>> {
     const VA: u64 = 0x1000_0000;
     const PAGES: u32 = 64;
@@ -252,7 +253,6 @@ fn zeroes() -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// Maps much memory for the GPU, writes to its pages and reads back.
 fn memory(mib: u32) -> Result<String, Box<dyn Error>> {
     const VA: u64 = 0x1000_0000;
     let path = Path::new(nano::PATH);

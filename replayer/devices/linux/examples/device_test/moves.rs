@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes the kernel move pages: huge pages, compaction, copies after a fork. Locked memory shows that it really does.
+//! Makes the kernel move pages; locked memory proves it.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -11,19 +11,17 @@ use gpureplay_linux::DevMem;
 use memmap2::{MmapMut, MmapOptions};
 use nix::libc;
 
-/// Pages of each kind: 8 MiB, in which three huge pages lie wherever it starts.
+/// 8 MiB: three huge pages wherever it starts.
 const PAGES: u32 = 2048;
 const VA: u64 = 0x1000_0000;
-/// `MADV_COLLAPSE` of linux/mman.h, from Linux 6.1 on.
+/// linux/mman.h, since Linux 6.1.
 const COLLAPSE: libc::c_int = 25;
 
-/// Makes the kernel move pages, if it can.
 type Provoke = fn(&mut Locked, &mut DevMem) -> Result<(), Box<dyn Error>>;
 
-/// How often pages are provoked to move at most. Where the kernel put them decides whether compaction has a reason to.
+/// Compaction depends on where pages are.
 const ATTEMPTS: usize = 12;
 
-/// How often each kind of memory moved.
 pub(crate) fn test() -> Result<String, Box<dyn Error>> {
     let mut gpu = DevMem::open(None)?;
     gpu.map(VA, PAGES, Access::READ)
@@ -35,10 +33,10 @@ pub(crate) fn test() -> Result<String, Box<dyn Error>> {
         ("fork", fork),
     ];
     for (name, provoke) in ways {
-        // Memory that did not move stays, so that the next lies elsewhere.
+        // Unmoved memory stays: the next lies elsewhere.
         let mut stayed = Vec::new();
         let (plain, pinned) = loop {
-            // New each time, in pages of 4 KiB: a huge page does not move any further.
+            // New each time: a huge page does not move again.
             let mut locked = Locked::new()?;
             provoke(&mut locked, &mut gpu)?;
             let moved = (locked.moved()?, gpu.moved_pages()?);
@@ -63,7 +61,6 @@ pub(crate) fn test() -> Result<String, Box<dyn Error>> {
     Ok(format!("{text}pages stay"))
 }
 
-/// Memory that is only locked, and where its pages were at first.
 struct Locked {
     map: MmapMut,
     first: Vec<u64>,
@@ -91,7 +88,6 @@ impl Locked {
     }
 }
 
-/// Entries of the page map without their flags.
 fn addresses(map: &MmapMut) -> Result<Vec<u64>, Box<dyn Error>> {
     let pagemap = File::open("/proc/self/pagemap")?;
     let mut bytes = vec![0; 8 * PAGES as usize];
@@ -102,7 +98,7 @@ fn addresses(map: &MmapMut) -> Result<Vec<u64>, Box<dyn Error>> {
         .collect())
 }
 
-/// Every mapping of this process, wherever the kernel is willing.
+/// All mappings that the kernel allows.
 fn collapse() -> Result<(), Box<dyn Error>> {
     for line in fs::read_to_string("/proc/self/maps")?.lines() {
         let range = line.split_whitespace().next().unwrap_or_default();
@@ -119,7 +115,7 @@ fn collapse() -> Result<(), Box<dyn Error>> {
 
 fn compact() -> Result<(), Box<dyn Error>> {
     fs::write("/proc/sys/vm/compact_unevictable_allowed", "1")?;
-    // Holes for it to fill: every other page of much memory is given back.
+    // Holes: every other page is freed.
     let mut holes = MmapOptions::new().len(256 << 20).map_anon()?;
     holes.advise(memmap2::Advice::NoHugePage)?;
     holes.fill(1);
@@ -140,7 +136,6 @@ fn compact() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes to all pages while a child shares them.
 fn fork(locked: &mut Locked, gpu: &mut DevMem) -> Result<(), Box<dyn Error>> {
     // SAFETY: the child only waits to be ended.
     let child = unsafe { libc::fork() };

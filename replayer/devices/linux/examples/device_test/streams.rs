@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams on panthor: replays, and streams that no verifier has seen. Each of those must end as an error, and the next replay in the
-//! same process must be right.
+//! Replays and unverified streams on panthor; bad ones must fail.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -13,29 +12,23 @@ use mali_jobs::streams::{Streams, verify};
 
 use crate::{Values, again, replay, wrong_then_right};
 
-/// An address that nothing is mapped at.
+/// Unmapped.
 const NOWHERE: u64 = 0x7000_0000;
-/// Opcodes.
 const MOVE: u64 = 1;
 const RUN_COMPUTE: u64 = 4;
-/// The low 48 bits of a MOVE.
+/// Low 48 bits of a MOVE.
 const VALUE: u64 = (1 << 48) - 1;
-/// The pair in bits 55:48 of a MOVE that names the program of a dispatch: one of four.
+/// Bits 55:48 of a MOVE of a dispatch's program.
 const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 
-/// What is made wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twist {
-    /// An instruction that there is not.
     Unknown,
     Draw,
-    /// A branch to itself.
     Endless,
     Jump,
     Store,
-    /// A wait that nobody ends.
     Wait,
-    /// Programs that are not there.
     Program,
 }
 
@@ -50,9 +43,8 @@ pub(crate) const TWISTS: &[(&str, Twist)] = &[
 ];
 
 impl Twist {
-    /// The words of a stream, made wrong.
     fn of(self, words: &[u8]) -> Vec<u8> {
-        // r2 and r3 hold an address, r4 how many bytes are there.
+        // r2, r3: address; r4: bytes.
         let there = |address: u64| MOVE << 56 | 2 << 48 | address;
         let mut wrong = match self {
             Self::Unknown => vec![0xff << 56],
@@ -64,7 +56,7 @@ impl Twist {
                 0x21 << 56 | 2 << 40 | 4 << 32,
             ],
             Self::Store => vec![there(NOWHERE), 0x15 << 56 | 4 << 48 | 2 << 40 | 1 << 16],
-            // A program's address is its sync object, whose value is as it is.
+            // A program's address serves as sync object.
             Self::Wait | Self::Program => Vec::new(),
         };
         for word in words.as_chunks::<8>().0 {
@@ -72,7 +64,7 @@ impl Twist {
             let names = word >> 56 == MOVE && PROGRAMS.contains(&(word >> 48 & 0xff));
             match self {
                 Self::Program if names => wrong.push(word & !VALUE | NOWHERE),
-                // SYNC_WAIT64 until that is greater than all values.
+                // SYNC_WAIT64 until greater than all values.
                 Self::Wait if word >> 56 == RUN_COMPUTE => wrong.extend([
                     MOVE << 56 | 4 << 48 | VALUE,
                     2 << 56 | 5 << 48 | 0x7fff_ffff,
@@ -86,7 +78,6 @@ impl Twist {
     }
 }
 
-/// Panthor, whose next stream is made wrong.
 struct Twisted {
     gpu: Stock,
     twist: Option<Twist>,
@@ -118,7 +109,6 @@ fn verified<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a, Streams>, B
     verify(recording, &Limits::default()).map_err(|error| format!("{error:?}").into())
 }
 
-/// Replays on panthor; says how many streams that were.
 pub(crate) fn run(
     recording: &Recording<'_>,
     values: &mut Values,
@@ -128,7 +118,6 @@ pub(crate) fn run(
     replay(&mut open()?, verified(recording)?, values, expected, runs)
 }
 
-/// Replays on panthor, anew after each error.
 pub(crate) fn again(
     recording: &Recording<'_>,
     values: &mut Values,
@@ -137,7 +126,6 @@ pub(crate) fn again(
     again::test(open()?, verified(recording)?, values, expected)
 }
 
-/// Replays with one wrong stream, then without.
 pub(crate) fn hostile(
     recording: &Recording<'_>,
     values: &mut Values,

@@ -1,55 +1,46 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which calls of one process fail, so that in the end each call of a run has failed, and each of the run that follows an error.
+//! Chooses failing calls: each of a run, and of the run after an error.
 //!
-//! A run after a right one makes few calls, a run after an error opens the device anew. So calls fail in pairs: one of a run, then one of the
-//! run after it; the third must be right.
+//! A right run's successor makes few calls; after an error a run reopens the device. So calls fail in pairs, one of
+//! a run, one of the next; the third must be right.
 
-/// What a process does that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It makes a call to the device.
     Call,
-    /// It says that a run was right.
     Right,
     Error,
 }
 
-/// What is to fail next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing before this number of right runs.
+    /// No failures before this many right runs.
     Undisturbed(u32),
     /// A call of the run after a right one.
     Run,
     /// A call of the run after an error.
     Again,
-    /// Nothing before a right run.
     Rest,
-    /// Nothing any more.
     Ended,
 }
 
-/// The state of a process that is disturbed.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     stride: u32,
     phase: Phase,
-    /// Calls since the last right run or error.
+    /// Since the last right run or error.
     calls: u32,
-    /// Calls of an undisturbed run after a right one.
+    /// Of an undisturbed run after a right one.
     run: u32,
-    /// The next call that fails: of a run, and of one after an error.
+    /// Next failing call: of a run, of one after an error.
     next: [u32; 2],
-    /// Whether a call failed of which nothing was told yet.
     failed: bool,
-    /// How many calls failed.
     count: usize,
-    /// The failed calls, by their order, of which an error told.
+    /// Failed calls that an error reported.
     told: Vec<usize>,
 }
 
 impl Sweep {
-    /// Lets two runs be right, then disturbs every `stride`-th call.
+    /// Two right runs first.
     pub(crate) fn new(stride: u32) -> Self {
         Self {
             stride: stride.max(1),
@@ -63,10 +54,8 @@ impl Sweep {
         }
     }
 
-    /// Whether this call fails.
-    ///
     /// # Errors
-    /// The process told an error though no call had failed.
+    /// An error without a failed call.
     pub(crate) fn fails(&mut self, event: Event) -> Result<bool, String> {
         match event {
             Event::Call => {
@@ -91,7 +80,6 @@ impl Sweep {
                         self.run = self.calls.max(1);
                         Phase::Run
                     }
-                    // It makes no such call, nor one behind it.
                     Phase::Again if !self.failed => Phase::Ended,
                     Phase::Run | Phase::Again | Phase::Rest => Phase::Run,
                     Phase::Ended => Phase::Ended,
@@ -112,12 +100,10 @@ impl Sweep {
         Ok(false)
     }
 
-    /// Whether every call had its turn.
     pub(crate) fn ended(&self) -> bool {
         self.phase == Phase::Ended
     }
 
-    /// The failed calls, by their order, of which an error told.
     pub(crate) fn told(&self) -> &[usize] {
         &self.told
     }

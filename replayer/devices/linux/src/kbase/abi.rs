@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The requests to kbase that a replay makes, as functions.
+//! Requests to kbase, as functions.
 
 pub(crate) use mali_facts::kbase::request::{
     Allocate, Atom, Buffer, Event, MAJOR, NEWEST, SetFlags, Submit, TRACKING_PAGE, Version, event,

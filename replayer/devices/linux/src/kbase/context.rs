@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of kbase: a context with memory that the GPU sees, and atoms.
+//! An open file of kbase: memory and atoms.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -18,22 +18,17 @@ use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::stock::Ended;
 
-/// Bytes of properties that are taken at most; releases have about a thousand.
+/// Releases have about a thousand bytes.
 const MOST_PROPERTIES: usize = 1 << 16;
 
-/// A context that takes allocations and atoms.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// Marks this process as the context's owner. It is part of the file, which stays open as long as this is mapped.
+    /// Marks the owner process; part of the file, which stays open while this is mapped.
     _owner: Area,
     file: File,
 }
 
 impl Context {
-    /// Opens the device, agrees on a version, and becomes ready for allocations.
-    ///
-    /// # Errors
-    /// It is missing or forbidden, or has another interface.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(|error| match error.raw_os_error() {
@@ -73,7 +68,7 @@ impl Context {
                 let found = format!("interface {}.{}", version.major, version.minor);
                 return Err(other(found));
             }
-            // What builds for command streams answers to the job manager's question.
+            // From builds for command streams.
             Err(Errno::EPERM) => return Err(other("a build for command streams".into())),
             Err(Errno::ENOTTY) => return Err(other("another driver".into())),
             Err(errno) => return Err(failed("VERSION_CHECK")(errno)),
@@ -88,10 +83,6 @@ impl Context {
         })
     }
 
-    /// The registers that the driver tells: offsets and values.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub(crate) fn registers(&self) -> Result<Vec<(u32, u32)>, Errno> {
         let mut buffer = vec![0u8; MOST_PROPERTIES];
         let request = abi::Buffer {
@@ -106,7 +97,7 @@ impl Context {
         Ok(told.flat_map(mali_facts::kbase::registers).collect())
     }
 
-    /// The driver's own name of its release, such as `K:r44p1-01eac0(GPL)`.
+    /// Such as `K:r44p1-01eac0(GPL)`.
     pub(crate) fn release(&self) -> Option<String> {
         let mut buffer = [0u8; 128];
         let request = abi::Buffer {
@@ -120,10 +111,7 @@ impl Context {
         Some(String::from_utf8_lossy(name).into_owned())
     }
 
-    /// A new region that CPU and GPU see at one address, which the driver chooses.
-    ///
-    /// # Errors
-    /// What the driver says.
+    /// The driver chooses one address for CPU and GPU.
     pub(crate) fn allocate(&self, step: &Step) -> Result<Mapped, Errno> {
         let mut words = abi::Allocate {
             words: [step.pages, step.pages, 0, step.flags | abi::flags::SAME_VA],
@@ -136,10 +124,6 @@ impl Context {
             .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(nix::libc::EIO)))
     }
 
-    /// Runs an atom and waits for its end.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub(crate) fn run(&self, atom: &Atom, time: Duration) -> Result<Ended, Errno> {
         let request = abi::Submit {
             atoms: std::ptr::from_ref(atom) as u64,

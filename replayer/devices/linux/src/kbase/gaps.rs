@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses that this process does not use.
+//! Free addresses of this process.
 
 use std::fs;
 
@@ -7,29 +7,24 @@ use nix::errno::Errno;
 
 /// The driver places nothing below.
 pub(crate) const LOWEST: u64 = 2 << 20;
-/// Room that is left below the stack: the kernel's guard gap. Linux 5.10 may put a region there all the same.
+/// Guard gap. Linux 5.10 may use it all the same.
 const STACK: u64 = 1 << 20;
 
-/// Free addresses of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gaps {
     between: Vec<(u64, u64)>,
-    /// End of the last mapping, usually the stack's, whose place is random.
+    /// The last mapping's, usually the stack's: random.
     end: u64,
 }
 
 impl Gaps {
-    /// Those of this process now.
-    ///
-    /// # Errors
-    /// /proc is not there.
     pub(crate) fn now() -> Result<Self, Errno> {
         let maps = fs::read_to_string("/proc/self/maps");
         let maps = maps.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
         Ok(Self::between(&maps))
     }
 
-    /// Gaps between the lines of /proc/self/maps, from the lowest address on that the driver gives.
+    /// In /proc/self/maps, from the driver's lowest address on.
     fn between(maps: &str) -> Self {
         let mut between = Vec::new();
         let mut end = LOWEST;
@@ -53,7 +48,6 @@ impl Gaps {
         Self { between, end }
     }
 
-    /// Gaps that a test makes up.
     #[cfg(test)]
     pub(crate) fn of(between: &[(u64, u64)]) -> Self {
         Self {
@@ -62,17 +56,16 @@ impl Gaps {
         }
     }
 
-    /// End of the last mapping.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    /// From the lowest to the highest; without what lies above the last mapping.
+    /// Ascending; without the end.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.between.iter().copied()
     }
 
-    /// Whether all of a range is free. What lies above the last mapping counts as taken.
+    /// Above the last mapping counts as taken.
     pub(crate) fn has(&self, start: u64, end: u64) -> bool {
         let mut gaps = self.between.iter();
         gaps.any(|&(from, to)| from <= start && start < end && end <= to)

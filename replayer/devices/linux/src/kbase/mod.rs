@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase, Arm's own kernel driver, as a device for the replay engine: no module, no root, on vendors' kernels and Android.
+//! kbase, Arm's kernel driver: no module, no root, on vendors' kernels and Android.
 //!
-//! The driver gives a region one address on CPU and GPU, so memory lies in this process where the recording has it (`reserve`). Code moves,
-//! as an edit of the recording when it is opened: `moves` says where to. Chains are atoms, and headers of jobs decide how they ended.
+//! Regions have one address on CPU and GPU, so memory lies here where the recording has it (`reserve`). Code moves
+//! by an edit at opening: see `moves`. Chains are atoms; job headers decide how they ended.
 
 mod abi;
 mod context;
@@ -36,10 +36,9 @@ use reserve::Reservation;
 /// The driver's device.
 pub const PATH: &str = "/dev/mali0";
 
-/// How long a chain may wait for those of other programs, each of which the driver ends after 5 s (`DEFAULT_JS_HARD_STOP_TICKS_SS`).
+/// For other programs' chains, which end after 5 s (`DEFAULT_JS_HARD_STOP_TICKS_SS`).
 const QUEUE: Duration = Duration::from_secs(20);
 
-/// What the driver tells of itself and the GPU, and where it is.
 #[derive(Debug)]
 struct Kbase {
     path: PathBuf,
@@ -47,25 +46,21 @@ struct Kbase {
     registers: BTreeMap<u32, u32>,
 }
 
-/// Memory in place.
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
-    /// A context of its own for each recording that is loaded.
+    /// Per loaded recording.
     context: Context,
 }
 
-/// Opens the driver's device.
-///
 /// # Errors
-/// It is missing or forbidden, another interface has it, or the kernel's pages are not those of recordings.
+/// Missing or forbidden, another interface, or another page size.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let context = Context::open(path)?;
     let registers = context.registers().map_err(|errno| OpenError::Io {
         what: format!("{}: what the GPU is", path.display()),
         error: errno.into(),
     })?;
-    // Such as K:r44p1-01eac0(GPL).
     let release = context.release().unwrap_or_default();
     Stock::new(Box::new(Kbase {
         path: path.to_owned(),
@@ -74,14 +69,13 @@ pub fn open(path: &Path) -> Result<Stock, OpenError> {
     }))
 }
 
-/// Whether the driver's device is there and this process may open it. It is not opened: that would make a context.
+/// Does not open it, which would make a context.
 pub fn may_open(path: &Path) -> bool {
     let device = fs::metadata(path).is_ok_and(|it| it.file_type().is_char_device());
     device && access(path, AccessFlags::R_OK | AccessFlags::W_OK).is_ok()
 }
 
 impl Kbase {
-    /// End of the addresses that the GPU has.
     fn limit(&self) -> u64 {
         let bits = self.registers.get(&MMU_FEATURES).map_or(0, |it| it & 0xff);
         1u64.checked_shl(bits).unwrap_or(u64::MAX)
@@ -89,7 +83,6 @@ impl Kbase {
 }
 
 impl Loaded {
-    /// Puts memory in place, in a context of its own.
     fn new(path: &Path, ranges: &[Range], limit: u64) -> Result<Self, DeviceError> {
         let steps = placement::plan(ranges, limit).map_err(|_| DeviceError::Refused(UNFIT))?;
         let context = Context::open(path).map_err(|error| match error {
@@ -98,7 +91,7 @@ impl Loaded {
         })?;
         let mut made = Vec::with_capacity(steps.len());
         let mut reservation = Reservation::of_process(steps.len()).map_err(refused)?;
-        // Nothing may ask for memory before the reservation is dropped.
+        // No memory may be asked for before the reservation is dropped.
         let result = steps.iter().try_for_each(|step| {
             let memory = reservation.place(step, || context.allocate(step));
             match memory.map_err(refused)? {
@@ -113,7 +106,7 @@ impl Loaded {
         for memory in made {
             mappings.insert(memory.address() as u64, memory);
         }
-        // Page tables that the driver gave up come back as they were, full of invalid entries (`kbase_mmu_free_pgd` of r44p1).
+        // Freed tables come back full of invalid entries (`kbase_mmu_free_pgd` of r44p1).
         for step in &steps {
             for va in (step.va..step.end()).step_by(PAGE_SIZE as usize) {
                 mappings.write(va, &[0; PAGE_SIZE as usize], |_, _| Ok(()))?;

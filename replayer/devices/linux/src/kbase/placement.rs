@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at chosen GPU addresses, and code where the driver allows it.
+//! Memory at chosen GPU addresses, code where the driver allows it.
 //!
-//! Data lies where the recording has it. An executable region begins at a multiple of 16 MiB, because the shader core's program counter has 24
-//! bits, and neither begins nor ends at a multiple of 4 GiB. So each window of 16 MiB that has code becomes one region. If other memory is in
-//! the way, or this process, the window moves: see [`moves`]. Source: `kbase_context_get_unmapped_area` of r25p0 to r44p1.
+//! Executable regions begin at a multiple of 16 MiB (24-bit program counter) and neither begin nor end at a
+//! multiple of 4 GiB. So each 16 MiB window with code is one region. It moves if other memory or this process is in
+//! the way: see [`moves`]. Source: `kbase_context_get_unmapped_area` of r25p0 to r44p1.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,16 @@ use super::abi::flags;
 use super::gaps::{Gaps, LOWEST};
 use crate::misfit::Misfit;
 
-/// Alignment of executable regions.
+/// Of executable regions.
 pub(crate) const CODE_ALIGNMENT: u64 = 1 << 24;
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Regions of 2 MiB and more would be aligned; neighbours of this size look the same to the GPU.
+/// From 2 MiB on the driver aligns; neighbours look the same to the GPU.
 const LARGEST: u64 = 1 << 20;
-/// Most regions: each is a mapping of this process, which has 65,530.
+/// Each is a mapping of this process, which has 65,530.
 const MOST_REGIONS: usize = 1 << 14;
-/// Windows of code at these places would touch a multiple of 4 GiB.
+/// Here code would touch a multiple of 4 GiB.
 const AT_THE_EDGE: [u64; 2] = [0x00, 0xff];
-/// Memory that the GPU must find at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) va: u64,
@@ -49,12 +48,10 @@ impl Range {
     }
 }
 
-/// A region that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) va: u64,
     pub(crate) pages: u64,
-    /// As the driver takes them.
     pub(crate) flags: u64,
 }
 
@@ -71,7 +68,6 @@ impl Step {
         self.flags & flags::GPU_EXECUTE != 0
     }
 
-    /// What must be free when it is made.
     fn room(&self) -> (u64, u64) {
         let below = if self.executable() { CODE_ALIGNMENT } else { 0 };
         (self.va.saturating_sub(below), self.end())
@@ -85,7 +81,7 @@ pub(crate) fn ranges(recording: &Recording<'_>) -> Vec<Range> {
         .collect()
 }
 
-/// Windows that have code, and where the code in each ends.
+/// With the code's end.
 fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     let mut ends = BTreeMap::new();
     for range in ranges.iter().filter(|range| range.executable()) {
@@ -102,7 +98,7 @@ fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     ends
 }
 
-/// The regions to make, in this order. Ranges ascend and do not overlap; `limit` is the end of GPU addresses.
+/// In order. Ranges ascend without overlap; `limit` ends GPU addresses.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -117,7 +113,7 @@ pub(crate) fn plan(ranges: &[Range], limit: u64) -> Result<Vec<Step>, Misfit> {
     }
     let base = flags::CPU_READ | flags::CPU_WRITE | flags::GPU_READ;
     let mut steps: Vec<Step> = Vec::new();
-    // The room of each goes first: nothing lies in it yet.
+    // Room goes first: nothing lies in it yet.
     for (window, end) in windows(ranges) {
         let step = Step {
             va: window,
@@ -149,10 +145,6 @@ pub(crate) fn plan(ranges: &[Range], limit: u64) -> Result<Vec<Step>, Misfit> {
     Ok(steps)
 }
 
-/// Whether this process leaves room for all regions.
-///
-/// # Errors
-/// What it uses itself.
 pub(crate) fn free(steps: &[Step], gaps: &Gaps) -> Result<(), Misfit> {
     let room = steps.iter().map(Step::room);
     match room.into_iter().find(|&(start, end)| !gaps.has(start, end)) {
@@ -161,8 +153,7 @@ pub(crate) fn free(steps: &[Step], gaps: &Gaps) -> Result<(), Misfit> {
     }
 }
 
-/// Where each window of 16 MiB that has code has to move, so that the driver can place it; none if it can so already. The lowest 24 bits of
-/// addresses stay.
+/// New places of code windows that cannot stay; the lowest 24 bits stay.
 ///
 /// # Errors
 /// There is no room.
@@ -177,7 +168,7 @@ pub(crate) fn moves(
         Err(misfit) => return Err(misfit),
     }
     let top = ranges.iter().map(Range::end).max().unwrap_or(0);
-    // A window that nothing uses below each one is the room that the driver searches.
+    // The driver searches an unused window below each.
     let mut least = top.next_multiple_of(CODE_ALIGNMENT) + CODE_ALIGNMENT;
     let mut found = BTreeMap::new();
     for (window, end) in windows(ranges) {
@@ -188,7 +179,7 @@ pub(crate) fn moves(
     Ok(found)
 }
 
-/// The lowest window from an address on in which so many bytes can be code.
+/// With room for this much code.
 fn lowest(gaps: &Gaps, least: u64, bytes: u64, limit: u64) -> Option<u64> {
     gaps.iter().find_map(|(from, to)| {
         let first = from.checked_next_multiple_of(CODE_ALIGNMENT)?;

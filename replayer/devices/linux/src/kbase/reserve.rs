@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses of this process that are taken while regions are placed.
+//! Reserves addresses while regions are placed.
 //!
-//! kbase gives a region of a 64-bit process the same address on CPU and GPU, takes the highest gap of the process's
-//! address space that is large enough (first below the place where libraries begin, then above), and refuses a wish. So
-//! everything but the one gap that is wanted is reserved while regions are made.
+//! kbase gives a 64-bit process equal CPU and GPU addresses and refuses wishes. It takes the highest sufficient
+//! gap, below the libraries first. So all but the wanted gap is reserved.
 
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -15,24 +14,19 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use super::gaps::Gaps;
 use super::placement::{CODE_ALIGNMENT, Step};
 
-/// Ends of a process's address space on arm64, by what kernels are configured for.
+/// Of arm64's address space, by configuration.
 const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
 
-/// Attempts, where other threads take addresses meanwhile.
+/// Other threads take addresses meanwhile.
 const TRIES: u32 = 10;
 
-/// A page of a file that nobody may access.
+/// Without access.
 #[derive(Debug)]
 pub(crate) struct Area(u64);
 
 impl Area {
-    /// Bytes of a page.
     const LENGTH: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
-    /// Maps the page at an offset of a file.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     pub(crate) fn of_file(file: &File, offset: i64) -> Result<Self, Errno> {
         let (access, shared) = (ProtFlags::PROT_NONE, MapFlags::MAP_SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of this program.
@@ -43,12 +37,12 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // Nothing could be done about a failure.
+        // A failure has no remedy.
         let _ = release(self.0, self.0 + Self::LENGTH.get() as u64);
     }
 }
 
-/// The rest of the address space, taken while regions are placed. Threads of this process that ask for memory meanwhile get none.
+/// Meanwhile other threads get no memory.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     taken: Vec<(u64, u64)>,
@@ -56,10 +50,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Takes all free addresses of this process; room for this many regions.
-    ///
     /// # Errors
-    /// What `mmap` says, or other threads take addresses all the time.
+    /// `mmap`'s, or other threads keep taking addresses.
     pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
         for _ in 0..TRIES {
             match Self::new(&Gaps::now()?, regions) {
@@ -70,12 +62,10 @@ impl Reservation {
         Err(Errno::EEXIST)
     }
 
-    /// Takes every gap; room for this many regions.
-    ///
     /// # Errors
-    /// What `mmap` says; what was taken is given back.
+    /// `mmap`'s; everything is given back.
     fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
-        // Room for all entries now: while the address space is taken, allocations may fail.
+        // For all entries: allocations may fail later.
         let mut reservation = Self {
             taken: Vec::with_capacity(gaps.iter().count() + 1),
             placed: Vec::with_capacity(2 * regions),
@@ -93,31 +83,27 @@ impl Reservation {
         Ok(reservation)
     }
 
-    /// Frees the room for a region, lets `make` make it, and takes back what is left of the room. `None`: the room is not free.
-    ///
-    /// # Errors
-    /// What the kernel says.
+    /// Frees room, calls `make`, takes the rest back. `None`: not free.
     pub(crate) fn place<T>(
         &mut self,
         step: &Step,
         make: impl FnOnce() -> Result<T, Errno>,
     ) -> Result<Option<T>, Errno> {
         let end = step.end();
-        // The driver searches for room that would do at the worst alignment.
+        // The driver searches for the worst alignment.
         let start = match step.executable() {
             true => step.va.saturating_sub(CODE_ALIGNMENT),
             false => step.va,
         };
-        // What was not reserved may be this program's own, and a placed region is another one already.
+        // Unreserved or placed room is in use.
         if !is_free(&self.taken, &self.placed, start, end) {
             return Ok(None);
         }
         release(start, end)?;
         let made = make();
-        // Whatever was made lies in the room, or where nothing was reserved.
         self.placed.push((step.va, end));
         if start < step.va && reserve(start, step.va).is_err() {
-            // Another thread was faster: it is that thread's now.
+            // Another thread was faster.
             self.placed.push((start, step.va));
         }
         made.map(Some)
@@ -131,7 +117,7 @@ impl Drop for Reservation {
             let inside = |&&(from, _): &&(u64, u64)| (start..end).contains(&from);
             let mut at = start;
             for &(from, to) in self.placed.iter().filter(inside) {
-                // Nothing could be done about a failure, and the rest works without.
+                // A failure has no remedy; the rest works.
                 let _ = release(at, from);
                 at = to;
             }
@@ -140,7 +126,6 @@ impl Drop for Reservation {
     }
 }
 
-/// Whether a range is reserved and no region lies in it.
 fn is_free(taken: &[(u64, u64)], placed: &[(u64, u64)], start: u64, end: u64) -> bool {
     let inside = |&(from, to): &(u64, u64)| from <= start && start < end && end <= to;
     let apart = |&(from, to): &(u64, u64)| end <= from || to <= start;
@@ -155,7 +140,7 @@ fn reserve(start: u64, end: u64) -> Result<(), Errno> {
     let at = unsafe { mmap_anonymous(wish, length, ProtFlags::PROT_NONE, flags) }?;
     let found = at.as_ptr() as u64;
     if found != start {
-        // Linux before 4.17 does not know the flag, and takes another range where this one is not free.
+        // Linux before 4.17 ignores the flag, and may take another range.
         release(found, found.saturating_add(end - start))?;
         return Err(Errno::EEXIST);
     }
@@ -183,7 +168,7 @@ mod tests {
         assert!(
             free(0x20_0000, 0x24_0000) && free(0x25_0000, 0x40_0000) && free(0x50_0000, 0x70_0000)
         );
-        // The program's own, in part or between two gaps; a region's; backwards.
+        // The program's own, partly or between gaps; a region's; backwards.
         assert!(!free(0x40_0000, 0x41_0000) && !free(0x3f_f000, 0x40_1000));
         assert!(!free(0x30_0000, 0x60_0000) && !free(0x1f_f000, 0x20_1000));
         assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
@@ -193,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_reservation_leaves_one_place_and_goes_without_a_trace() {
-        // No other thread of the test may need memory meanwhile, so only a window of the process is reserved.
+        // Other threads may need memory: reserves a window only.
         let window = 1u64 << 40;
         let all = Gaps::now().unwrap();
         if !all.has(window, window + (64 << 20)) {
@@ -215,7 +200,7 @@ mod tests {
             Ok(7)
         });
         assert_eq!(made, Ok(Some(7)));
-        // Nothing was put there, but it counts as placed.
+        // Counts as placed.
         assert_eq!(reservation.place(&code, || Ok(7)), Ok(None));
         assert!(free(code.va, code.end()) && !free(code.va - 4096, code.va));
         let failed = reservation.place(&step(window, 0), || Err::<(), _>(Errno::ENOMEM));

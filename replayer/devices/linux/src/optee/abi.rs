@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface of Linux's TEE driver, as `include/uapi/linux/tee.h` defines it.
+//! Linux's TEE driver, from `include/uapi/linux/tee.h`.
 
 use crate::structures::structures;
 
-/// Number of OP-TEE among the implementations.
 pub(crate) const OPTEE: u32 = 1;
-/// Anybody may open the session.
 pub(crate) const LOGIN_PUBLIC: u32 = 0;
 
-/// Kinds of parameters.
 pub(crate) const VALUE_OUTPUT: u64 = 2;
 pub(crate) const MEMORY_INPUT: u64 = 5;
 pub(crate) const MEMORY_INOUT: u64 = 7;
@@ -18,9 +15,9 @@ pub(crate) const PARAMETERS: u32 = 4;
 structures! {
     Version: 12, { implementation: u32, its_capabilities: u32, capabilities: u32 }
     Allocate: 16, { size: u64, flags: u32, id: i32 }
-    /// Where the argument of a call lies.
+    /// Place of a call's argument.
     Buffer: 16, { address: u64, length: u64 }
-    /// One parameter. Of memory: offset, size and number of the shared memory. Of a value: the value.
+    /// Memory: offset, size, number; or a value.
     Parameter: 32, { kind: u64, a: u64, b: u64, c: u64 }
     Open: 56 + 4 * 32, {
         application: [u8; 16], client: [u8; 16], login: u32, cancel_id: u32, session: u32,

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the trusted application and its clients agree on: `../pta/gpureplay_tee.h`, with which a test compares it.
+//! The trusted application's interface: `../pta/gpureplay_tee.h`, compared by a test.
 
-/// The trusted application's identity, as the driver wants it.
+/// As the driver wants it.
 pub(crate) const APPLICATION: [u8; 16] = [
     0x3d, 0x6f, 0x5c, 0x1e, 0x7a, 0x42, 0x4c, 0x0b, 0x9e, 0x57, 0x21, 0x8d, 0xb4, 0x60, 0xfe, 0x13,
 ];
 
-/// Takes a signed pack.
 pub(crate) const LOAD: u32 = 0;
 pub(crate) const RUN: u32 = 2;
 /// Lets other clients have the GPU.
 pub(crate) const UNLOAD: u32 = 3;
 
-/// Tensors of one run, at most.
+/// Most tensors per run.
 pub const MOST_TENSORS: usize = 32;
-/// Bytes of a pack, at most.
+/// Most bytes of a pack.
 pub const MOST_RECORDING_BYTES: usize = 2 << 20;
-/// Bytes of all that goes in and of all that comes out in one run, at most, with a header of 8 bytes for each tensor.
+/// In, and out, per run; with an 8-byte header per tensor.
 pub const MOST_TENSOR_BYTES: usize = 1 << 20;
 
-/// Answers of GlobalPlatform's interface that mean something here.
+/// GlobalPlatform's.
 pub(crate) mod answer {
     pub(crate) const CANCELLED: u32 = 0xffff_0002;
     pub(crate) const ACCESS_DENIED: u32 = 0xffff_0001;
@@ -38,7 +37,6 @@ pub(crate) mod answer {
 mod tests {
     use super::*;
 
-    /// The number that stands behind these words in the header.
     fn number(header: &str, words: &str) -> u64 {
         let (_, after) = header.split_once(words).unwrap();
         let text: String = after

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One session of the trusted application.
+//! A session of the trusted application.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -16,28 +16,26 @@ use super::entries;
 use super::error::{Error, answered, io};
 use super::shared::Shared;
 
-/// Devices that are looked at, as libteec does.
+/// As libteec does.
 const DEVICES: u32 = 10;
-/// How long to wait for what another client has: memory of the secure world, or the GPU.
+/// For secure memory or the GPU.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take until OP-TEE has loaded the application.
+/// For the application.
 const LOADING: Duration = Duration::from_secs(15);
-/// Time between two attempts. Nobody waits inside of the secure world, which has few threads.
+/// Waits outside the secure world, which has few threads.
 const STEP: Duration = Duration::from_millis(10);
-/// Number by which a run is cancelled.
 const CANCEL_ID: u32 = 1;
 
-/// A session of the trusted application. Dropping it closes the session: the secure world resets the GPU and clears its memory.
+/// Drop closes it: the secure world resets the GPU and clears memory.
 #[derive(Debug)]
 pub struct Client {
     tee: Arc<File>,
     session: u32,
-    /// What goes to the secure world, and what comes back.
     to: Option<Shared>,
     from: Option<Shared>,
 }
 
-/// Cancels the runs of a [`Client`], from another thread.
+/// Cancels a [`Client`]'s runs.
 #[derive(Clone, Debug)]
 pub struct Canceller {
     tee: Arc<File>,
@@ -45,8 +43,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Asks the secure world to end the run that is in progress; it is looked at between chains and while one is waited for. Without
-    /// a run in progress nothing happens.
+    /// Ends the current run, if any; checked between and during chains.
     pub fn cancel(&self) {
         let mut which = abi::Cancel {
             cancel_id: CANCEL_ID,
@@ -57,7 +54,6 @@ impl Canceller {
     }
 }
 
-/// Repeats what another client may stand in the way of.
 fn patiently<T>(
     stands: impl Fn(&Error) -> bool,
     mut attempt: impl FnMut() -> Result<T, Error>,
@@ -71,7 +67,6 @@ fn patiently<T>(
     }
 }
 
-/// Opens the first device that is OP-TEE's.
 fn find(directory: &Path) -> Result<File, Error> {
     let mut last = Error::NoDriver {
         path: directory.join("tee0"),
@@ -80,7 +75,7 @@ fn find(directory: &Path) -> Result<File, Error> {
         let path = directory.join(format!("tee{number}"));
         match open_device(&path) {
             Ok(file) => return Ok(file),
-            // What is there says more than what is not.
+            // What is there says more.
             Err(Error::NoDriver { .. }) => {}
             Err(error) => last = error,
         }
@@ -136,28 +131,27 @@ fn open_session(tee: &File) -> Result<u32, Error> {
 }
 
 impl Client {
-    /// Opens a session. While others have all of the secure world's memory, it waits up to a minute.
+    /// Waits up to a minute for secure memory.
     ///
     /// # Errors
-    /// There is no OP-TEE, it may not be used, it does not answer, or it has no application that replays.
+    /// No OP-TEE, no access, no answer, or no application.
     pub fn open() -> Result<Self, Error> {
         Self::open_within(PATIENCE + LOADING)
     }
 
-    /// The same, but it must be open by then: without tee-supplicant, which gives OP-TEE the application's file, the kernel waits until
-    /// there is one.
+    /// Without tee-supplicant, which has the application's file, the kernel would wait forever.
     ///
     /// # Errors
     /// As for [`Client::open`].
     pub fn open_within(time: Duration) -> Result<Self, Error> {
         let (sender, receiver) = mpsc::channel();
-        // A call that the kernel keeps ends with the process, or when a supplicant comes; then nobody takes the session, and it closes.
+        // A stuck call ends with the process, or by a supplicant; the session then closes unused.
         let opens = move || {
-            // Who waited may have given up.
+            // The waiter may be gone.
             let _ = sender.send(Self::open_at_last());
         };
         if std::thread::Builder::new().spawn(opens).is_err() {
-            // No thread is left: it is waited for as long as it takes.
+            // Without thread: no limit.
             return Self::open_at_last();
         }
         receiver.recv_timeout(time).unwrap_or_else(|_| {
@@ -181,11 +175,10 @@ impl Client {
         })
     }
 
-    /// Hands over a pack, which holds the recording and its signature; a pack that was handed over before is forgotten. While another
-    /// client has the GPU, it waits up to a minute.
+    /// Replaces an earlier pack; waits up to a minute for the GPU.
     ///
     /// # Errors
-    /// Why the secure world refuses it.
+    /// The secure world refuses it.
     pub fn load(&mut self, pack: &[u8]) -> Result<(), Error> {
         fits("the pack", pack.len(), MOST_RECORDING_BYTES)?;
         let shared = Shared::new(&self.tee, pack.len())?;
@@ -212,12 +205,10 @@ impl Client {
         )
     }
 
-    /// Runs the recording that was handed over. `inputs`: index and bytes of inputs and weights. `outputs`: index and bytes of what
-    /// comes out; of a tensor that also goes in, its value.
+    /// `inputs` and `outputs`: index and bytes; a tensor in both has its value in `outputs`.
     ///
     /// # Errors
-    /// The tensors are too many or too large, or the run failed or was cancelled: then nothing comes out, and nothing is loaded any
-    /// more.
+    /// Too many or too large tensors, failure or cancellation: nothing comes out, nothing stays loaded.
     pub fn run(
         &mut self,
         inputs: &[(u32, &[u8])],
@@ -268,7 +259,7 @@ impl Client {
         Ok(())
     }
 
-    /// Forgets the recording: the secure world resets the GPU, clears its memory, and lets other clients have it.
+    /// Resets the GPU, clears memory, and lets others use it.
     ///
     /// # Errors
     /// The secure world does not answer.
@@ -277,7 +268,7 @@ impl Client {
         judged("give the GPU back", (result, origin), &Parameter::default())
     }
 
-    /// Cancels runs of this session from other threads.
+    /// Cancels runs of this session.
     pub fn canceller(&self) -> Canceller {
         Canceller {
             tee: self.tee.clone(),
@@ -285,7 +276,6 @@ impl Client {
         }
     }
 
-    /// One call: the answer, who gave it, and the parameters as they came back.
     fn invoke(
         &self,
         command: u32,
@@ -312,7 +302,7 @@ impl Client {
     }
 }
 
-/// The kernel closes what is forgotten only when the last user of its file is gone, which may be a [`Canceller`].
+/// The kernel closes sessions with the file's last user, which may be a [`Canceller`].
 impl Drop for Client {
     fn drop(&mut self) {
         let mut which = abi::Close {
@@ -324,7 +314,6 @@ impl Drop for Client {
     }
 }
 
-/// Where the application puts status and code.
 fn value() -> Parameter {
     Parameter {
         kind: abi::VALUE_OUTPUT,
@@ -333,7 +322,7 @@ fn value() -> Parameter {
 }
 
 fn judged(what: &'static str, answer: (u32, u32), status: &Parameter) -> Result<(), Error> {
-    // The application's values have 32 bits.
+    // They have 32 bits.
     let value = (status.a as u32, status.b as u32);
     match answer {
         (0, _) => Ok(()),
@@ -348,7 +337,7 @@ fn fits(what: &'static str, bytes: usize, most: usize) -> Result<(), Error> {
     }
 }
 
-/// Shared memory for so many bytes; that of the last run if it is large enough.
+/// Reuses the last memory if large enough.
 fn room<'a>(tee: &File, place: &'a mut Option<Shared>, bytes: usize) -> Result<&'a Shared, Error> {
     let shared = match place.take().filter(|shared| shared.len() >= bytes) {
         Some(shared) => shared,
@@ -370,7 +359,6 @@ mod tests {
             error.to_string().contains("tee0: no such device"),
             "{error}"
         );
-        // A file that is no TEE.
         let error = open_device(Path::new("/dev/null")).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
     }
@@ -390,7 +378,6 @@ mod tests {
             },
         );
         assert!(matches!(attempts, Ok(0)));
-        // Another error is not waited for.
         let other = patiently(|_| false, || Err::<(), _>(Error::Forged));
         assert!(matches!(other, Err(Error::Forged)));
     }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Blocks of tensors as the trusted application takes them: for each an index, a length, its bytes, and zeros up to a
-//! multiple of eight (`struct gpureplay_tee_entry` in `../pta/gpureplay_tee.h`).
+//! Tensor blocks: index, length, bytes, zeros to a multiple of eight (`struct gpureplay_tee_entry` in
+//! `../pta/gpureplay_tee.h`).
 
-/// Bytes before each tensor.
 const HEADER: usize = 8;
 
-/// Bytes that a tensor takes with its header.
+/// With the header.
 fn taken(bytes: usize) -> usize {
     bytes.next_multiple_of(8).saturating_add(HEADER)
 }
@@ -14,7 +13,7 @@ pub(crate) fn block<'a>(tensors: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u
     let mut block = Vec::new();
     for (index, bytes) in tensors {
         block.extend(index.to_le_bytes());
-        // What is longer than a block may be is refused before it gets here.
+        // Larger ones are refused earlier.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         block.extend(length.to_le_bytes());
         block.extend(bytes);
@@ -23,12 +22,11 @@ pub(crate) fn block<'a>(tensors: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u
     block
 }
 
-/// Bytes of a block of tensors with these lengths.
 pub(crate) fn length(tensors: impl Iterator<Item = usize>) -> usize {
     tensors.map(taken).fold(0, usize::saturating_add)
 }
 
-/// Takes the bytes of the tensors out of a block that was made for them. Its headers are ours: nobody else's numbers are used.
+/// Trusts only headers that we wrote.
 pub(crate) fn take<'a>(mut block: &[u8], tensors: impl Iterator<Item = &'a mut Vec<u8>>) {
     for bytes in tensors {
         let found = block.get(HEADER..HEADER.saturating_add(bytes.len()));
@@ -55,7 +53,7 @@ mod tests {
         let mut found = [vec![0; 3], Vec::new(), vec![0; 8]];
         take(&made, found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), b"12345678".to_vec()]);
-        // A block that is too short leaves what is not in it.
+        // Short blocks leave the rest.
         let mut found = [vec![1; 3], Vec::new(), vec![1; 8]];
         take(made.get(..20).unwrap(), found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), vec![1; 8]]);

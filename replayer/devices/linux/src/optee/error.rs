@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::application::answer;
 
-/// Why a call of the trusted application failed, each with what helps.
+/// Why a call failed, with the cure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,24 +14,24 @@ pub enum Error {
         "{path}: no such device; the kernel's OP-TEE driver finds no secure world (docs/optee.md)"
     )]
     NoDriver {
-        /// The first device that was looked for.
+        /// First device looked for.
         path: PathBuf,
     },
     /// The caller may not open it.
     #[error("{path}: permission denied; run as root, or as a member of the device's group")]
     Permission {
-        /// The device.
+        /// Device.
         path: PathBuf,
     },
-    /// There is a TEE, but it is not OP-TEE.
+    /// The TEE is not OP-TEE.
     #[error("{path}: implementation {implementation} of a TEE, not OP-TEE")]
     NotOptee {
-        /// The last device that was looked at.
+        /// Last device looked at.
         path: PathBuf,
-        /// Its number in the kernel's header.
+        /// Number in the kernel's header.
         implementation: u32,
     },
-    /// OP-TEE does not find the application, or it finds no GPU.
+    /// No application, or no GPU for it.
     #[error(
         "OP-TEE has no trusted application that replays, or the GPU's pseudo-TA is not in it; install the .ta file of `cargo xtask guest optee build` in /lib/optee_armtz, and let tee-supplicant run"
     )]
@@ -41,28 +41,28 @@ pub enum Error {
         "OP-TEE has not opened the trusted application within {seconds} s; does tee-supplicant run? It gives OP-TEE the application's file"
     )]
     NoAnswer {
-        /// How long it was waited for.
+        /// Waited for.
         seconds: u64,
     },
-    /// The secure world did not find the GPU.
+    /// The secure world found no GPU.
     #[error("the secure world finds no GPU where its gpureplay_board.h says")]
     NoGpu,
-    /// A pack or a block of tensors is larger than the secure world takes.
+    /// A pack or tensor block.
     #[error("{what}: {bytes} bytes, the secure world takes {most} at most")]
     TooLarge {
-        /// What is too large.
+        /// Subject.
         what: &'static str,
-        /// How large it is.
+        /// Size.
         bytes: usize,
-        /// How large it may be.
+        /// Limit.
         most: usize,
     },
-    /// A run has more tensors than the secure world takes.
+    /// A run has too many tensors.
     #[error("{count} tensors in one run, the secure world takes {most} at most")]
     TooManyTensors {
-        /// How many there are.
+        /// Tensors.
         count: usize,
-        /// How many there may be.
+        /// Limit.
         most: usize,
     },
     /// The pack has no signature.
@@ -70,12 +70,12 @@ pub enum Error {
         "the secure world refuses the recording: it has no signature (`gpureplay sign` makes one)"
     )]
     Unsigned,
-    /// The pack is signed with another key.
+    /// Another key signed the pack.
     #[error(
         "the secure world refuses the recording: it is signed with another key than the one in the trusted application"
     )]
     OtherKey,
-    /// The pack is older than one that ran.
+    /// Older than one that ran.
     #[error(
         "the secure world refuses the recording: its counter is smaller than that of one that has run (`gpureplay sign --counter`)"
     )]
@@ -85,38 +85,38 @@ pub enum Error {
         "the secure world refuses the recording: its signature does not fit, one of them was changed after signing"
     )]
     Forged,
-    /// The recording is damaged or breaks a rule.
+    /// Damaged, or against a rule.
     #[error("the secure world refuses the recording (status {status}, code {code})")]
     NotAllowed {
-        /// 1: damaged, 2: not allowed; as `gpureplay_error` in `gpureplay_bare.h` has it.
+        /// 1: damaged, 2: not allowed (`gpureplay_error` in `gpureplay_bare.h`).
         status: u32,
-        /// The section, or the rule.
+        /// Section, or rule.
         code: u32,
     },
-    /// The GPU failed, or is not the one that was recorded.
+    /// The GPU failed, or is another one.
     #[error("the replay failed in the secure world (code {code})")]
     Gpu {
-        /// Kind of the error, as `gpureplay_bare.h` numbers it.
+        /// As in `gpureplay_bare.h`.
         code: u32,
     },
-    /// A tensor has no value, or one of another size.
+    /// Missing value, or wrong size.
     #[error("the secure world refuses the tensors (code {code})")]
     Tensors {
-        /// Kind of the error, as `gpureplay_bare.h` numbers it.
+        /// As in `gpureplay_bare.h`.
         code: u32,
     },
-    /// The run was cancelled. The GPU was reset and its memory cleared.
+    /// The GPU was reset, its memory cleared.
     #[error("the run was cancelled; the secure world has reset the GPU and cleared its memory")]
     Cancelled,
-    /// Another client had the GPU all the time.
+    /// Another client kept the GPU.
     #[error(
         "another client of the secure world has had the GPU for {seconds} s; end it, or try again"
     )]
     Busy {
-        /// How long it was waited for.
+        /// Waited for.
         seconds: u64,
     },
-    /// The secure world has not enough memory.
+    /// The secure world lacks memory.
     #[error("the secure world has not enough memory for this")]
     OutOfMemory,
     /// Another answer.
@@ -124,9 +124,9 @@ pub enum Error {
     Other {
         /// What was tried.
         what: &'static str,
-        /// The answer, as GlobalPlatform numbers it.
+        /// GlobalPlatform's number.
         result: u32,
-        /// Who gave it: 1 this side's interface, 2 the way there, 3 OP-TEE, 4 the application.
+        /// 1 this side, 2 the way, 3 OP-TEE, 4 the application.
         origin: u32,
     },
     /// The driver failed.
@@ -134,12 +134,11 @@ pub enum Error {
     Io {
         /// What was tried.
         what: String,
-        /// What the kernel says.
+        /// Cause.
         error: std::io::Error,
     },
 }
 
-/// A failure of the kernel's interface.
 pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     move |error| Error::Io {
         what: what.to_owned(),
@@ -147,7 +146,7 @@ pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     }
 }
 
-/// What an answer to LOAD or RUN means; `status` is what came with it.
+/// Of LOAD or RUN, with `status`.
 pub(crate) fn answered(
     what: &'static str,
     (result, origin): (u32, u32),
@@ -195,7 +194,6 @@ mod tests {
         assert!(matches!(named(answer::CANCELLED, 5), Error::Cancelled));
         let tensors = named(answer::BAD_PARAMETERS, 4);
         assert!(matches!(tensors, Error::Tensors { code: 7 }));
-        // The application's own refusal of parameters is not one of tensors.
         let text = named(answer::BAD_PARAMETERS, 0).to_string();
         assert_eq!(
             text,

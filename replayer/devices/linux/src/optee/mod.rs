@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of the trusted application that replays: packs and tensors go to the secure world through Linux's TEE driver.
+//! Client of the trusted application, through Linux's TEE driver.
 //!
-//! [`Client`] holds one session. It hands over a signed pack ([`Client::load`]) and then values for each run ([`Client::run`]);
-//! what is checked, is checked on the secure side. `replayer/devices/optee/client/gpureplay_tee.c` does the same in C, on libteec.
+//! A [`Client`] session takes a signed pack ([`Client::load`]), then values ([`Client::run`]). The secure side
+//! checks. `replayer/devices/optee/client/gpureplay_tee.c` is the same in C, on libteec.
 
 mod abi;
 mod application;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that this process shares with the secure world.
+//! Memory shared with the secure world.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,16 +9,14 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::abi;
 use super::error::{Error, io};
 
-/// One block. The secure world may change it while a call is in progress, so no reference to its bytes ever exists.
+/// Changes during calls: no reference to its bytes exists.
 #[derive(Debug)]
 pub(crate) struct Shared {
     map: MmapRaw,
-    /// The driver's number of it.
     id: i32,
 }
 
 impl Shared {
-    /// Room for so many bytes.
     pub(crate) fn new(tee: &File, bytes: usize) -> Result<Self, Error> {
         let what = "memory that is shared with the secure world";
         let mut wanted = abi::Allocate {
@@ -37,37 +35,36 @@ impl Shared {
         })
     }
 
-    /// Bytes that fit.
     pub(crate) fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// The first bytes of it, as a parameter; all of it if it has not so many.
+    /// At most all of it.
     pub(crate) fn parameter(&self, kind: u64, bytes: usize) -> abi::Parameter {
         abi::Parameter {
             kind,
             a: 0,
             b: bytes.min(self.len()) as u64,
-            // What the driver counts from 0 on is no negative number.
+            // Never negative.
             c: u64::try_from(self.id).unwrap_or_default(),
         }
     }
 
-    /// Copies bytes to its start, as many as fit.
+    /// As many as fit.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: the range is inside of the mapping, to which no reference exists, so `bytes` does not overlap it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr(), length) };
     }
 
-    /// Copies bytes from its start, as many as there are.
+    /// As many as there are.
     pub(crate) fn read(&self, bytes: &mut [u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: as in `write`, in the other direction.
         unsafe { std::ptr::copy_nonoverlapping(self.map.as_ptr(), bytes.as_mut_ptr(), length) };
     }
 
-    /// Sets all of it to zero: what was a secret input is in nobody's memory longer than it must.
+    /// Secret inputs do not stay.
     pub(crate) fn clear(&self) {
         // SAFETY: the whole mapping, to which no reference exists.
         unsafe { std::ptr::write_bytes(self.map.as_mut_ptr(), 0, self.len()) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The requests of panfrost that a replay makes; `mali_facts` has their arguments.
+//! panfrost's requests; arguments are in `mali_facts`.
 
 pub(crate) use mali_facts::panfrost::request::{
     CreateBo, FRAGMENT, GetParam, HEAP, MmapBo, NO_EXECUTE, Submit,

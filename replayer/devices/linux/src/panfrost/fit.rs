@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver decides instead of a recording, and which recordings it therefore cannot replay.
+//! Which recordings panfrost can replay.
 //!
-//! Chip settings, attributes of memory, flushes of caches and the address space are the driver's, and serve as well. Memory that the recording
-//! only reads is writable here. The rest must be what the driver gives: all shader cores, slots 0 and 1, addresses from 32 MiB to 4 GiB.
+//! Its own chip settings, memory attributes, flushes and address space serve as well; read-only memory is writable.
+//! Needed: all shader cores, slots 0 and 1, addresses from 32 MiB to 4 GiB.
 
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 
 use super::placement::{Range, plan};
 use crate::misfit::{Misfit, plain_chains};
 
-/// Whether the driver can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
-///
-/// # Errors
-/// What stands against it.
+/// For verified recordings, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     plain_chains(recording)?;
     let regions = recording.regions().iter();
@@ -22,7 +19,6 @@ pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     plan(&ranges).map(drop)
 }
 
-/// Memory as the placement takes it.
 pub(crate) fn range(va: u64, pages: u32, access: Access) -> Range {
     Range {
         va,
@@ -39,7 +35,6 @@ mod tests {
     use super::*;
     use crate::panfrost::placement::{END, END_OF_CODE, FIRST};
 
-    /// What is said of a recording with memory at an address and a chain on a slot.
     fn checked(va: u64, kind: RegionKind, slot: u8, unused_cores: u32) -> Result<(), Misfit> {
         let mut builder = Builder::new(0x7212_0000);
         let access = match kind {

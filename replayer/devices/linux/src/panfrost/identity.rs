@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that say which GPU it is, from the driver's parameters.
+//! Identity registers, from the driver's parameters.
 
 use std::collections::BTreeMap;
 
 use mali_facts::panfrost::parameter::{PRODUCT, REVISION, gpu_id, shown};
 use mali_facts::registers::gpu::GPU_ID;
 
-/// Values of registers that are constants of the GPU, by their offsets.
+/// Constant registers by offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity(BTreeMap<u32, u32>);
 
 impl Identity {
-    /// Asks for all parameters. What the driver does not have is left out.
     pub(crate) fn read(parameter: impl Fn(u32) -> Option<u64>) -> Self {
         let mut values = BTreeMap::new();
         if let (Some(product), Some(revision)) = (parameter(PRODUCT), parameter(REVISION)) {
@@ -28,7 +27,7 @@ impl Identity {
         Self(values)
     }
 
-    /// The value of a register, 0 for one that the driver does not tell.
+    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         self.0.get(&offset).copied().unwrap_or(0)
     }
@@ -45,7 +44,6 @@ mod tests {
 
     #[test]
     fn every_register_of_identity_has_a_parameter() {
-        // A value that says which parameter it was.
         let identity =
             Identity::read(|number| Some(u64::from(number) << 32 | 0x100 | u64::from(number)));
         let registers = all().filter(|located| located.class() == Class::Identity);
@@ -55,7 +53,7 @@ mod tests {
         assert_eq!(identity.register(GPU_ID), 0x100 << 16 | 0x101);
         assert_eq!(identity.register(gpu::SHADER_PRESENT_HI), 2);
         assert_eq!(identity.register(gpu::STACK_PRESENT_HI), 5);
-        // The kernel's names: TEXTURE_FEATURES3 is 21, JS_FEATURES15 is 37.
+        // In the kernel TEXTURE_FEATURES3 is 21, JS_FEATURES15 is 37.
         assert_eq!(identity.register(TEXTURE_FEATURES_3), 0x100 + 21);
         assert_eq!(identity.register(JS15_FEATURES), 0x100 + 37);
         assert_eq!(identity.register(gpu::GPU_CMD), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own panfrost driver as a device for the replay engine: no module, no root, and other programs go on using the GPU.
+//! panfrost: no module, no root, other programs go on.
 //!
-//! The driver has the registers. It powers the GPU up, gives a file an address space, runs chains and resets the GPU when one fails. So this
-//! device puts objects where the recording has memory (`placement`), submits chains, and looks how they ended (`watched`).
+//! The driver owns registers, power, address spaces, resets. This device places objects as recorded (`placement`),
+//! submits chains, and checks their ends (`watched`).
 
 mod abi;
 mod fit;
@@ -29,29 +29,25 @@ use identity::Identity;
 use node::Node;
 use placement::Range;
 
-/// How long a chain may wait for those of other programs, each of which the driver ends after 500 ms (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
+/// For other programs' chains, which end after 500 ms (`JOB_TIMEOUT_MS` of `panfrost_job.c`).
 const QUEUE: Duration = Duration::from_secs(10);
 
-/// What the driver tells of the GPU, and where it is.
 #[derive(Debug)]
 struct Panfrost {
     path: PathBuf,
     identity: Identity,
 }
 
-/// Memory in place.
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
     objects: Vec<u32>,
-    /// A file of its own for each recording that is loaded: objects that a job has just used keep their addresses for a while.
+    /// Per recording: just used objects keep their addresses for a while.
     node: Node,
 }
 
-/// Opens a render node of panfrost.
-///
 /// # Errors
-/// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
+/// Missing or forbidden, another driver, or another page size.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let node = Node::open(path)?;
     Stock::new(Box::new(Panfrost {
@@ -61,7 +57,6 @@ pub fn open(path: &Path) -> Result<Stock, OpenError> {
 }
 
 impl Loaded {
-    /// Puts memory in place, in an address space of its own.
     fn new(path: &Path, ranges: &[Range]) -> Result<Self, DeviceError> {
         let steps = placement::plan(ranges).map_err(|_| DeviceError::Refused(UNFIT))?;
         let node = Node::open(path).map_err(|error| match error {
@@ -80,7 +75,7 @@ impl Loaded {
                 false => placed.push((handle, step)),
             }
         }
-        // What is not the recording's must fault.
+        // Access outside must fault.
         for filler in fillers {
             node.shared().close(filler).map_err(refused)?;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of panfrost: an address space with objects.
+//! An open file of panfrost.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,13 @@ use super::abi;
 use crate::error::OpenError;
 use crate::render_node::{Driver, RenderNode};
 
-/// Since that version there are objects without execution and heaps (Linux 5.4).
+/// Brought objects without execution, and heaps (Linux 5.4).
 const PANFROST: Driver = Driver {
     name: "panfrost",
     oldest_minor: 1,
 };
 
-/// The first render node whose driver is panfrost.
+/// Panfrost's first render node.
 ///
 /// # Errors
 /// There is none.
@@ -21,25 +21,19 @@ pub fn find(root: &Path) -> Result<PathBuf, OpenError> {
     PANFROST.find(root)
 }
 
-/// An open file.
 #[derive(Debug)]
 pub(crate) struct Node(RenderNode);
 
 impl Node {
-    /// Opens a render node of panfrost.
-    ///
-    /// # Errors
-    /// It cannot be opened, or another driver has it.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         PANFROST.open(path).map(Self)
     }
 
-    /// What all drivers have.
     pub(crate) fn shared(&self) -> &RenderNode {
         &self.0
     }
 
-    /// A parameter of the GPU; `None`: the driver does not have it.
+    /// `None` if unknown.
     pub(crate) fn parameter(&self, number: u32) -> Option<u64> {
         let mut get = abi::GetParam {
             parameter: number,
@@ -50,7 +44,6 @@ impl Node {
         Some(get.value)
     }
 
-    /// A new object: its handle and its GPU address.
     pub(crate) fn create(&self, bytes: u32, flags: u32) -> Result<(u32, u64), nix::Error> {
         let mut create = abi::CreateBo {
             size: bytes,
@@ -62,7 +55,6 @@ impl Node {
         Ok((create.handle, create.va))
     }
 
-    /// Offset in the file at which an object can be mapped.
     pub(crate) fn map_offset(&self, handle: u32) -> Result<u64, nix::Error> {
         let mut map = abi::MmapBo {
             handle,
@@ -73,7 +65,6 @@ impl Node {
         Ok(map.offset)
     }
 
-    /// Submits a chain that uses these objects.
     pub(crate) fn submit(
         &self,
         head: u64,

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at chosen GPU addresses, though the driver chooses them.
+//! Memory at chosen GPU addresses, though the driver chooses.
 //!
-//! A file of the driver has one address space. It is one hole at first, from 32 MiB to 4 GiB, and a new object gets the lower end of the
-//! smallest hole that it fits into. So whoever creates objects in the order of their addresses, and fills what lies between, knows where each
-//! will be. Only alignment is in the way: an executable object lies at a multiple of its size, any other of 2 MiB or more at a multiple of 2 MiB.
-//! Ranges are cut where that asks for it, so that no object leaves a hole below it. Source: `panfrost_gem_open` and `panfrost_drm_mm_color_adjust`
-//! of Linux 5.10 to 7.3, which are the same in all.
+//! A file starts with one hole, from 32 MiB to 4 GiB. An object gets the lower end of the smallest sufficient hole.
+//! So objects in address order, with fillers between, have known places. Executable objects are aligned to their
+//! size, others of 2 MiB or more to 2 MiB; ranges are cut to leave no hole below an object. Source:
+//! `panfrost_gem_open` and `panfrost_drm_mm_color_adjust`, equal in Linux 5.10 to 7.3.
 
 use gpureplay_format::PAGE_SIZE;
 
 use super::abi::{HEAP, NO_EXECUTE};
 use crate::misfit::Misfit;
 
-/// First address of an address space.
 pub(crate) const FIRST: u64 = 32 << 20;
-/// End of an address space.
 pub(crate) const END: u64 = 4 << 30;
-/// Code does not begin from here on: the driver keeps it away from the end.
+/// The driver keeps code away from the end.
 pub(crate) const END_OF_CODE: u64 = END - SEGMENT;
-/// Most objects of a recording; each submission names all of them.
+/// Each submission names all of them.
 pub(crate) const MOST_OBJECTS: usize = 4096;
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Objects of this size or more are aligned to it, and heap objects are a multiple of it.
+/// Alignment from this size on; heap objects are multiples.
 const BIG: u64 = 2 << 20;
-/// A shader's program counter has 24 bits: no executable object crosses a multiple of this.
+/// 24-bit program counter: no executable object crosses a multiple.
 const SEGMENT: u64 = 16 << 20;
 
-/// Memory that the GPU must find at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) va: u64,
@@ -41,19 +37,16 @@ impl Range {
     }
 }
 
-/// An object that is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Where it will be.
     pub(crate) va: u64,
     pub(crate) bytes: u64,
-    /// As the driver takes them.
     pub(crate) flags: u32,
-    /// It only keeps what follows from an address, and goes when all is in place.
+    /// Temporary, to keep later addresses.
     pub(crate) filler: bool,
 }
 
-/// The objects to create in an empty address space, in this order, so that the ranges are there. Ranges ascend and do not overlap.
+/// In order, in an empty address space. Ranges ascend without overlap.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -81,7 +74,6 @@ pub(crate) fn plan(ranges: &[Range]) -> Result<Vec<Step>, Misfit> {
     Ok(steps)
 }
 
-/// Neighbours of one kind as one range.
 fn joined(ranges: &[Range]) -> Vec<Range> {
     let mut joined: Vec<Range> = Vec::new();
     for range in ranges {
@@ -95,7 +87,7 @@ fn joined(ranges: &[Range]) -> Vec<Range> {
     joined
 }
 
-/// Objects that occupy what lies between. Most of it are heap objects, which have no pages.
+/// Heap objects have no pages.
 fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     while at < to {
         let left = to - at;
@@ -114,7 +106,7 @@ fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     }
 }
 
-/// The objects of a range, each as large as the alignment that goes with its size permits.
+/// As large as alignment permits.
 fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     let mut at = range.va;
     while at < range.end() {
@@ -140,7 +132,7 @@ fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Bytes of the largest executable object that lies at `at` by itself: its size divides the address.
+/// Its size divides the address.
 fn code_at(at: u64, left: u64) -> u64 {
     let page = at / PAGE;
     let most = left.min(SEGMENT - at % SEGMENT) / PAGE;

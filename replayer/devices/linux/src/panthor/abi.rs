@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The requests of panthor that a replay makes; `mali_facts` has their arguments.
+//! panthor's requests; arguments are in `mali_facts`.
 
 use mali_facts::panfrost::request::Request;
 pub(crate) use mali_facts::panthor::{
@@ -8,7 +8,7 @@ pub(crate) use mali_facts::panthor::{
     ObjectArray, QueueCreate, QueueSubmit, SYNC_SIGNAL, SyncOp, VmBind, VmBindOp, VmCreate, query,
 };
 
-/// Numbers of requests, counted from the first of a driver's own.
+/// From the first of a driver's own.
 macro_rules! requests {
     ($($name:ident = $number:literal, $argument:ty;)*) => {
         $(nix::ioctl_readwrite!($name, Request::DRM, 0x40 + $number, $argument);)*

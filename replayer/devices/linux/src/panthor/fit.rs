@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where memory goes, and which recordings the driver can replay: command streams, below the addresses that it keeps for itself.
+//! Which recordings panthor can replay: streams below its addresses.
 
 use gpureplay_format::layout::FAMILY_STREAMS;
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
@@ -7,12 +7,11 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use super::abi;
 use crate::misfit::Misfit;
 
-/// Bytes for the instructions of a launch: the most that it has.
+/// A launch's largest.
 pub(crate) const STREAM: u64 = 1 << 16;
-/// Where the addresses begin that the driver keeps, on GPUs whose addresses have 48 bits.
+/// For 48-bit addresses.
 const END: u64 = 1 << 47;
 
-/// Memory that a recording wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) va: u64,
@@ -33,7 +32,6 @@ impl Range {
         self.va.saturating_add(self.bytes)
     }
 
-    /// What the GPU may not do with it.
     pub(crate) fn flags(&self) -> u32 {
         let unless = |allowed, flag| match self.access.contains(allowed) {
             true => 0,
@@ -43,7 +41,7 @@ impl Range {
     }
 }
 
-/// The highest address below `end` with room for the instructions of a launch and a page on each side, none of it in a range.
+/// Room for a launch's instructions and a page on each side, outside all ranges.
 pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     let (page, mut top) = (u64::from(PAGE_SIZE), end);
     let mut ranges = ranges.to_vec();
@@ -57,10 +55,7 @@ pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     top.checked_sub(STREAM + page).filter(|at| *at >= page)
 }
 
-/// Whether the driver can replay a recording, which keeps the rules of the verifier. The GPU is not looked at.
-///
-/// # Errors
-/// What stands against it.
+/// For verified recordings, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_STREAMS {
         return Err(Misfit::Chains);
@@ -99,7 +94,6 @@ mod tests {
                 assert!(at > range.end() || at + STREAM < range.va, "{at:#x}");
             }
         }
-        // Nothing is left but a few pages.
         let whole = range(0x4000, 0x1_0000);
         assert_eq!(gap(&[whole], whole.end() + 0x1000), None);
     }

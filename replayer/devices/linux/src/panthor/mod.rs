@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own panthor driver as a device for the replay engine: no module, no root, and other programs go on using the GPU.
+//! panthor: no module, no root, other programs go on.
 //!
-//! The driver has registers and firmware. It maps memory where it is told, calls streams from a queue of its own, and says how they ended. So
-//! this device fills an address space as the recording says, and puts the instructions of each launch into memory that the GPU only reads.
+//! The driver owns registers and firmware, maps memory as told, and calls streams from a queue. This device fills
+//! an address space as recorded, and puts launches' instructions into memory that the GPU only reads.
 
 mod abi;
 mod fit;
@@ -25,17 +25,17 @@ use crate::stock::{self, Ended, Stock, Wanted, refused};
 use fit::{Range, STREAM, gap};
 use node::{Node, Told};
 
-/// How long a stream may wait for those of other programs, each of which the driver ends after 5 s (`JOB_TIMEOUT_MS` of `panthor_sched.c`).
+/// For other programs' streams, which end after 5 s (`JOB_TIMEOUT_MS` of `panthor_sched.c`).
 const QUEUE: Duration = Duration::from_secs(20);
 
-/// [`DeviceError::Refused`] has this number when the driver has no room for the recording.
+/// [`DeviceError::Refused`] code: no room.
 pub const NO_ROOM: i32 = -11;
-/// The same when a stream ended with a fault.
+/// The same: a stream faulted.
 pub const FAULTED: i32 = -12;
-/// The same when the driver ended a stream after 5 s.
+/// The same: ended after 5 s.
 pub const TOO_LONG: i32 = -13;
 
-/// What a number of [`DeviceError::Refused`] means, if this device gives it.
+/// Meaning of a [`DeviceError::Refused`] code.
 pub fn refusal(code: i32) -> Option<&'static str> {
     match code {
         NO_ROOM => {
@@ -51,31 +51,25 @@ pub fn refusal(code: i32) -> Option<&'static str> {
     }
 }
 
-/// What the driver tells of the GPU, and where it is.
 #[derive(Debug)]
 struct Panthor {
     path: PathBuf,
     told: Arc<Told>,
 }
 
-/// Memory in place.
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
-    /// Where the instructions of a launch go.
     stream: (u64, Mapped),
-    /// The number of the address space, and of the group that works in it.
     vm: u32,
     group: u32,
     told: Arc<Told>,
-    /// A file of its own for each recording that is loaded.
+    /// Per recording.
     node: Node,
 }
 
-/// Opens a render node of panthor.
-///
 /// # Errors
-/// It is missing or forbidden, another driver has it, or the kernel's pages are not those of recordings.
+/// Missing or forbidden, another driver, or another page size.
 pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let node = Node::open(path)?;
     let told = Told::new(&node).map_err(|errno| OpenError::Io {
@@ -89,7 +83,6 @@ pub fn open(path: &Path) -> Result<Stock, OpenError> {
 }
 
 impl Loaded {
-    /// Puts memory in place, in an address space of its own.
     fn new(path: &Path, told: &Arc<Told>, ranges: &[Range]) -> Result<Self, DeviceError> {
         let node = Node::open(path).map_err(|error| match error {
             OpenError::Io { error, .. } => {
@@ -121,7 +114,6 @@ impl Loaded {
         })
     }
 
-    /// Calls the instructions of a launch and waits for their end.
     fn call(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let (at, memory) = &self.stream;
         let bytes = u32::try_from(work.words.len()).map_err(|_| ErrorKind::Internal)?;
@@ -132,7 +124,7 @@ impl Loaded {
         let stream = (*at, bytes);
         let latest = self.told.latest_flush();
         match self.node.submit(self.group, stream, latest) {
-            // The group takes no more: its time was up when its last stream had just ended well.
+            // Its time was up when its last stream had just ended well.
             Err(nix::Error::EINVAL) => {
                 let group = self.node.renew(self.group, self.vm, &self.told.info);
                 self.group = group.map_err(refused)?;
@@ -163,7 +155,7 @@ impl stock::Loaded for Loaded {
         &self.mappings
     }
 
-    /// A group that failed takes no more work, so another takes its place.
+    /// A failed group takes no more work: replaces it.
     fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind> {
         let result = self.call(work);
         if result.is_err()
@@ -188,7 +180,7 @@ impl stock::Driver for Panthor {
         self.told.register(offset)
     }
 
-    /// Firmware makes all settings: no recording of the family has one.
+    /// Firmware makes all settings: no recording has one.
     fn apply(&self) -> Result<(), ErrorKind> {
         Err(ErrorKind::Internal)
     }

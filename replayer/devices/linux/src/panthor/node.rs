@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of panthor: an address space that is filled as a recording says, and a group with one queue.
+//! An open file of panthor: address space, group, queue.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::render_node::{Driver, RenderNode};
 
-/// All versions have what a replay needs.
+/// All versions suffice.
 const PANTHOR: Driver = Driver {
     name: "panthor",
     oldest_minor: 0,
 };
 /// Bytes of the queue's ring.
 const RING: u32 = 1 << 16;
-/// The group comes after those that ask for more, and before those in the background.
+/// Above background groups, below demanding ones.
 const MEDIUM: u8 = 1;
 
-/// The first render node whose driver is panthor.
+/// Panthor's first render node.
 ///
 /// # Errors
 /// There is none.
@@ -28,11 +28,9 @@ pub fn find(root: &Path) -> Result<PathBuf, OpenError> {
     PANTHOR.find(root)
 }
 
-/// An open file.
 #[derive(Debug)]
 pub(crate) struct Node(RenderNode);
 
-/// A list of a request's argument.
 fn list<T>(items: &[T]) -> abi::ObjectArray {
     abi::ObjectArray {
         stride: size_of::<T>() as u32,
@@ -42,20 +40,14 @@ fn list<T>(items: &[T]) -> abi::ObjectArray {
 }
 
 impl Node {
-    /// Opens a render node of panthor.
-    ///
-    /// # Errors
-    /// It cannot be opened, or another driver has it.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         PANTHOR.open(path).map(Self)
     }
 
-    /// What all drivers have.
     pub(crate) fn shared(&self) -> &RenderNode {
         &self.0
     }
 
-    /// What the driver tells of the GPU.
     pub(crate) fn gpu_info(&self) -> Result<abi::GpuInfo, nix::Error> {
         let mut info = abi::GpuInfo::default();
         let mut query = abi::DevQuery {
@@ -68,7 +60,6 @@ impl Node {
         Ok(info)
     }
 
-    /// A new address space.
     pub(crate) fn space(&self) -> Result<Space<'_>, nix::Error> {
         let mut create = abi::VmCreate::default();
         // SAFETY: the argument has the size that the request names.
@@ -80,7 +71,7 @@ impl Node {
         })
     }
 
-    /// A new group with one queue, which may use all shader cores.
+    /// One queue, all shader cores.
     pub(crate) fn group(&self, vm: u32, info: &abi::GpuInfo) -> Result<u32, nix::Error> {
         let queues = [abi::QueueCreate {
             priority: 0,
@@ -105,7 +96,7 @@ impl Node {
         Ok(create.handle)
     }
 
-    /// Gives a group up, with what it may still run; another one takes its place.
+    /// Drops what it still runs.
     pub(crate) fn renew(
         &self,
         group: u32,
@@ -121,7 +112,7 @@ impl Node {
         self.group(vm, info)
     }
 
-    /// Calls a stream, and signals the sync object at its end.
+    /// Signals the sync object at the end.
     pub(crate) fn submit(
         &self,
         group: u32,
@@ -155,7 +146,6 @@ impl Node {
         }
     }
 
-    /// Whether a stream of the group ended with a fault.
     pub(crate) fn has_fault(&self, group: u32) -> Result<bool, nix::Error> {
         let mut get = abi::GroupGetState {
             group,
@@ -171,12 +161,11 @@ impl Node {
 pub(crate) struct Space<'n> {
     node: &'n Node,
     pub(crate) vm: u32,
-    /// Where the driver's own addresses begin.
     pub(crate) end: u64,
 }
 
 impl Space<'_> {
-    /// Memory at an address, for the GPU with these `MAP_` flags and for this process.
+    /// `MAP_` flags for the GPU; also for this process.
     pub(crate) fn map(&self, va: u64, bytes: u64, flags: u32) -> Result<Mapped, nix::Error> {
         let fd = self.node.0.fd();
         let mut create = abi::BoCreate {
@@ -212,7 +201,6 @@ impl Space<'_> {
     }
 }
 
-/// Registers as the driver tells them, and the number of its latest flush.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) info: abi::GpuInfo,
@@ -220,7 +208,6 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Asks the driver.
     pub(crate) fn new(node: &Node) -> Result<Self, nix::Error> {
         let (info, page) = (node.gpu_info()?, gpureplay_format::PAGE_SIZE as usize);
         let flush = Mapped::read_only(node.shared().file(), abi::FLUSH_ID_OFFSET, page);
@@ -229,7 +216,7 @@ impl Told {
         Ok(Self { info, flush })
     }
 
-    /// The value of a register, 0 for one that the driver does not tell.
+    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         let found = registers(&self.info)
             .into_iter()
@@ -237,7 +224,7 @@ impl Told {
         found.map_or(0, |(_, value)| value)
     }
 
-    /// The number of the GPU's latest flush of its caches: a stream with it begins with another one.
+    /// A stream with the latest flush's number begins with another flush.
     pub(crate) fn latest_flush(&self) -> u32 {
         self.flush.read32(0)
     }

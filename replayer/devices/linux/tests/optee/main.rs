@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A trusted application that lies: its client gives typed errors or bytes of the stated lengths, and nothing of a run that failed.
+//! A lying application: clients get typed errors or right lengths.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -7,11 +7,9 @@ use std::process::Command;
 
 use gpureplay_linux::optee::{Client, Error};
 
-/// Number of the application's lies, in the process that is lied to.
 const SEED: &str = "LIAR_SEED";
 const SESSIONS: u64 = 200;
 
-/// What is left of an error: whether one came.
 fn told<T>(result: Result<T, Error>) -> bool {
     let text = result.err().map(|error| error.to_string());
     if let Some(text) = &text {
@@ -23,7 +21,7 @@ fn told<T>(result: Result<T, Error>) -> bool {
     text.is_some()
 }
 
-/// A session with several packs and runs; how many runs gave something, and how many failed.
+/// Counts runs that gave something, and that failed.
 fn session() -> (u32, u32) {
     let (mut ran, mut failed) = (0, 0);
     let mut client = match Client::open() {
@@ -39,7 +37,6 @@ fn session() -> (u32, u32) {
         let mut outputs = before.clone();
         let inputs: [(u32, &[u8]); 2] = [(0, b"secret"), (4, &[5; 3000])];
         match told(client.run(&inputs, &mut outputs)) {
-            // Of a run that failed nothing comes out.
             true => {
                 failed += 1;
                 assert_eq!(outputs, before);
@@ -57,7 +54,6 @@ fn session() -> (u32, u32) {
     (ran, failed)
 }
 
-/// What the child process does, which has the library.
 #[test]
 fn child() {
     if std::env::var_os(SEED).is_some() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU that is lent to somebody else after each chain, and comes back reset: the answer is the same, bit for bit.
+//! A GPU lent after each chain: the answer stays bit-identical.
 
 use std::path::Path;
 
@@ -12,7 +12,6 @@ use mali_drive::middleware::{Diff, Divergence};
 struct Lent {
     gpu: OnModel,
     times: u32,
-    /// Settings that were written.
     settings: u32,
 }
 
@@ -33,7 +32,6 @@ impl Wrapper for Lent {
     }
 }
 
-/// The last bytes of a .npy file: its values.
 fn values(path: &Path, count: usize) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     bytes[bytes.len() - 4 * count..].to_vec()
@@ -47,13 +45,12 @@ fn lent() -> Lent {
     }
 }
 
-/// The digits with each job in a chain of its own: a GPU is lent between chains.
+/// One job per chain: lending is between chains.
 fn apart() -> Vec<u8> {
     let file = "../../../mali/jobs/tests/as-recorded/digits-g52.gpr";
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// Runs the digits twice on a device and returns the chains of a run.
 fn replay(gpu: impl Gpu) -> u32 {
     let folder = shipped("digits-g52");
     let file = apart();
@@ -77,7 +74,7 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
     let mut lent = lent();
     let chains = replay(&mut lent);
     assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
-    // A GPU that comes back gets the settings of the recording and no others.
+    // It gets the recording's settings only.
     let file = apart();
     let entries = Recording::parse(&file).unwrap().action_entries().to_vec();
     let settings = entries

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording made from the dump of a real OpenCL kernel (c[i] = a[i] + b[i], compiled by Mesa for G52), replayed with inputs
-//! that were not in the dump.
+//! A real kernel's dump (c[i] = a[i] + b[i], Mesa, G52), with new inputs.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -9,13 +8,12 @@ use gpureplay_core::Workspace;
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 use gpureplay_kit::{Values, floats, model, open, shared};
 
-/// Where the kernel's job header and its shader lie in the dump.
 const JOB: u64 = 0xf7f6_f1c0;
 const PUSH_UNIFORMS: u64 = 0xf7f6_f150;
 const SHADER: u64 = 0xf7fe_f780;
 const THREADS: usize = 64;
 
-/// The buffers of a dump: lines of sixteen bytes behind an offset, a star for repeated lines.
+/// Lines: offset, sixteen bytes; a star repeats.
 fn buffers(text: &str) -> BTreeMap<u64, Vec<u8>> {
     let mut buffers = BTreeMap::new();
     let mut current: Option<(u64, Vec<u8>)> = None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings of jobs that need no shader, replayed on the model through registers, page tables and interrupts.
+//! Jobs without shaders, through registers, page tables, interrupts.
 
 use gpureplay_core::{ErrorKind, Gpu as _, Lines, Options, Workspace};
 use gpureplay_format::{ElementType, Piece, SegmentKind, Tensor, TensorKind};
@@ -8,7 +8,7 @@ use gpureplay_kit::{Values, model, open, verified};
 use mali_drive::Session;
 use mali_drive::page_table::Format;
 
-/// Two jobs in one chain, which write to two rows of a padded matrix. `second` is the type of the second job.
+/// Two jobs write two rows of a padded matrix; `second` is a type.
 fn recording(second: u32) -> Vec<u8> {
     let mut builder = builder(1, 3);
     let mut values = Tensor::dense(

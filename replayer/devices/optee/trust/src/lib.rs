@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks a signed pack for the trusted application, which is written in C.
+//! Checks packs for the trusted application in C.
 #![cfg_attr(target_os = "none", no_std)]
 
 use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};
 
-/// Why a pack is refused, or that it is not; `gpureplay_trust` in `ta/gpureplay_trust.h`.
+/// `gpureplay_trust` in `ta/gpureplay_trust.h`.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Signed with the key, and not too old.
+    /// And not too old.
     Signed = 0,
-    /// Not a pack, or one without a signature.
+    /// No pack, or unsigned.
     Unsigned = 1,
     /// Signed with another key.
     Key = 2,
     /// Older than the counter allows.
     Rollback = 3,
-    /// The signature does not fit the recording, or is malformed.
+    /// Misfit or malformed signature.
     Forged = 4,
 }
 
-/// Where the recording of a checked pack lies.
+/// The recording in a checked pack.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signed {
-    /// Bytes from the start of the pack.
+    /// Bytes from the pack's start.
     pub offset: usize,
-    /// Length in bytes.
+    /// In bytes.
     pub length: usize,
     /// The signature's counter.
     pub counter: u64,
 }
 
-/// Checks the signature of a pack against a key (32 bytes of Ed25519) and the smallest counter that is accepted.
+/// `key`: Ed25519, 32 bytes; `oldest`: smallest accepted counter.
 ///
 /// # Errors
 /// Why the pack is refused.
@@ -47,7 +47,7 @@ pub fn check(bytes: &[u8], key: [u8; 32], oldest: u64) -> Result<Signed, Trust> 
         SignatureError::Rollback { .. } => Trust::Rollback,
         _ => Trust::Forged,
     })?;
-    // The recording is a part of the pack, so the difference of the addresses is an offset.
+    // A part of the pack: the difference is an offset.
     let offset = (signed.recording.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
     Ok(Signed {
         offset,
@@ -59,7 +59,7 @@ pub fn check(bytes: &[u8], key: [u8; 32], oldest: u64) -> Result<Signed, Trust> 
 /// [`check`] for C.
 ///
 /// # Safety
-/// `pack` points at `length` bytes, `key` at 32; nobody changes them meanwhile.
+/// `pack` has `length` bytes, `key` 32, unchanged meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_trust_check(
     pack: *const u8,

@@ -7,13 +7,10 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// Where the cause of a failure lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Whose {
-    /// The GPU model: ours.
     Model,
-    /// The OpenCL runtime, its compiler or the driver.
     Runtime,
     /// The test asks for what the standard does not promise.
     Test,
@@ -29,15 +26,14 @@ impl Whose {
     }
 }
 
-/// One cause and the tests that it explains.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cause {
     pub(super) whose: Whose,
     pub(super) why: String,
-    /// Names; a star at the end stands for any end.
+    /// A final star stands for any end.
     tests: Vec<String>,
-    /// GPUs on which it is so; all if empty.
+    /// All if empty.
     #[serde(default)]
     gpus: Vec<String>,
 }
@@ -55,7 +51,6 @@ impl Causes {
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
     }
 
-    /// The cause of a test's failure on a GPU.
     pub(super) fn of(&self, test: &str, gpu: &str) -> Option<&Cause> {
         self.cause.iter().find(|cause| {
             (cause.gpus.is_empty() || cause.gpus.iter().any(|name| name == gpu))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest piglit`: piglit's OpenCL tests in the guest, many in one boot.
+//! `guest piglit`: piglit's OpenCL tests, many per boot.
 
 mod causes;
 mod results;
@@ -26,7 +26,6 @@ use crate::{
     run::session::{self, End, Options},
 };
 
-/// Runs in the guest, with the runner's arguments.
 const SCRIPT: &str = "mkdir -p /mnt/piglit && \
     mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/piglit || exit 1\n\
     if [ -e cache.tar ]; then tar xf cache.tar -C /tmp/cache; fi\n\
@@ -34,7 +33,6 @@ const SCRIPT: &str = "mkdir -p /mnt/piglit && \
     while sleep 240; do save; done & saver=$!\n\
     python3 runner.py --root /mnt/piglit --results results.jsonl \"$@\" || exit 1\n\
     kill $saver; wait $saver 2> /dev/null; save";
-/// In the folder that the guest shares: results, one line each, and compiled programs.
 const RESULTS: &str = "results.jsonl";
 const CACHE: &str = "cache.tar";
 
@@ -98,7 +96,6 @@ pub(crate) struct Piglit {
 }
 
 impl Piglit {
-    /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         let causes = Causes::read(&folder.recipe().join("piglit/causes.toml"))?;
@@ -150,7 +147,7 @@ impl Piglit {
     }
 }
 
-/// Runs every N-th test of the committed subset, each of which must pass; the text names those that did not.
+/// Every N-th test of the committed subset.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(usize, Vec<String>)> {
     let path = folder.recipe().join("piglit/ci.txt");
     let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -171,14 +168,12 @@ pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(us
     Ok((results.passed(), results.not_passed(names.into_iter())))
 }
 
-/// A name as a regular expression.
 fn escaped(name: &str) -> String {
     let special = |c: &char| !c.is_alphanumeric() && *c != '@' && *c != '-' && *c != '_';
     let piece = |c: char| [special(&c).then_some('\\'), Some(c)].into_iter().flatten();
     name.chars().flat_map(piece).collect()
 }
 
-/// What to run.
 struct Wanted<'a> {
     gpu: &'a str,
     filter: &'a str,
@@ -188,13 +183,11 @@ struct Wanted<'a> {
     limit: u32,
 }
 
-/// Runs the tests in a folder of their own, of which nothing is kept.
 fn run_apart(folder: &Folder, wanted: &Wanted<'_>) -> Result<Results> {
     let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     run(folder, share.path(), wanted)
 }
 
-/// Boots the guest and runs the tests that have no result in the folder yet.
 fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     let tree = unpack(folder)?;
     let recipe = folder.recipe().join("piglit");
@@ -222,7 +215,7 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
         gpu: wanted.gpu.into(),
         share: Some(share.to_path_buf()),
         extra: Some(tree),
-        // Beyond the runner's own limits: the last tests, and those that are run again.
+        // More than the runner's limits: for the last tests and repeats.
         timeout: Duration::from_secs(u64::from(wanted.limit) * 60 + 3600),
         ..Options::default()
     };
@@ -237,7 +230,6 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     Ok(results)
 }
 
-/// Unpacks piglit beside the guest unless it is there.
 fn unpack(folder: &Folder) -> Result<PathBuf> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
@@ -257,7 +249,7 @@ fn unpack(folder: &Folder) -> Result<PathBuf> {
     Ok(guest.join("piglit"))
 }
 
-/// Where compiled programs of earlier runs are kept: the runtime keys them by source and GPU, this by the runtime.
+/// The runtime keys programs by source and GPU, this file by the runtime.
 fn cache_file(folder: &Folder) -> Result<PathBuf> {
     let mut hash = Fingerprint::default();
     hash.file(&folder.guest.join("stamps/userland"))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runner in the guest reports, counted and written as text, JSON and tables.
+//! The runner's report as text, JSON and tables.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,6 @@ use serde_json::json;
 use super::causes::{Causes, Whose};
 use gpureplay_task::measured::Table;
 
-/// The end of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum End {
@@ -38,7 +37,6 @@ impl End {
     }
 }
 
-/// One test's result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Test {
     name: String,
@@ -48,7 +46,6 @@ struct Test {
     faults: Vec<String>,
 }
 
-/// The runner's first line.
 #[derive(Deserialize)]
 struct Begin {
     tests: usize,
@@ -60,7 +57,6 @@ pub(super) struct Results {
     tests: Vec<Test>,
 }
 
-/// Sums, in the order of the table.
 #[derive(Serialize)]
 struct Counts {
     pass: usize,
@@ -72,8 +68,7 @@ struct Counts {
 }
 
 impl Results {
-    /// Reads the runner's output; lines that are none of its own are passed over. Of two results of a test the second
-    /// counts.
+    /// Skips other lines. A test's second result counts.
     pub(super) fn parse(text: &str) -> Results {
         let mut results = Results::default();
         for line in text.lines() {
@@ -88,12 +83,10 @@ impl Results {
         results
     }
 
-    /// True if every wanted test was run.
     pub(super) fn complete(&self) -> bool {
         !self.tests.is_empty() && self.tests.len() >= self.expected
     }
 
-    /// Number of tests that passed.
     pub(super) fn passed(&self) -> usize {
         self.count(End::Pass)
     }
@@ -105,7 +98,7 @@ impl Results {
     fn counts(&self) -> Counts {
         Counts {
             pass: self.passed(),
-            // A warning of piglit means a wrong but tolerated result.
+            // A warning means a wrong but tolerated result.
             fail: self.count(End::Fail) + self.count(End::Warn),
             skip: self.count(End::Skip),
             crash: self.count(End::Crash),
@@ -114,7 +107,6 @@ impl Results {
         }
     }
 
-    /// Percentage of the tests that ran and were not skipped.
     fn rate(&self) -> f64 {
         let run = self.tests.len() - self.count(End::Skip);
         100.0 * self.passed() as f64 / run.max(1) as f64
@@ -124,7 +116,7 @@ impl Results {
         self.tests.iter().filter(|test| !test.result.is_good())
     }
 
-    /// Which of these tests did not pass, and how; a test that is skipped or missing tells nothing and counts as well.
+    /// Skipped and missing tests count too: they show nothing.
     pub(super) fn not_passed<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<String> {
         names
             .filter_map(
@@ -137,7 +129,7 @@ impl Results {
             .collect()
     }
 
-    /// Tests that failed without a written cause, or by the model's fault.
+    /// Failures without a written cause, or of the model.
     pub(super) fn unexplained(&self, causes: &Causes, gpu: &str) -> Vec<String> {
         self.bad()
             .filter(|test| {
@@ -149,7 +141,6 @@ impl Results {
             .collect()
     }
 
-    /// For the terminal.
     pub(super) fn text(&self, causes: &Causes, gpu: &str) -> String {
         let mut text = String::new();
         for test in self.bad() {
@@ -157,7 +148,7 @@ impl Results {
                 .of(&test.name, gpu)
                 .map_or("open", |cause| cause.whose.word());
             let (end, name, detail) = (test.result.word(), &test.name, &test.detail);
-            // Writing to a string cannot fail.
+            // Cannot fail.
             let _ = writeln!(text, "{end} {name} ({whose}): {detail}");
             for fault in &test.faults {
                 let _ = writeln!(text, "    {fault}");
@@ -178,7 +169,6 @@ impl Results {
         text
     }
 
-    /// For programs.
     pub(super) fn json(&self, gpu: &str) -> String {
         let value = json!({
             "gpu": gpu,
@@ -189,7 +179,6 @@ impl Results {
         value.to_string()
     }
 
-    /// To be kept: sums, and what did not pass.
     pub(super) fn tables(&self, causes: &Causes, gpu: &str) -> [Table; 2] {
         let sum = self.counts();
         let mut sums = Table::new(
@@ -226,7 +215,6 @@ impl Results {
         [sums, bad]
     }
 
-    /// Why tests were skipped, with counts.
     fn skips(&self) -> String {
         let mut reasons: Vec<(String, usize)> = Vec::new();
         for test in self.tests.iter().filter(|test| test.result == End::Skip) {
@@ -249,7 +237,7 @@ impl Results {
     }
 }
 
-/// The part of piglit's words that does not name the device.
+/// Without the device's name.
 fn reason_of_skip(detail: &str) -> String {
     let reason = detail
         .split_once("because ")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The changes that `cargo mutants` lists, and those that are known to mean the same.
+//! `cargo mutants`' changes, and equivalent ones.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -11,7 +11,6 @@ use crate::{
     repository::root,
 };
 
-/// What kind of thing is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) enum Genre {
     FnValue,
@@ -24,7 +23,7 @@ pub(super) enum Genre {
     Other,
 }
 
-/// A place in a file; lines and columns count from 1.
+/// From 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -47,7 +46,7 @@ impl Span {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Change {
-    /// Its place in the list, from 1.
+    /// From 1.
     #[serde(skip)]
     pub(super) number: u32,
     pub(super) name: String,
@@ -59,12 +58,11 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// What is done, without the place: `replace == with != in write`.
+    /// Without the place: `replace == with != in write`.
     fn what(&self) -> &str {
         self.name.splitn(4, ':').nth(3).unwrap_or_default().trim()
     }
 
-    /// The text of its first line.
     fn line<'t>(&self, text: &'t str) -> &'t str {
         text.lines()
             .nth(self.span.start.line.saturating_sub(1))
@@ -73,7 +71,6 @@ impl Change {
     }
 }
 
-/// All changes of these crates.
 pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     let mut command = Command::new("cargo");
     command
@@ -92,15 +89,14 @@ pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// A change that no test can notice, or need not.
+/// Tests cannot notice it, or need not.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Known {
     file: String,
-    /// As the list of changes says it, with the function.
+    /// As listed, with the function.
     what: String,
     line: String,
-    /// Why no test notices it.
     #[serde(rename = "reason")]
     _reason: String,
 }
@@ -112,7 +108,6 @@ struct Same {
     same: Vec<Known>,
 }
 
-/// Those that are listed with a reason.
 pub(super) fn known() -> Result<Vec<Known>> {
     let path = root().join("tools/xtask/mutation.toml");
     let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -121,7 +116,6 @@ pub(super) fn known() -> Result<Vec<Known>> {
     Ok(same.same)
 }
 
-/// Texts of source files, each read once.
 #[derive(Default)]
 pub(super) struct Texts(BTreeMap<String, String>);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask mutation`: operators in the source are changed one by one, and a test of the crate must fail.
+//! `cargo xtask mutation`: changes operators; a test must fail.
 //!
-//! All changes are compiled into one copy of the crates, each behind a switch that the environment turns on. So the crates are built once,
-//! and each change costs only the tests.
+//! All changes are compiled at once, behind switches in the environment: a change costs only its tests.
 
 mod change;
 mod runner;
@@ -25,7 +24,7 @@ use self::{
 use super::root;
 use crate::error::{Error, Result};
 
-/// Crates whose tests must notice a change, as they check what strangers send; and the crates whose tests reach each.
+/// Crates that check strangers' bytes, and those whose tests reach each.
 const CRATES: [(&str, &[&str]); 4] = [
     ("gpureplay-core", &["gpureplay-core", "mali-drive"]),
     (
@@ -40,9 +39,8 @@ const CRATES: [(&str, &[&str]); 4] = [
     ("gpureplay-sign", &["gpureplay-sign"]),
     ("mali-drive", &["mali-drive", "gpureplay-core"]),
 ];
-/// One change in so many may be missed.
+/// One in so many may be missed.
 const ALLOWED: usize = 10;
-/// Seconds of a day.
 const DAY: u64 = 24 * 60 * 60;
 
 /// Change operators of the source one by one, and run the tests each time
@@ -127,7 +125,6 @@ impl Mutation {
     }
 }
 
-/// Prints what tests let slip, and the counts of each crate.
 fn report(
     changes: &[&Change],
     tried: &[&Change],
@@ -198,7 +195,6 @@ fn report(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Crates whose tests reach a crate.
 fn reach(package: &str) -> &'static [&'static str] {
     CRATES
         .iter()
@@ -211,7 +207,7 @@ fn today() -> u64 {
     now.map_or(0, |passed| passed.as_secs() / DAY)
 }
 
-/// Which of how many equal samples: one after the other as the seed counts up.
+/// Equal samples, in turn by seed.
 fn shard(all: u64, sample: u64, seed: u64) -> (u64, u64) {
     let shards = all.div_ceil(sample.max(1)).max(1);
     (seed % shards, shards)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs the test programs with one change on, until one of them fails.
+//! Runs test programs with a change until one fails.
 
 use std::{
     io::Write,
@@ -16,40 +16,38 @@ use std::{
 use super::{change::Change, reach, tree::Program};
 use crate::error::{Error, Result};
 
-/// Processor seconds of a program, at least.
+/// At least.
 const SECONDS: u64 = 4;
-/// Seconds after which a program that waits is ended.
+/// Seconds.
 const WAIT: u64 = 300;
-/// Tests that take seconds; they run if the quick ones noticed nothing.
+/// Only if the quick ones noticed nothing.
 const SLOW: [&str; 3] = [
     "limits::bytes_moved_have_a_limit",
     "faults::a_fault_at_every_call_is_survived",
     "soundness::what_verifies_runs_inside_its_own_pages",
 ];
-/// Kilobytes of addresses that a program may have.
+/// Kilobytes of addresses.
 const MEMORY: u64 = 8 << 20;
-/// Signals that end a program which had too much processor time, or waited too long.
 const XCPU: i32 = 24;
 const KILL: i32 = 9;
 
-/// What the tests said of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Caught,
     TimedOut,
     Missed,
-    /// Not judged: it needs a build of its own.
+    /// Needs its own build.
     Constant,
 }
 
 pub(super) struct Runner {
-    /// Quick programs first, each with its processor seconds.
+    /// Quick first; processor seconds.
     programs: Vec<(Program, u64)>,
     jobs: usize,
 }
 
 impl Runner {
-    /// Runs all programs without a change: they must pass, and their times order them.
+    /// Unchanged, they must pass; their times order them.
     pub(super) fn new(programs: Vec<Program>, jobs: Option<usize>) -> Result<Self> {
         let mut timed = Vec::new();
         for program in programs {
@@ -71,7 +69,6 @@ impl Runner {
         Ok(Self { programs, jobs })
     }
 
-    /// What the tests say of each change, in order.
     pub(super) fn run(&self, changes: &[&Change]) -> Result<Vec<Verdict>> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(vec![None; changes.len()]);
@@ -90,7 +87,7 @@ impl Runner {
                             {
                                 *result = Some(verdict);
                             }
-                            // Seen at once, as a whole run takes long.
+                            // A whole run takes long.
                             let mut err = std::io::stderr().lock();
                             let _ = writeln!(err, "{verdict:?} {}", change.name);
                         }
@@ -111,7 +108,6 @@ impl Runner {
             .collect())
     }
 
-    /// What these programs say, in which the change is always on.
     pub(super) fn alone(programs: Vec<Program>, change: &Change) -> Result<Verdict> {
         let programs = programs.into_iter().map(|program| (program, 60));
         let runner = Self {
@@ -139,14 +135,14 @@ impl Runner {
     }
 }
 
-/// Runs one program with a change; `Err` holds what it noticed.
+/// `Err`: what it noticed.
 fn run(
     program: &Program,
     number: u32,
     tests: &[String],
     seconds: u64,
 ) -> Result<std::result::Result<(), Verdict>> {
-    // Processor time, so that a busy machine changes no verdict.
+    // Independent of the machine's load.
     let limits = format!(
         "ulimit -c 0; ulimit -t {seconds}; ulimit -v {MEMORY}; exec timeout -s KILL {WAIT} \"$0\" -q \"$@\""
     );

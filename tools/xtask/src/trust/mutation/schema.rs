@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A source file that holds many changes at once: each lies behind a switch, so all of them are compiled in one build.
+//! A source file with many changes behind switches.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -12,26 +12,23 @@ use syn::{
 
 use super::change::{Change, Genre};
 
-/// What is asked before a changed piece: whether change N is on.
+/// Is change N on?
 const ON: &str = "::gpureplay_format::mutation::on";
 
-/// Where a change lies in the text that [`instrument`] made.
+/// In the text that [`instrument`] made.
 pub(super) struct Place {
     pub(super) number: u32,
-    /// The changed piece, without its switch.
     pub(super) range: Range<usize>,
 }
 
-/// A piece of the text that is written anew.
 enum Piece {
-    /// `left OP right`, or `OP operand` with an empty left side.
+    /// `left OP right`, or `OP operand`.
     Operator {
         left: Range<usize>,
         right: Range<usize>,
     },
-    /// A guard, or the place where an arm has none.
+    /// Or the place where an arm has none.
     Guard,
-    /// The beginning of a function's body.
     Body,
 }
 
@@ -41,17 +38,15 @@ struct Node<'a> {
     changes: Vec<&'a Change>,
 }
 
-/// A text with changes behind switches.
 pub(super) struct Instrumented {
     pub(super) text: String,
     pub(super) places: Vec<Place>,
-    /// Changes that cannot lie behind a switch.
+    /// Not possible behind a switch.
     pub(super) lost: Vec<u32>,
-    /// Changes in what the compiler may evaluate: a switch may come too late for them.
+    /// The compiler evaluates these: a switch may be too late.
     pub(super) constants: Vec<u32>,
 }
 
-/// Puts each change behind a switch.
 pub(super) fn instrument(text: &str, changes: &[&Change]) -> syn::Result<Instrumented> {
     let file = syn::parse_file(text)?;
     let mut finder = Finder {
@@ -80,9 +75,9 @@ pub(super) fn instrument(text: &str, changes: &[&Change]) -> syn::Result<Instrum
         .flat_map(|(_, changes)| changes.iter().map(|change| change.number))
         .collect();
     let mut nodes = finder.nodes;
-    // Outer pieces before those inside them.
+    // Outer pieces first.
     nodes.sort_by_key(|node| (node.range.start, std::cmp::Reverse(node.range.end)));
-    // A body's switches come first of all that begins there.
+    // A body's switches come first.
     nodes.sort_by_key(|node| (node.range.start, !matches!(node.piece, Piece::Body)));
     let mut writer = Writer {
         text,
@@ -112,7 +107,6 @@ fn of<'a>(changes: &[&'a Change], genre: Genre) -> impl Iterator<Item = &'a Chan
         .filter(move |change| change.genre == genre)
 }
 
-/// Offsets of the lines of a text.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -127,7 +121,7 @@ impl<'t> Lines<'t> {
         }
     }
 
-    /// The byte at a place; lines count from 1, columns from 0, in characters.
+    /// Lines from 1, columns from 0, in characters.
     fn offset(&self, place: LineColumn) -> usize {
         let start = self
             .starts
@@ -147,10 +141,9 @@ impl<'t> Lines<'t> {
 
 struct Finder<'a, 't> {
     lines: Lines<'t>,
-    /// Changes by the byte at which they begin.
+    /// By first byte.
     wanted: BTreeMap<usize, Vec<&'a Change>>,
     nodes: Vec<Node<'a>>,
-    /// What the compiler may evaluate.
     constants: Vec<Range<usize>>,
 }
 
@@ -276,13 +269,12 @@ impl Writer<'_> {
         });
     }
 
-    /// Writes the range; `nodes` are those that lie in it, outer ones first.
+    /// Outer `nodes` first.
     fn write(&mut self, range: Range<usize>, nodes: &[Node<'_>]) {
         let mut at = range.start;
         let mut rest = nodes;
         while let Some((node, after)) = rest.split_first() {
             self.copy(at..node.range.start);
-            // An empty piece holds no other.
             let inside = match node.range.is_empty() {
                 true => 0,
                 false => after.partition_point(|inner| inner.range.start < node.range.end),
@@ -379,7 +371,6 @@ mod tests {
         }
     }
 
-    /// What is made of a text, with a short name for the switch.
     fn made(text: &str, changes: &[Change]) -> (String, Vec<u32>) {
         let all: Vec<&Change> = changes.iter().collect();
         let made = instrument(text, &all).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A copy of the crates with all changes in it, each behind a switch, and the test programs that are made from it.
+//! The crates with all changes behind switches.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,6 @@ use crate::{
     repository::root,
 };
 
-/// Folders that the crates and their tests need.
 const COPIED: [&str; 7] = [
     "replayer/core",
     "replayer/format",
@@ -29,9 +28,8 @@ const COPIED: [&str; 7] = [
     "nano-driver",
     "README.md",
 ];
-/// The package that holds the switch; all others use it.
 const SWITCH: &str = "replayer/format/src";
-/// Most builds, each without what the compiler refused in the one before.
+/// Each leaves out what was refused before.
 const BUILDS: usize = 40;
 
 pub(super) struct Program {
@@ -40,21 +38,16 @@ pub(super) struct Program {
     pub(super) folder: PathBuf,
 }
 
-/// The crates with their changes.
 pub(super) struct Tree {
     folder: PathBuf,
-    /// Test programs of all crates.
     pub(super) programs: Vec<Program>,
-    /// Changes that the compiler refuses, or that cannot lie behind a switch.
     pub(super) refused: BTreeSet<u32>,
-    /// Changes for which a switch may come too late, since the compiler evaluates them.
+    /// A switch may be too late for them.
     pub(super) constants: BTreeSet<u32>,
-    /// Files that were written.
     files: BTreeSet<String>,
 }
 
 impl Tree {
-    /// Builds the test programs of these crates with these changes.
     pub(super) fn build(folder: &Path, packages: &[&str], changes: &[&Change]) -> Result<Self> {
         let mut tree = Self {
             folder: folder.to_owned(),
@@ -84,7 +77,7 @@ impl Tree {
         )))
     }
 
-    /// Builds the test programs with one change that is always on; `false` if the compiler refuses it.
+    /// `false` if the compiler refuses it.
     pub(super) fn alone(&mut self, packages: &[&str], change: &Change) -> Result<bool> {
         self.write(&[change], change.number)?;
         Ok(self.compile(packages)?.is_empty())
@@ -122,7 +115,7 @@ impl Tree {
         workspace.insert("members".into(), members.into());
         workspace.remove("default-members");
         workspace.remove("exclude");
-        // A change may make the compiler see an overflow.
+        // A change may reveal an overflow.
         workspace.insert(
             "lints".into(),
             toml::from_str::<toml::Table>(
@@ -144,7 +137,7 @@ impl Tree {
         write(&self.folder.join("Cargo.toml"), &text)
     }
 
-    /// Writes the sources, and says where each change lies. The change with the number `on` is on from the beginning.
+    /// Returns each change's place; `on` is on from the beginning.
     fn write(
         &mut self,
         changes: &[&Change],
@@ -200,7 +193,6 @@ impl Tree {
         Ok(written)
     }
 
-    /// Compiles the test programs; errors of the compiler come back.
     fn compile(&mut self, packages: &[&str]) -> Result<Vec<Refusal>> {
         let mut command = Command::new("cargo");
         command
@@ -214,7 +206,7 @@ impl Tree {
             ])
             .args(["--quiet", "--offline"])
             .args(packages.iter().flat_map(|name| ["--package", name]))
-            // The crates of others are there already.
+            // Others' crates are there already.
             .env("CARGO_TARGET_DIR", root().join("target"))
             .env("CARGO_INCREMENTAL", "0")
             .stderr(Stdio::inherit());
@@ -242,7 +234,7 @@ impl Tree {
         Ok(refusals)
     }
 
-    /// Leaves out the changes that errors point to; where they point to none, all of the same lines.
+    /// By error; else all on the same lines.
     fn refuse(&mut self, refusals: &[Refusal], places: &BTreeMap<String, (String, Vec<Place>)>) {
         for refusal in refusals {
             let spans = || {
@@ -277,7 +269,6 @@ impl Tree {
     }
 }
 
-/// An error of the compiler.
 struct Refusal {
     text: String,
     /// File, first byte, byte behind the last.
@@ -312,7 +303,6 @@ fn collect(message: &Value, spans: &mut Vec<(String, usize, usize)>) {
     }
 }
 
-/// The test program that a message of cargo names.
 fn program(message: &Value) -> Option<Program> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let manifest = Path::new(message["manifest_path"].as_str()?);
@@ -328,7 +318,6 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Removes files that the workspace has no more.
 fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
@@ -344,9 +333,8 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file if it differs, so that cargo compiles only what changed.
+/// Only differing files, for cargo.
 fn put(from: &Path, to: &Path) -> Result<()> {
-    // Sources are written with their changes later.
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
         let old = std::fs::read(to).map_err(Error::io("read", to))?;
         if old == std::fs::read(from).map_err(Error::io("read", from))? {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Placement against a driver that searches as kbase does.
+//! Placement against kbase's search.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn gaps(between: &[(u64, u64)]) -> Gaps {
     Gaps::of(between)
 }
 
-/// Where kbase puts a region into the one gap that is left: at its upper end, moved down to the alignment.
+/// The gap's upper end, aligned down.
 fn placed(step: &Step) -> Option<u64> {
     let (start, end) = step.room();
     let align = match step.executable() {
@@ -30,7 +30,7 @@ fn placed(step: &Step) -> Option<u64> {
         false if step.bytes() >= 2 * MIB => 2 * MIB,
         false => PAGE,
     };
-    // `kbase_unmapped_area_topdown`: the gap must do at the worst alignment.
+    // `kbase_unmapped_area_topdown`: for the worst alignment.
     let long = step.bytes() + if align > PAGE { align - 1 } else { 0 };
     if end - start < long {
         return None;
@@ -40,7 +40,7 @@ fn placed(step: &Step) -> Option<u64> {
     (at >= start && !(step.executable() && (edge(at) || edge(at + step.bytes())))).then_some(at)
 }
 
-/// Recordings of panfrost: code and data in turn, page by page.
+/// Alternates by page, as panfrost's recordings.
 fn mixed(start: u64) -> Vec<Range> {
     (0..8)
         .flat_map(|at| {
@@ -51,7 +51,6 @@ fn mixed(start: u64) -> Vec<Range> {
         .collect()
 }
 
-/// Ranges with their code moved.
 fn moved(ranges: &[Range], moves: &BTreeMap<u64, u64>) -> Vec<Range> {
     let mut ranges = ranges.to_vec();
     for range in ranges.iter_mut().filter(|range| range.executable()) {
@@ -65,7 +64,7 @@ fn moved(ranges: &[Range], moves: &BTreeMap<u64, u64>) -> Vec<Range> {
 #[test]
 fn the_driver_puts_every_region_where_it_has_to_be() {
     let all = gaps(&[(LOWEST, LIMIT)]);
-    // At an edge of 4 GiB, code must go further than right above.
+    // At a 4 GiB edge, code goes further up.
     for start in [32 * MIB, 0xa00_0000, 0xfc00_0000, 0xfd00_0000, 1 << 40] {
         let before = mixed(start);
         assert!(matches!(plan(&before, LIMIT), Err(Misfit::Code(_))));
@@ -76,7 +75,6 @@ fn the_driver_puts_every_region_where_it_has_to_be() {
         for step in &steps {
             assert_eq!(placed(step), Some(step.va), "{step:x?} of {start:#x}");
         }
-        // Every page is there once, with its rights.
         for range in &after {
             let mut at = range.va;
             while at < range.end() {
@@ -91,7 +89,6 @@ fn the_driver_puts_every_region_where_it_has_to_be() {
                 at += PAGE;
             }
         }
-        // What has moved stays.
         assert_eq!(super::moves(&after, LIMIT, &all), Ok(BTreeMap::new()));
         let low = |ranges: &[Range]| {
             let code = ranges.iter().filter(|range| range.executable());
@@ -105,7 +102,7 @@ fn the_driver_puts_every_region_where_it_has_to_be() {
 
 #[test]
 fn windows_of_code_keep_apart_and_out_of_the_processes_own() {
-    // Code that spans two windows, and a library of this process right above.
+    // Code across two windows, a library right above.
     let ranges = [
         data(0x200_0000, PAGE),
         code(0x2ff_f000, 2 * PAGE),

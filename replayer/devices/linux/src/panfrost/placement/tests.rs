@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Plans against the allocator of the kernel, as its source describes it.
+//! Plans against the kernel's allocator.
 
 use super::*;
 
-/// `drm_mm` in its mode "best" with panfrost's rule for executable objects. In pages.
+/// `drm_mm` mode "best" with panfrost's rule for code. In pages.
 struct Kernel {
     /// Free from, to; ascending.
     holes: Vec<(u64, u64)>,
@@ -16,7 +16,7 @@ impl Kernel {
         }
     }
 
-    /// `panfrost_drm_mm_color_adjust`: what of a hole an executable object may use.
+    /// `panfrost_drm_mm_color_adjust`: a hole's part for code.
     fn for_code((mut from, mut to): (u64, u64)) -> (u64, u64) {
         let (four_gigabytes, part) = (END / PAGE, SEGMENT / PAGE);
         from += u64::from(from.is_multiple_of(four_gigabytes));
@@ -31,7 +31,7 @@ impl Kernel {
         )
     }
 
-    /// `panfrost_gem_open` and `drm_mm_insert_node_generic`: the address of a new object.
+    /// `panfrost_gem_open` and `drm_mm_insert_node_generic`.
     fn create(&mut self, bytes: u64, flags: u32) -> Option<u64> {
         let pages = match flags & HEAP {
             0 => bytes.div_ceil(PAGE),
@@ -64,7 +64,6 @@ impl Kernel {
     }
 }
 
-/// Numbers below a bound, from a seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -77,7 +76,7 @@ impl Numbers {
     }
 }
 
-/// Ranges that ascend: some touch, some are large, a third is code.
+/// Ascending: some touch, some are large, a third is code.
 fn ranges(numbers: &mut Numbers) -> Vec<Range> {
     let mut at = FIRST / PAGE;
     let mut ranges = Vec::new();
@@ -129,7 +128,7 @@ fn every_object_is_where_the_plan_says() {
             );
         }
         objects += steps.len();
-        // What is not a filler is all of the ranges and nothing else, code and data apart.
+        // Exactly the ranges, code and data apart.
         for executable in [false, true] {
             let pages = |va: u64, bytes: u64| va / PAGE..(va + bytes) / PAGE;
             let wanted = ranges.iter().filter(|range| range.executable == executable);
@@ -175,13 +174,11 @@ fn what_the_driver_has_no_address_for_is_refused() {
             end: END_OF_CODE
         })
     );
-    // The first and the last page can be had.
     assert_eq!(planned(range(FIRST, PAGE, false)), Ok(1));
     let mut kernel = Kernel::new();
     for step in plan(&[range(last, PAGE, false)]).unwrap() {
         assert_eq!(kernel.create(step.bytes, step.flags), Some(step.va));
     }
-    // A page of data after each page of code.
     let alternating: Vec<Range> = (0..5000)
         .map(|page| range(FIRST + page * PAGE, PAGE, page % 2 == 0))
         .collect();
@@ -193,7 +190,7 @@ fn what_the_driver_has_no_address_for_is_refused() {
 
 #[test]
 fn code_that_the_kernel_keeps_from_the_end_is_refused_and_no_other() {
-    // The kernel itself would put code at the end elsewhere.
+    // The kernel would put code at the end elsewhere.
     let mut kernel = Kernel::new();
     for step in plan(&[Range {
         va: END_OF_CODE,
