@@ -159,7 +159,7 @@ impl Trust {
         }
     }
 
-    /// What is checked is used, whatever the file becomes.
+    /// Uses what was checked, even if the file changes meanwhile.
     fn manifest(
         &self,
         recording: &Recording,

@@ -201,7 +201,7 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// Inside a directory; makes its folders, none of which may be a link.
+    /// Inside a directory; makes missing directories, follows no link.
     pub(crate) fn write_beneath(
         &self,
         directory: &Path,

@@ -188,7 +188,7 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
 }
 
 impl Drivers<'_> {
-    /// Of which the library knows the calls.
+    /// Whether the library knows the calls of a node.
     fn any(self) -> bool {
         let mut nodes = fs::read_dir(self.nodes).into_iter().flatten().flatten();
         let found = nodes.any(|node| {
