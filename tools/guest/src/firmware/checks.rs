@@ -37,7 +37,8 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
         let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
         let file = recording.join("recording.gpr");
         let inputs = [recording.join("inputs/3.npy")];
-        let expected = largest(&read(&recording.join("expected/3.npy"))?);
+        let stack = read(&recording.join("expected/3.npy"))?;
+        let (bits, expected) = (bits(&stack), largest(&stack));
         let parts = Linked {
             recording: linked.then_some(&file),
             inputs: &inputs,
@@ -51,9 +52,10 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
             long: false,
         };
         let said = boot(folder, &image, &has)?;
-        if !said.contains(&format!("\nanswer {expected}\n")) || !said.contains("\nDONE\n") {
+        let answer = format!(" bits{bits}\nanswer {expected}\n");
+        if !said.contains(&answer) || !said.contains("\nDONE\n") {
             return Ok(Err(format!(
-                "{gpu}, linked {linked}: expected answer {expected}, the image said: {said}"
+                "{gpu}, linked {linked}: expected{answer}, the image said: {said}"
             )));
         }
         let bound = crate::size::stack_bound(folder, &image)?;
@@ -88,9 +90,7 @@ pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked>
         long: false,
     };
     let said = boot(folder, &image, &has)?;
-    let bits: String = last_values(&expected)
-        .map(|value| format!(" {:#x}", value.to_bits()))
-        .collect();
+    let bits = bits(&expected);
     let counts = (reported(&said, "chains "), reported(&said, "interrupts "));
     Ok(match counts {
         (Some(1), Some(interrupts @ 2..=4))
@@ -198,6 +198,12 @@ fn last_values(npy: &[u8]) -> impl Iterator<Item = f32> {
     let start = npy.len().saturating_sub(40);
     let values = npy.get(start..).unwrap_or_default().as_chunks::<4>().0;
     values.iter().map(|bytes| f32::from_le_bytes(*bytes))
+}
+
+/// The last ten f32 of a .npy file, as the image prints their bits.
+fn bits(npy: &[u8]) -> String {
+    let word = |value: f32| format!(" {:#x}", value.to_bits());
+    last_values(npy).map(word).collect()
 }
 
 struct Case {
