@@ -2,6 +2,7 @@
 //! A sample of the hard cases of OpenCL, or all of them, and what no app should do, on the real driver.
 
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
+use mali_facts::StreamGpu;
 
 use super::{
     runner::{Verdict, sample},
@@ -60,8 +61,9 @@ fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Ver
     }
     let printed = outcome.said();
     let command = payload::host_command(folder);
+    let streams = StreamGpu::by_name(gpu).is_some();
     let wrong = |name: &&str| {
-        let judged = cases::judge(&command, work, name, &printed);
+        let judged = cases::judge(&command, work, (name, streams), &printed);
         Some(format!("{name}: {}", judged.err()?))
     };
     let wrong: Vec<String> = names.iter().filter_map(wrong).collect();

@@ -284,7 +284,8 @@ impl Here {
         cases::write_inputs(&self.work)?;
         let printed = output(&mut self.script(cases::SCRIPT, names, gpu))?;
         let judged = |name: &'static str| {
-            let found = cases::judge(&self.command, &self.work, name, &printed);
+            let case = (name, gpu == STREAMS);
+            let found = cases::judge(&self.command, &self.work, case, &printed);
             (name, self.end(name, found))
         };
         Ok(names.iter().copied().map(judged).collect())
