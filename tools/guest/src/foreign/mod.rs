@@ -255,10 +255,9 @@ fn run<'a>(
     let mut command: Vec<String> = ["bash", "-c", ALL, "foreign"].map(String::from).into();
     command.extend(apps.iter().map(|app| app.name.to_owned()));
     // The kernel's recorder knows job chains only.
-    let streams = StreamGpu::by_name(gpu).is_some();
-    let driver = match streams {
-        true => Driver::Stock,
-        false => Driver::Patched,
+    let driver = match StreamGpu::by_name(gpu) {
+        Some(_) => Driver::Stock,
+        None => Driver::Patched,
     };
     let options = Options {
         gpu: gpu.into(),
@@ -276,7 +275,7 @@ fn run<'a>(
         let ended = said.lines().any(|line| line == format!("{} 0", app.name));
         let own = work.join(app.name);
         let found = match (ended, what) {
-            (true, What::Recordings) => judge::judge(folder, app, streams, &own),
+            (true, What::Recordings) => judge::judge(folder, app, &own),
             (true, What::Overhead) => {
                 overhead::judge(&own.join("log")).unwrap_or_else(|error| Err(error.to_string()))
             }
