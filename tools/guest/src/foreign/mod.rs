@@ -183,10 +183,10 @@ impl Foreign {
 }
 
 /// Records the programs that are quick; the number of right ones, and what is wrong with the others.
-pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
+pub(crate) fn run_sample(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
-    let found = run(folder, work.path(), &apps, ("g52", What::Recordings, 1800))?;
+    let found = run(folder, work.path(), &apps, (gpu, What::Recordings, 1800))?;
     let wrong = |(name, found): &(&str, Found)| Some(format!("{name}: {}", found.as_ref().err()?));
     let wrong: Vec<String> = found.iter().filter_map(wrong).collect();
     Ok((found.len() - wrong.len(), wrong))

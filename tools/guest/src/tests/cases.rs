@@ -42,6 +42,13 @@ pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
     )
 }
 
+/// All of both on a GPU with command streams, recorded in the app.
+pub(super) fn on_panthor(folder: &Folder) -> Result<Verdict> {
+    payload::user_recorder(folder)?;
+    let all = cases::names().chain(cases::misused());
+    run(folder, "g610", &all.collect::<Vec<_>>(), Driver::Stock)
+}
+
 fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Verdict> {
     let share = temporary()?;
     let work = share.path();
