@@ -176,7 +176,11 @@ impl Display for Fault {
             Fault::Branch(target) => write!(f, "a branch to {target:#x} leaves its stream"),
             Fault::CallDepth => f.write_str("too many calls within each other"),
             Fault::Absent(op) if op.draws() => {
-                write!(f, "{}: the model does not draw", op.row().name)
+                let name = op.row().name;
+                write!(
+                    f,
+                    "{name} is part of a draw, which is neither modelled nor replayed"
+                )
             }
             Fault::Absent(op) => write!(f, "{} is not modelled", op.row().name),
         }

@@ -179,6 +179,7 @@ fn what_cannot_run_is_a_fault_by_name() {
         assert_eq!(fault(word), Fault::Absent(op));
         let name = fault(word).to_string();
         assert!(name.starts_with(op.row().name), "{name}");
+        assert_eq!(name.contains("is part of a draw"), op.draws(), "{name}");
     }
 }
 

@@ -7,16 +7,16 @@ use super::{App, Found};
 use crate::{
     build::{payload, step::logged},
     folder::Folder,
-    record::{registers, tensors::tensors},
+    record::{registers, tensors::info},
     run::session::Checked,
 };
 
-pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> Found {
+pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
     let program = payload::host_command(folder);
     let recording = work.join("recording");
-    let tensors = tensors(&program, &recording).map_err(|error| error.to_string())?;
+    let info = info(&program, &recording).map_err(|error| error.to_string())?;
     let of = |kind: &str| -> Vec<&str> {
-        let tensors = tensors.iter().filter(|tensor| tensor.kind == kind);
+        let tensors = info.tensors.iter().filter(|tensor| tensor.kind == kind);
         tensors.map(|tensor| tensor.name.as_str()).collect()
     };
     let (inputs, outputs) = (of("input"), of("output"));
@@ -57,7 +57,7 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
     let without = registers::starts(&work.join("without"))?;
     if with != without {
         return Err(format!(
-            "with the layer the driver starts {} jobs, without it {}, or other ones",
+            "with the layer the driver starts {} chains or streams, without it {}, or others",
             with.len(),
             without.len()
         ));
@@ -65,11 +65,7 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
     let manifest = recording.join("manifest.toml");
     let manifest = fs::read_to_string(&manifest)
         .map_err(|error| format!("{}: {error}", manifest.display()))?;
-    let named = manifest.lines().filter(|line| *line == "[[job]]").count();
-    // A submission of a stream holds several dispatches.
-    if named < with.len() || (named > with.len() && !streams) {
-        return Err(format!("{named} of {} jobs have names", with.len()));
-    }
+    let named = all_named(&manifest, info.jobs)?;
     if app.unnoted {
         without_notes(&program, work)?;
     }
@@ -77,6 +73,15 @@ pub(super) fn judge(folder: &Folder, app: &App, streams: bool, work: &Path) -> F
         "{named} jobs, input {input}, output {out}, {} weights; replays of two inputs equal the live program; the layer changes nothing",
         weights.len()
     ))
+}
+
+/// Named jobs, if they are all of the recording. The driver starts more: a queue begins with streams without a dispatch.
+fn all_named(manifest: &str, jobs: usize) -> std::result::Result<usize, String> {
+    let named = manifest.lines().filter(|line| *line == "[[job]]").count();
+    match named == jobs && jobs > 0 {
+        true => Ok(named),
+        false => Err(format!("{named} of {jobs} jobs have names")),
+    }
 }
 
 /// Two traces without notes differ in one input and one output only.
@@ -150,7 +155,7 @@ fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{same, varied};
+    use super::{all_named, same, varied};
 
     #[test]
     fn files_are_compared_and_must_say_something() {
@@ -170,5 +175,15 @@ mod tests {
         assert!(varied(&a, &b).is_ok());
         assert!(varied(&a, &a).is_err(), "the same answer");
         assert!(varied(&flat, &a).is_err(), "one value");
+    }
+
+    #[test]
+    fn every_job_of_a_recording_has_a_name() {
+        let manifest = "[[job]]\nlaunch = 0\n\n[[job]]\nlaunch = 1\n";
+        assert_eq!(all_named(manifest, 2), Ok(2));
+        for jobs in [0, 1, 3] {
+            assert!(all_named(manifest, jobs).is_err(), "{jobs}");
+        }
+        assert!(all_named("", 0).is_err(), "a recording without jobs");
     }
 }

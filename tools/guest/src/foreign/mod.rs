@@ -178,10 +178,10 @@ impl Foreign {
 }
 
 /// Returns right ones and faults.
-pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
+pub(crate) fn run_sample(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
-    let found = run(folder, work.path(), &apps, ("g52", What::Recordings, 1800))?;
+    let found = run(folder, work.path(), &apps, (gpu, What::Recordings, 1800))?;
     let wrong = |(name, found): &(&str, Found)| Some(format!("{name}: {}", found.as_ref().err()?));
     let wrong: Vec<String> = found.iter().filter_map(wrong).collect();
     Ok((found.len() - wrong.len(), wrong))
@@ -245,10 +245,9 @@ fn run<'a>(
     let mut command: Vec<String> = ["bash", "-c", ALL, "foreign"].map(String::from).into();
     command.extend(apps.iter().map(|app| app.name.to_owned()));
     // The kernel's recorder knows job chains only.
-    let streams = StreamGpu::by_name(gpu).is_some();
-    let driver = match streams {
-        true => Driver::Stock,
-        false => Driver::Patched,
+    let driver = match StreamGpu::by_name(gpu) {
+        Some(_) => Driver::Stock,
+        None => Driver::Patched,
     };
     let options = Options {
         gpu: gpu.into(),
@@ -266,7 +265,7 @@ fn run<'a>(
         let ended = said.lines().any(|line| line == format!("{} 0", app.name));
         let own = work.join(app.name);
         let found = match (ended, what) {
-            (true, What::Recordings) => judge::judge(folder, app, streams, &own),
+            (true, What::Recordings) => judge::judge(folder, app, &own),
             (true, What::Overhead) => {
                 overhead::judge(&own.join("log")).unwrap_or_else(|error| Err(error.to_string()))
             }

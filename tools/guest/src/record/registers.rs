@@ -29,21 +29,34 @@ pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     Ok(faults)
 }
 
-/// Job slot writes per job, without two varying parts: the number of cache flushes before it, and the chain's flag,
-/// the lowest bit of the driver's job count.
-pub(crate) fn starts(trace: &Path) -> Result<Vec<Vec<Write>>, String> {
+/// A job chain or a command stream that the driver started.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// To job slots, without two varying parts: the number of cache flushes before it, and the chain's flag, the lowest
+    /// bit of the driver's job count.
+    writes: Vec<Write>,
+    /// Address and bytes; no register tells them.
+    stream: Option<(u64, u32)>,
+}
+
+pub(crate) fn starts(trace: &Path) -> Result<Vec<Start>, String> {
     let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
     let is_flush = |offset| (offset - slots.start) % job_slot::STRIDE == job_slot::FLUSH_ID_NEXT;
-    let (mut out, mut writes) = (Vec::new(), Vec::new());
+    let (mut out, mut start) = (Vec::new(), Start::default());
     each(trace, |event| match event {
         Event::RegWrite { offset, value } if slots.contains(&offset) && !is_flush(offset) => {
             let flag = match (offset - slots.start) % job_slot::STRIDE {
                 job_slot::CONFIG_NEXT => JobConfigFlags::CHAIN_FLAG.bits(),
                 _ => 0,
             };
-            writes.push((offset, value & !flag));
+            start.writes.push((offset, value & !flag));
         }
-        Event::Complete { .. } => out.push(std::mem::take(&mut writes)),
+        Event::Submit {
+            chain_head,
+            stream_bytes: bytes @ 1..,
+            ..
+        } => start.stream = Some((chain_head, bytes)),
+        Event::Complete { .. } => out.push(std::mem::take(&mut start)),
         _ => {}
     })?;
     Ok(out)
@@ -117,6 +130,23 @@ fn contained(recorded: &[Write], seen: &[Write]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpureplay_trace::{Driver, Writer};
+
+    #[test]
+    fn a_stream_elsewhere_is_another_start() {
+        let trace = |address| {
+            let mut trace =
+                Writer::begin(Vec::new(), Driver::Panthor, true, "panthor", "6.12").unwrap();
+            trace.submit_stream(0, 0, (address, 0xa0)).unwrap();
+            trace.complete(0, 1).unwrap();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), trace.end().unwrap()).unwrap();
+            starts(file.path()).unwrap()
+        };
+        assert_eq!(trace(0x7fff_a000).len(), 1);
+        assert_eq!(trace(0x7fff_a000), trace(0x7fff_a000));
+        assert_ne!(trace(0x7fff_a000), trace(0x7fff_b000));
+    }
 
     #[test]
     fn log_lines_are_read() {

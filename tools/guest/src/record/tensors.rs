@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording's tensors, from `gpureplay info --json`.
+//! A recording's tensors and jobs, from `gpureplay info --json`.
 
 use std::{path::Path, process::Command};
 
@@ -8,8 +8,10 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 
 #[derive(Deserialize)]
-struct Info {
-    tensors: Vec<Tensor>,
+pub(crate) struct Info {
+    pub(crate) tensors: Vec<Tensor>,
+    /// Jobs of chains, or dispatches of command streams.
+    pub(crate) jobs: usize,
 }
 
 #[derive(Deserialize)]
@@ -25,18 +27,21 @@ pub(crate) struct Tensor {
 }
 
 pub(crate) fn tensors(program: &Path, recording: &Path) -> Result<Vec<Tensor>> {
+    Ok(info(program, recording)?.tensors)
+}
+
+pub(crate) fn info(program: &Path, recording: &Path) -> Result<Info> {
     let mut info = Command::new(program);
     info.args(["info", "--json"]).arg(recording);
     let output = info
         .output()
         .map_err(Error::start(program.display().to_string()))?;
-    let info: Info = serde_json::from_slice(&output.stdout).map_err(|error| {
+    serde_json::from_slice(&output.stdout).map_err(|error| {
         let said = String::from_utf8_lossy(&output.stderr);
         Error::Usage(format!(
             "gpureplay info {}: {error}: {}",
             recording.display(),
             said.trim()
         ))
-    })?;
-    Ok(info.tensors)
+    })
 }

@@ -2,6 +2,7 @@
 //! OpenCL's hard cases, and misuse, on the real driver.
 
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
+use mali_facts::StreamGpu;
 
 use super::{
     runner::{Verdict, sample},
@@ -39,6 +40,13 @@ pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
     )
 }
 
+/// All of both on a GPU with command streams, recorded in the app.
+pub(super) fn on_panthor(folder: &Folder) -> Result<Verdict> {
+    payload::user_recorder(folder)?;
+    let all = cases::names().chain(cases::misused());
+    run(folder, "g610", &all.collect::<Vec<_>>(), Driver::Stock)
+}
+
 fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Verdict> {
     let share = temporary()?;
     let work = share.path();
@@ -58,8 +66,9 @@ fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Ver
     }
     let printed = outcome.said();
     let command = payload::host_command(folder);
+    let streams = StreamGpu::by_name(gpu).is_some();
     let wrong = |name: &&str| {
-        let judged = cases::judge(&command, work, name, &printed);
+        let judged = cases::judge(&command, work, (name, streams), &printed);
         Some(format!("{name}: {}", judged.err()?))
     };
     let wrong: Vec<String> = names.iter().filter_map(wrong).collect();

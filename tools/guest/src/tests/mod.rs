@@ -144,6 +144,8 @@ const TESTS: &[(&str, TestFunction)] = tests! {
         |folder| panthor::awake(folder, "stock", (0, 0)).map(Verdict::of);
     "panthor replays as the model does, and survives kills and wrong streams" =>
         |folder| panthor::replays(folder, "stock", 2).map(Verdict::of);
+    "fills of images are refused by name on panthor, which goes on" =>
+        |folder| panthor::fills(folder).map(Verdict::of);
     "panthor's calls fail, some of them, and the next run is right" =>
         |folder| panthor::faults(folder, SOME_CALLS).map(Verdict::of);
     "pages that a coherent GPU would see as copies are refused" =>
@@ -195,7 +197,7 @@ const LONG: &[(&str, TestFunction)] = tests! {
     "states on the nano driver: runs without end, and faults at some calls" =>
         |folder| state::nano(folder, SOME_CALLS).map(Verdict::of);
     "programs of others are recorded with two inputs and replayed with a third" =>
-        |folder| foreign::run_sample(folder).map(sample);
+        |folder| foreign::run_sample(folder, "g52").map(sample);
     "non-coherent caches: the nano driver is right, and wrong without any one of its calls" =>
         |folder| caches::nano(folder).map(Verdict::of);
     "the nano driver with a power domain, little memory, locked down, asleep" =>
@@ -210,6 +212,9 @@ const LONG: &[(&str, TestFunction)] = tests! {
     "long: mobilenet-v1 is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "g52", "mobilenet-v1");
     "long: hard cases of OpenCL on a G57, all of them" => |folder| cases::all(folder, "g57");
+    "long: programs of others are recorded with two inputs on panthor" =>
+        |folder| foreign::run_sample(folder, "g610").map(sample);
+    "long: hard cases of OpenCL on a Mali-G610, and what no app should do" => cases::on_panthor;
     "long: panthor pings its firmware" =>
         |folder| panthor::awake(folder, "stock", (40, 2)).map(Verdict::of);
     "long: panthor of Linux 7 pings its firmware, sleeps, wakes, and runs several apps" =>

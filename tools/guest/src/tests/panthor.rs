@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! panthor on the model of a Mali-G610.
 
-use std::{fs, time::Duration};
+use std::{fs, process::Command, time::Duration};
+
+use tempfile::TempDir;
 
 use super::scene::temporary;
 use crate::{
@@ -21,6 +23,18 @@ const FAULTY: &str = concat!(
     include_str!("../devices/user.sh"),
     include_str!("faulty.sh")
 );
+/// A fill of an image draws, which the model refuses. What computes is right afterwards.
+const FILLS: &str = r#"set -e
+live() { saxpy --x x2.npy --y y2.npy --a 2.5 --out $1; }
+live first.npy
+image_fill 1d_buffer
+if image_fill "1d r unorm_int8"; then exit 1; fi
+if gpureplay record --raw fill.trace --keep -- image_fill "1d r unorm_int8"; then exit 1; fi
+live after.npy
+[ "$(sha256sum < after.npy)" = "$(sha256sum < first.npy)" ]
+"#;
+/// Why a recording that draws is refused.
+const DRAWS: &str = "is part of a draw, which is neither modelled nor replayed";
 /// Firmware did not answer the driver in time.
 const LATE: &str = "update request timedout";
 /// The driver checked that firmware answers.
@@ -36,15 +50,7 @@ pub(super) fn awake(
         "stock" => folder.clone(),
         which => kernel::other(folder, which)?,
     };
-    payload::user_recorder(folder)?;
-    let share = temporary()?;
-    for name in ["x2.npy", "y2.npy"] {
-        let from = folder
-            .repository
-            .join("recordings/saxpy-g52/inputs")
-            .join(name);
-        fs::copy(&from, share.path().join(name)).map_err(Error::io("copy", from))?;
-    }
+    let share = prepared(folder)?;
     let options = Options {
         gpu: "g610".into(),
         timeout: Duration::from_secs(900),
@@ -66,6 +72,45 @@ pub(super) fn awake(
     )
 }
 
+/// Refused by name, in the model's log too; the driver goes on.
+pub(super) fn fills(folder: &Folder) -> Result<Checked> {
+    let share = prepared(folder)?;
+    let options = Options {
+        gpu: "g610".into(),
+        timeout: Duration::from_secs(900),
+        ..Options::sharing(Driver::Stock, share.path())
+    };
+    let outcome = session::script(folder, &options, FILLS)?;
+    if let Err(reason) = outcome.clean_but_for(kernel_log::is_of_job) {
+        return Ok(Err(reason));
+    }
+    let log = fs::read_to_string(outcome.logs.join("model.log")).unwrap_or_default();
+    let mut compile = Command::new(payload::host_command(folder));
+    compile.current_dir(share.path());
+    compile.args(["compile", "fill.trace", "-o", "filled"]);
+    let ended = compile.output().map_err(Error::start("gpureplay"))?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    Ok(match (log.contains(DRAWS), said.contains(DRAWS)) {
+        _ if ended.status.success() => Err("a recording that draws is not refused".into()),
+        (true, true) => Ok(()),
+        (false, _) => Err("the model's log names no draw".into()),
+        (true, false) => Err(format!("not refused by name: {said}")),
+    })
+}
+
+/// Has what saxpy reads; builds the recorder in the app.
+fn prepared(folder: &Folder) -> Result<TempDir> {
+    payload::user_recorder(folder)?;
+    let share = temporary()?;
+    for name in ["x2.npy", "y2.npy"] {
+        let inputs = folder.repository.join("recordings/saxpy-g52/inputs");
+        let from = inputs.join(name);
+        fs::copy(&from, share.path().join(name)).map_err(Error::io("copy", from))?;
+    }
+    Ok(share)
+}
+
+/// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
         kernel: kernel.into(),

@@ -26,6 +26,13 @@ use crate::{
 
 const ELEMENTS: usize = 1000;
 const STREAMS: &str = "g610";
+/// Images of these kinds are filled by a draw.
+const DRAWN: [&str; 7] = [
+    "1d", "1d_array", "2d", "2d_array", "3d", "large", "large_3d",
+];
+/// Why a Mali-G610's draws are refused.
+const NO_DRAW: &str = "is part of a draw, which is neither modelled nor replayed";
+/// They check their own results.
 const CHECKED: [(&str, &[&str]); 5] = [
     ("kernels", &["--dir", "KERNELS"]),
     ("image_fill", &[]),
@@ -70,9 +77,9 @@ impl Node {
                 .iter()
                 .filter(|gpu| one.is_some() || tried(program, gpu))
             {
-                let end = match program != "image_fill" || draws(gpu) {
-                    true => here.checked(program, arguments, gpu),
-                    false => Ok(End::Skipped("the model does not draw on this GPU".into())),
+                let end = match (program, *gpu) {
+                    ("image_fill", STREAMS) => here.undrawn(),
+                    _ => here.checked(program, arguments, gpu),
                 };
                 counts.add(&format!("{program}, {gpu}"), end);
             }
@@ -154,13 +161,9 @@ fn tried(program: &str, gpu: &str) -> bool {
     match program {
         "kernels" => true,
         "kernel_printf" => gpu == "g52",
+        "image_fill" if gpu == STREAMS => true,
         _ => ["g52", "g57", "g72"].contains(&gpu),
     }
-}
-
-/// Mesa fills images by drawing.
-fn draws(gpu: &str) -> bool {
-    gpu != STREAMS
 }
 
 pub(crate) fn missing() -> Option<String> {
@@ -240,6 +243,41 @@ impl Here {
         })
     }
 
+    /// Fills of images on a GPU with command streams: of a buffer they are right, and each other kind is refused because it draws, as its recording is.
+    fn undrawn(&self) -> Result<End> {
+        let fell_short = |remedy: String| {
+            let what = "image_fill".to_owned();
+            Err(Error::FellShort { what, remedy })
+        };
+        let right = self.checked("image_fill", &["1d_buffer"], STREAMS)?;
+        let End::Passed(right) = right else {
+            return Ok(right);
+        };
+        let trace = self.work.join("fill.trace");
+        for kind in DRAWN {
+            let case = format!("{kind} r unorm_int8");
+            let mut record = self.gpureplay();
+            record.args(["record", "--recorder", "model", "--gpu", STREAMS, "--force"]);
+            record.args(["--keep", "--raw"]).arg(&trace).arg("--");
+            record.arg(self.work.join("image_fill")).arg(&case);
+            let mut compile = self.gpureplay();
+            compile
+                .args(["compile", "--force", "-o", "filled"])
+                .arg(&trace);
+            for command in [&mut record, &mut compile] {
+                match output(command) {
+                    Err(error) if error.to_string().contains(NO_DRAW) => {}
+                    Err(error) => return fell_short(format!("{case}: {error}")),
+                    Ok(_) => return fell_short(format!("{case} is not refused")),
+                }
+            }
+        }
+        let kinds = DRAWN.len();
+        Ok(End::Passed(format!(
+            "of a buffer {right}; {kinds} kinds are refused: the fill {NO_DRAW}"
+        )))
+    }
+
     fn gpureplay(&self) -> Command {
         let mut command = Command::new(&self.command);
         command.current_dir(&self.work);
@@ -274,7 +312,8 @@ impl Here {
         cases::write_inputs(&self.work)?;
         let printed = output(&mut self.script(cases::SCRIPT, names, gpu))?;
         let judged = |name: &'static str| {
-            let found = cases::judge(&self.command, &self.work, name, &printed);
+            let case = (name, gpu == STREAMS);
+            let found = cases::judge(&self.command, &self.work, case, &printed);
             (name, self.end(name, found))
         };
         Ok(names.iter().copied().map(judged).collect())

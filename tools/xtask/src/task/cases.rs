@@ -145,6 +145,11 @@ const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-unawaited" => replays(SRC, DST);
 };
 
+/// Cases that end otherwise on a GPU with command streams.
+const ON_STREAMS: &[(&str, Expect)] = rows! {
+    "misuse-timed" => Expect::Refuses(&["STORE_STATE stores a time, as a queue with profiling asks for"]);
+};
+
 /// Reads what the runtime copied from another result.
 const COPIED: Expect = Expect::Refuses(&[
     "launch 1 (scale) reads its argument 'src'",
@@ -201,18 +206,19 @@ pub fn write_inputs(work: &Path) -> Result<()> {
     write(&work.join("b.bin"), &numbers(12))
 }
 
-/// Whether [`names`] or [`misused`] ended rightly. `printed` is the script's output; `command` replays a third
-/// input.
+/// Whether a case of [`names`] or [`misused`] ended rightly; `printed` is the script's output. `command` replays a
+/// third input.
 ///
 /// # Errors
 /// What is wrong.
 pub fn judge(
     command: &Path,
     work: &Path,
-    name: &str,
+    (name, streams): (&str, bool),
     printed: &str,
 ) -> std::result::Result<(), String> {
-    let mut all = CASES.iter().chain(MISUSED);
+    let own = if streams { ON_STREAMS } else { &[] };
+    let mut all = own.iter().chain(CASES).chain(MISUSED);
     let found = all.find(|(known, _)| *known == name);
     let (_, expect) = found.ok_or_else(|| format!("there is no case {name}"))?;
     let code = printed
@@ -355,4 +361,29 @@ fn bytes(values: &[f32]) -> Vec<u8> {
 
 fn write(path: &Path, values: &[f32]) -> Result<()> {
     fs::write(path, bytes(values)).map_err(Error::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timed_queue_is_refused_by_name_where_streams_store_times() {
+        let work = tempfile::tempdir().expect("folder");
+        let name = "misuse-timed";
+        let judged = |streams, said: &str| {
+            for (kind, text) in [("alone", "> 0\n"), ("said", said)] {
+                let path = work.path().join(format!("{name}.{kind}"));
+                fs::write(path, text).expect("file");
+            }
+            let code = format!("{name} 3\n");
+            judge(Path::new("no"), work.path(), (name, streams), &code)
+        };
+        let timed =
+            "> 0\n> 0\njob 0: STORE_STATE stores a time, as a queue with profiling asks for";
+        assert_eq!(judged(true, timed), Ok(()));
+        assert!(judged(false, timed).is_err(), "a GPU without streams");
+        assert!(judged(true, "> 0\n> 0\njob 0: another").is_err());
+        assert!(judged(true, &timed.replace("> 0", "> 1")).is_err());
+    }
 }
