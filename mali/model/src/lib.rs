@@ -42,10 +42,12 @@ mod writer;
 pub use firmware::{StreamDevice, StreamFinished, StreamWork};
 pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
 pub use interrupt::IrqLines;
-pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};
+pub use log::{Level, Log, NoLog};
 pub use mali_facts::{Architecture, PROFILES, Profile, Source, StreamGpu};
 pub use mali_isa::{Identity, Message};
-pub use mali_shader::{Access, Dispatch, JOB_COST, Statistics, probe};
+pub use mali_shader::{
+    Access, ComputeReport, Dispatch, JOB_COST, JobReport, Observer, Statistics, probe,
+};
 pub use mali_valhall::streams::Sequencer;
 pub use space::FaultPolicy;
 pub use streams::{StreamFault, Streams};

@@ -5,9 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use mali_facts::registers::{FaultAccess, FaultStatus, JobStatus};
 use mali_memory::{Bus, PAGE_SIZE, Page};
-use mali_shader::{Access, AddressSpace, Control, MmuFault};
+use mali_shader::{Access, AddressSpace, Control, MmuFault, Observer};
 
-use crate::log::Observer;
 use crate::walk::Translation;
 
 /// What a refused access does.

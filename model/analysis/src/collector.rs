@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mali_model::probe::Analyser;
-use mali_model::{Dispatch, JobReport, Message, Observer};
+use mali_shader::probe::Analyser;
+use mali_shader::{Dispatch, JobReport, Observer};
 
 use crate::between::{Between, Unordered};
 use crate::heat::{self, LINE};
@@ -292,7 +292,7 @@ fn clauses(findings: &Findings) -> Vec<Clause> {
             divergent: count.divergent,
             fma: site.fma,
             add: site.add,
-            message: site.message.map(Message::name).map(str::to_owned),
+            message: site.message.map(|message| message.name().to_owned()),
             messages: site.messages,
             memory: memory(site.clause),
         })

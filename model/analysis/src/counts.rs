@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_model::probe::{Site, Visit};
+use mali_shader::probe::{Site, Visit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_model::probe::{
+use mali_shader::probe::{
     Access, AccessKind, Analyser, Launch, Part, Place, Site, Storages, Visit, Wanted,
 };
 

@@ -20,6 +20,7 @@ mod fault;
 pub mod image;
 mod ir;
 mod load;
+mod observer;
 mod operations;
 mod optimise;
 pub mod probe;
@@ -38,6 +39,7 @@ mod words;
 pub use control::{Control, JOB_COST, WorkLimit};
 pub use dispatch::{Architecture, Cores, Dispatch, Subnormals, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
+pub use observer::{ComputeReport, JobReport, Observer};
 pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};
 pub use stage::{

@@ -10,13 +10,14 @@ use mali_facts::valhall::{ComputePayload, ShaderEnvironment};
 use mali_isa::{DecodeError, Identity, Product, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_shader::{
-    Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
+    Access, AddressSpace, ComputeReport, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage,
+    WorkgroupStorage,
 };
 
 pub(crate) use self::bifrost::thread_storage;
 pub(crate) use self::valhall::started;
 use crate::environment::{Environment, JobFault};
-use crate::log::{ComputeReport, Level, log};
+use crate::log::{Level, log};
 use crate::space::JobMemory;
 
 /// A failed job has a report too, if its descriptors make sense.

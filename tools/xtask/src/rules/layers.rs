@@ -52,7 +52,7 @@ const APART: [(&str, &[&str]); 3] = [
 
 /// Outside of `mali`, but naming a Mali register, descriptor or instruction, or linking it as their one family
 /// (firmware and size). Only shrinks.
-const NAME_MALI: [&str; 15] = [
+const NAME_MALI: [&str; 14] = [
     "gpureplay",
     "gpureplay-bare",
     "gpureplay-compile",
@@ -65,7 +65,6 @@ const NAME_MALI: [&str; 15] = [
     "gpureplay-on-model",
     "gpureplay-recorder",
     "gpureplay-size",
-    "mali-analysis",
     "mali-shader",
     "mali-vfio-user",
 ];
