@@ -19,7 +19,7 @@ typedef enum {
   GPUREPLAY_STATUS_OK = 0,
   // The arguments make no sense for this recording.
   GPUREPLAY_STATUS_USAGE = 2,
-  // The recording is damaged, not allowed, or none.
+  // The recording is damaged or not allowed, or is no recording.
   GPUREPLAY_STATUS_RECORDING = 3,
   // A file is missing or does not fit.
   GPUREPLAY_STATUS_INPUT = 4,

@@ -13,7 +13,7 @@ pub enum Status {
     Ok = 0,
     /// The arguments make no sense for this recording.
     Usage = 2,
-    /// The recording is damaged, not allowed, or none.
+    /// The recording is damaged or not allowed, or is no recording.
     Recording = 3,
     /// A file is missing or does not fit.
     Input = 4,
