@@ -23,18 +23,19 @@ use serde::Serialize;
 pub(super) enum Written {
     /// A store or an atomic operation.
     Instruction {
-        /// Of the job or of the dispatching instruction.
+        /// Address of the job, or of the instruction that dispatched it.
         #[serde(skip)]
         job: u64,
+        /// Address of the shader.
         shader: String,
-        /// On Valhall, of the block's first word.
+        /// Address of the clause; on Valhall, of the first word of the block.
         clause: String,
-        /// As in `gpureplay disasm`.
+        /// The clause or the word as `gpureplay disasm` calls it.
         label: String,
-        /// From 0; none on Valhall.
+        /// The tuple of the clause, counted from 0; none on Valhall.
         #[serde(skip_serializing_if = "Option::is_none")]
         tuple: Option<usize>,
-        /// As in `gpureplay disasm`; of a block, each candidate.
+        /// The instruction as `gpureplay disasm` prints it; of a block, each that may be it.
         instruction: String,
     },
     /// The status of a job, or the value of a write-value job.
