@@ -355,7 +355,7 @@ fn kinds(
         };
         out.insert(va, kind);
     }
-    for (start, end) in scratch(capture).iter() {
+    for (start, end) in scratch(capture, 0..capture.jobs.len()).iter() {
         // Known pages alone: a buffer may be announced with any size.
         for (va, kind) in out.range_mut(start..end) {
             if kind.0 == RegionKind::Data && !headers.contains(va) && !tensor_pages.contains_key(va)
@@ -379,12 +379,12 @@ fn kinds(
     Ok(out)
 }
 
-/// The buffers that jobs use as thread-local or workgroup-local storage.
+/// The buffers that these jobs use as thread-local or workgroup-local storage.
 ///
 /// Only buffers that the driver announced count: without their ends it is not known what else is there.
-fn scratch(capture: &Capture) -> Ranges {
+pub(crate) fn scratch(capture: &Capture, jobs: std::ops::Range<usize>) -> Ranges {
     let mut bases = BTreeSet::new();
-    for job in 0..capture.jobs.len() {
+    for job in jobs {
         let bases_of = capture.launches(job).into_iter();
         let bases_of = bases_of.flat_map(|launch| launch.storage);
         bases.extend(bases_of.filter(|base| *base != 0));
