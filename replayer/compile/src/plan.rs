@@ -350,7 +350,7 @@ fn kinds(
         };
         out.insert(va, kind);
     }
-    for (start, end) in scratch(capture).iter() {
+    for (start, end) in scratch(capture, 0..capture.jobs.len()).iter() {
         // A buffer may be announced with any size.
         for (va, kind) in out.range_mut(start..end) {
             if kind.0 == RegionKind::Data && !headers.contains(va) && !tensor_pages.contains_key(va)
@@ -374,10 +374,11 @@ fn kinds(
     Ok(out)
 }
 
-/// Only announced buffers: without an end it is unknown what else is there.
-fn scratch(capture: &Capture) -> Ranges {
+/// Thread-local and workgroup-local storage of these jobs. Only announced buffers: without an end it is unknown what
+/// else is there.
+pub(crate) fn scratch(capture: &Capture, jobs: std::ops::Range<usize>) -> Ranges {
     let mut bases = BTreeSet::new();
-    for job in 0..capture.jobs.len() {
+    for job in jobs {
         let bases_of = capture.launches(job).into_iter();
         let bases_of = bases_of.flat_map(|launch| launch.storage);
         bases.extend(bases_of.filter(|base| *base != 0));

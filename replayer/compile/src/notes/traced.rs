@@ -20,6 +20,7 @@ use super::propose::{Choices, Proposal, apply};
 use crate::capture::Capture;
 use crate::mapped::Mapped;
 use crate::pages::Moment;
+use crate::plan::scratch;
 use crate::ranges::Ranges;
 use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
@@ -213,6 +214,13 @@ fn differences(
     let mut ignored = Ranges::default();
     for header in first.jobs[moment.job()].headers.iter() {
         ignored.add(header.address, header.address.saturating_add(WRITTEN_BACK));
+    }
+    // What threads leave in their storage is no result.
+    if moment == Moment::after(moment.job()) {
+        let storage = scratch(first, moment.job()..moment.job() + 1);
+        storage
+            .iter()
+            .for_each(|(start, end)| ignored.add(start, end));
     }
     // By buffer: start to end, written and different.
     let mut buffers: BTreeMap<(u64, u64), (Ranges, Ranges)> = BTreeMap::new();
