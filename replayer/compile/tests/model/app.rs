@@ -56,6 +56,8 @@ pub(crate) struct App {
     pub(crate) items: usize,
     /// What the total is at first; 100 everywhere if nothing is said.
     pub(crate) start: Option<Tensor>,
+    /// What its last job names as storage of its threads; none if zero.
+    pub(crate) storage: u64,
 }
 
 impl Default for App {
@@ -65,6 +67,7 @@ impl Default for App {
             total: TOTAL,
             items: COUNT,
             start: None,
+            storage: 0,
         }
     }
 }
@@ -86,6 +89,7 @@ impl App {
             total,
             items,
             ref start,
+            storage,
         } = *self;
         let mut app = driver(
             &[A, B, sum, OUT],
@@ -106,7 +110,9 @@ impl App {
         second[0x20..0x24].copy_from_slice(&invocation);
         app.run(POOL, &second);
         between(&mut app);
-        app.run(LATE_POOL, &vector_add(LATE_POOL, code, total, B, OUT));
+        let mut last = vector_add(LATE_POOL, code, total, B, OUT);
+        last[0x150..0x158].copy_from_slice(&storage.to_le_bytes());
+        app.run(LATE_POOL, &last);
         Run::finish(app, &[(Role::Input, "a", a), (Role::Weight, "b", b)])
     }
 }
