@@ -55,6 +55,8 @@ pub(crate) struct App {
     pub(crate) total: u64,
     pub(crate) items: usize,
     pub(crate) start: Option<Tensor>,
+    /// What its last job names as storage of its threads; none if zero.
+    pub(crate) storage: u64,
 }
 
 impl Default for App {
@@ -64,6 +66,7 @@ impl Default for App {
             total: TOTAL,
             items: COUNT,
             start: None,
+            storage: 0,
         }
     }
 }
@@ -85,6 +88,7 @@ impl App {
             total,
             items,
             ref start,
+            storage,
         } = *self;
         let mut app = driver(
             &[A, B, sum, OUT],
@@ -104,7 +108,9 @@ impl App {
         second[0x20..0x24].copy_from_slice(&invocation);
         app.run(POOL, &second);
         between(&mut app);
-        app.run(LATE_POOL, &vector_add(LATE_POOL, code, total, B, OUT));
+        let mut last = vector_add(LATE_POOL, code, total, B, OUT);
+        last[0x150..0x158].copy_from_slice(&storage.to_le_bytes());
+        app.run(LATE_POOL, &last);
         Run::finish(app, &[(Role::Input, "a", a), (Role::Weight, "b", b)])
     }
 }

@@ -84,6 +84,20 @@ fn without_notes_differences_are_tensors() {
 }
 
 #[test]
+fn what_threads_leave_in_their_storage_is_no_output() {
+    for (storage, outputs) in [(0, 1), (OUT, 0)] {
+        let app = App {
+            storage,
+            ..App::default()
+        };
+        let record = |seed| app.record(&tags(seed), &tags(2)).capture();
+        let found = propose_unnoted(&record(1), &record(5), &Choices::default()).unwrap();
+        let count = |role| found.tensors.iter().filter(|it| it.role == role).count();
+        assert_eq!((count(Role::Input), count(Role::Output)), (1, outputs));
+    }
+}
+
+#[test]
 fn buffers_may_lie_elsewhere_in_the_second_run() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
     let first = App::default().record(&a, &b);
