@@ -85,8 +85,7 @@ typedef struct {
 
 // Session options. All zeros are the defaults.
 typedef struct {
-  // "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem",
-  // "devmem:BOARD" or "optee"; null is the best one.
+  // "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem", "devmem:BOARD" or "optee"; null is the best one.
   const char *device;
   // Host threads of the model, up to 512; 0 is one per processor.
   uint32_t threads;
@@ -135,8 +134,7 @@ const char *gpureplay_version(void);
 //
 // # Safety
 // `path` is a string; `recording` points to a pointer.
-gpureplay_status gpureplay_open(const char *path,
-                                gpureplay_recording **recording);
+gpureplay_status gpureplay_open(const char *path, gpureplay_recording **recording);
 
 // As gpureplay_open, but demands a signature by `key` with a counter of at least `minimum_counter`. The key is 64
 // hexadecimal digits, the text of a PEM file, or the path of one.
@@ -252,24 +250,20 @@ gpureplay_status gpureplay_run(gpureplay_session *session);
 //
 // # Safety
 // `session` comes from gpureplay_session_open.
-gpureplay_status gpureplay_run_layers(gpureplay_session *session,
-                                      size_t first,
-                                      size_t end);
+gpureplay_status gpureplay_run_layers(gpureplay_session *session, size_t first, size_t end);
 
 // Whether layers may read what was neither computed nor bound (1) or not (0, the default): they find the
 // recording's own memory.
 //
 // # Safety
 // `session` comes from gpureplay_session_open.
-gpureplay_status gpureplay_use_recorded_values(gpureplay_session *session,
-                                               int yes);
+gpureplay_status gpureplay_use_recorded_values(gpureplay_session *session, int yes);
 
 // Keeps an intermediate's value when its layer ends, for gpureplay_read: later layers may reuse its memory.
 //
 // # Safety
 // `session` comes from gpureplay_session_open; `name` is a string.
-gpureplay_status gpureplay_keep(gpureplay_session *session,
-                                const char *name);
+gpureplay_status gpureplay_keep(gpureplay_session *session, const char *name);
 
 // Copies an output's value after a run, a state's for the next run, or any other tensor as it is in GPU memory
 // now. `element` is the expected gpureplay_element_type and must be the tensor's.

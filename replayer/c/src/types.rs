@@ -142,8 +142,7 @@ impl ElementType {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOptions {
-    /// "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem",
-    /// "devmem:BOARD" or "optee"; null is the best one.
+    /// "best", "model", "model:GPU", "panfrost", "panthor", "kbase", "nano", "nano:shared", "devmem", "devmem:BOARD" or "optee"; null is the best one.
     pub device: *const c_char,
     /// Host threads of the model, up to 512; 0 is one per processor.
     pub threads: u32,
