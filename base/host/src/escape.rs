@@ -43,7 +43,7 @@ fn is_hidden(character: char) -> bool {
             .any(|(first, last)| (*first..=*last).contains(&character))
 }
 
-/// On one line: escapes control and format characters and line feeds.
+/// Text on one line: escapes control and format characters and line feeds.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden)
 }

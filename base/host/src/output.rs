@@ -21,7 +21,7 @@ pub fn output() -> Output {
     })
 }
 
-/// See [`output`].
+/// Standard output, locked; see [`output`].
 pub struct Output(Option<StdoutLock<'static>>);
 
 impl Write for Output {

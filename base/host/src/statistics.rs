@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Ascending.
+/// Numbers in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sorted(Vec<f64>);
 
@@ -21,13 +21,13 @@ impl Sorted {
         self.0.len()
     }
 
-    /// The least.
+    /// Least number.
     #[must_use]
     pub fn least(&self) -> Option<f64> {
         self.0.first().copied()
     }
 
-    /// The greatest.
+    /// Greatest number.
     #[must_use]
     pub fn most(&self) -> Option<f64> {
         self.0.last().copied()
@@ -105,7 +105,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// By nearest rank; zeros for none.
+    /// Percentiles by nearest rank; zeros for none.
     #[must_use]
     pub fn of(numbers: &[f64]) -> Self {
         let sorted = Sorted::new(numbers.to_vec());
@@ -169,13 +169,13 @@ impl Summary {
         self.deviation / (self.runs.max(1) as f64).sqrt()
     }
 
-    /// Of means, relative to `other`: -0.1 is a tenth less.
+    /// Change of the mean relative to `other`: -0.1 is a tenth less.
     #[must_use]
     pub fn change_from(&self, other: &Self) -> f64 {
         self.mean / other.mean - 1.0
     }
 
-    /// By over twice the standard error of the difference.
+    /// Whether means differ by over twice the standard error of the difference.
     #[must_use]
     pub fn differs_from(&self, other: &Self) -> bool {
         let error = self.error().hypot(other.error());

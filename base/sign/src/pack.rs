@@ -30,7 +30,7 @@ pub struct Packed<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Of the header, with zeros for the checksum, and the table with names.
+/// Checksum of the header, with zeros for the checksum, and the table with names.
 pub(crate) fn table_checksum(header: &[u8; HEADER], rest: &[u8]) -> u64 {
     let mut unsummed = *header;
     if let Some(field) = unsummed.get_mut(24..32) {
@@ -45,7 +45,7 @@ impl<'a> Pack<'a> {
         bytes.starts_with(&MAGIC)
     }
 
-    /// In linear time.
+    /// Checks all bytes in linear time.
     ///
     /// # Errors
     /// The first damaged entry.
@@ -148,7 +148,7 @@ impl<'a> Pack<'a> {
             .map(|file| file.bytes)
     }
 
-    /// The recording.
+    /// Recording in the pack.
     pub fn recording(&self) -> &'a [u8] {
         self.file(RECORDING).unwrap_or(&[])
     }

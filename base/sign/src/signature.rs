@@ -25,7 +25,7 @@ impl PublicKey {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Bytes of the key.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -55,7 +55,7 @@ pub struct SignedFile<'a> {
     pub sha256: [u8; 32],
 }
 
-/// By ascending name.
+/// Files of a signature by ascending name.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedFiles<'a> {
     table: &'a [u8],
@@ -142,7 +142,7 @@ impl<'a> Signature<'a> {
         Some(SignedFiles { table, names })
     }
 
-    /// Claimed counter.
+    /// Counter that the signature claims.
     pub fn counter(&self) -> u64 {
         u64_at(self.bytes, 16)
     }
@@ -152,12 +152,12 @@ impl<'a> Signature<'a> {
         u64_at(self.bytes, 24)
     }
 
-    /// Claimed key.
+    /// Key that the signature claims.
     pub fn signer(&self) -> PublicKey {
         PublicKey(array(self.bytes, 32).unwrap_or_default())
     }
 
-    /// Claimed files.
+    /// Files that the signature claims to cover.
     pub fn files(&self) -> SignedFiles<'a> {
         let none = SignedFiles {
             table: &[],

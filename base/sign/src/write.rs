@@ -34,7 +34,7 @@ pub enum WriteError {
 pub struct SecretKey(KeyPair);
 
 impl SecretKey {
-    /// From a good random source.
+    /// Key of a seed, which must come from a good random source.
     ///
     /// # Errors
     /// All zeros.
@@ -43,7 +43,7 @@ impl SecretKey {
         pair.map(Self).map_err(|_| WriteError::WeakKey)
     }
 
-    /// The seed.
+    /// Seed of the key.
     pub fn seed(&self) -> [u8; 32] {
         *self.0.sk.seed()
     }

@@ -56,7 +56,7 @@ unsafe fn put<T>(place: *mut T, value: T) -> Answer {
     Ok(())
 }
 
-/// For kernels that wait for the host.
+/// Waits for kernels that wait for the host.
 fn wait() -> Answer {
     while kernels::waiting() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -182,7 +182,7 @@ unsafe fn handles(first: *const Handle, count: usize) -> Vec<Handle> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// As far as there is room, or only the length.
+/// Answers a list as far as there is room, or only the length.
 unsafe fn list(items: &[Handle], to: *mut Handle, count: *mut usize) -> Answer {
     // SAFETY: our caller's places.
     unsafe {

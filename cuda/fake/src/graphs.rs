@@ -154,7 +154,7 @@ impl Graphs {
         self.tails.insert(stream, Vec::new());
     }
 
-    /// Also for all streams that joined.
+    /// Ends a capture, also for all streams that joined.
     pub(crate) fn end(&mut self, stream: Handle) -> Result<Handle, Status> {
         let graph = *self.captures.get(&stream).ok_or(Status::INVALID_VALUE)?;
         self.captures.retain(|_, other| *other != graph);

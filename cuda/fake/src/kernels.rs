@@ -41,7 +41,7 @@ fn half(parameters: &[u8], offset: usize) -> u32 {
 /// In nanoseconds.
 static TOOK: AtomicU64 = AtomicU64::new(1000);
 
-/// In milliseconds.
+/// Time of the last kernel in milliseconds.
 pub(crate) fn took() -> f32 {
     TOOK.load(Ordering::SeqCst) as f32 / 1e6
 }
