@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attribute numbers.
 
-/// `CUdevice_attribute`.
+/// Values of `CUdevice_attribute`.
 pub mod device {
     /// Threads of a block.
     pub const MAX_THREADS_PER_BLOCK: i32 = 1;
@@ -19,7 +19,7 @@ pub mod device {
     pub const MAX_SHARED_MEMORY_OPTIN: i32 = 97;
 }
 
-/// `CUfunction_attribute`.
+/// Values of `CUfunction_attribute`.
 pub mod function {
     /// By registers and launch bounds.
     pub const MAX_THREADS_PER_BLOCK: i32 = 0;
@@ -33,7 +33,7 @@ pub mod function {
     pub const PREFERRED_SHARED_MEMORY_CARVEOUT: i32 = 9;
 }
 
-/// `CUlaunchAttributeID`.
+/// Values of `CUlaunchAttributeID`.
 pub mod launch {
     /// All blocks run at once.
     pub const COOPERATIVE: u8 = 2;
@@ -56,7 +56,7 @@ pub mod launch {
     ];
 }
 
-/// `CUjit_option`.
+/// Values of `CUjit_option`.
 pub mod jit {
     /// Registers of a thread, at most.
     pub const MAX_REGISTERS: i32 = 0;
@@ -74,7 +74,7 @@ pub mod jit {
     pub const OVERRIDE_DIRECTIVE_VALUES: i32 = 33;
 }
 
-/// Of `cuMemHostAlloc` and `cuMemHostRegister`.
+/// Flags of `cuMemHostAlloc` and `cuMemHostRegister`.
 pub mod host {
     /// For all contexts.
     pub const PORTABLE: u32 = 1;
@@ -82,13 +82,13 @@ pub mod host {
     pub const DEVICE_MAP: u32 = 2;
 }
 
-/// `CUpointer_attribute`.
+/// Values of `CUpointer_attribute`.
 pub mod pointer {
     /// Of the memory, an `i32`.
     pub const DEVICE_ORDINAL: i32 = 9;
 }
 
-/// `CUlimit`.
+/// Values of `CUlimit`.
 pub mod limit {
     /// Bytes per thread.
     pub const STACK_SIZE: i32 = 0;
@@ -100,7 +100,7 @@ pub mod limit {
     pub const KEPT: [i32; 3] = [STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE];
 }
 
-/// `CUgraphNodeType`.
+/// Values of `CUgraphNodeType`.
 pub mod node {
     /// A kernel.
     pub const KERNEL: i32 = 0;
@@ -118,7 +118,7 @@ pub mod node {
     /// Decides which graphs run, and how often.
     pub const CONDITIONAL: i32 = 13;
 
-    /// For any other node.
+    /// What any other node does.
     #[must_use]
     pub const fn name(kind: i32) -> &'static str {
         match kind {
@@ -133,7 +133,7 @@ pub mod node {
     }
 }
 
-/// Named streams.
+/// Streams with names of their own.
 pub mod stream {
     /// All threads' default stream, `CU_STREAM_LEGACY`.
     pub const LEGACY: u64 = 1;

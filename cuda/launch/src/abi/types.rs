@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Structures of `cuda.h`.
 
-/// Of device or host.
+/// Address of device or host memory.
 pub type DevicePointer = u64;
 
 /// Followed by the driver only.
 pub type Handle = u64;
 
-/// `CUmemLocation`.
+/// `CUmemLocation`: where memory lies.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
@@ -56,7 +56,7 @@ impl AllocationProperties {
     }
 }
 
-/// `CUmemAccessDesc`.
+/// `CUmemAccessDesc`: who may use mapped memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct AccessDescriptor {
@@ -65,7 +65,7 @@ pub struct AccessDescriptor {
 }
 
 impl AccessDescriptor {
-    /// For a device.
+    /// Lets a device read and write.
     #[must_use]
     pub const fn read_write(device: i32) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl AccessDescriptor {
 /// `CUlaunchAttribute`: number, padding, a value of 64 bytes.
 pub type LaunchAttribute = [u8; 72];
 
-/// `CUlaunchConfig`.
+/// `CUlaunchConfig`: sizes, stream and attributes of a launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfiguration {
@@ -96,14 +96,14 @@ pub struct LaunchConfiguration {
     pub attribute_count: u32,
 }
 
-/// `CUipcMemHandle`.
+/// `CUipcMemHandle`: memory of another process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct IpcHandle {
     reserved: [u64; 8],
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel in a graph.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelNode {
@@ -126,7 +126,7 @@ pub struct KernelNode {
 }
 
 impl KernelNode {
-    /// For the driver to fill.
+    /// Nothing, for the driver to fill.
     #[must_use]
     pub const fn empty() -> Self {
         Self {
@@ -192,7 +192,7 @@ impl NodeParameters {
     }
 }
 
-/// `CUDA_MEMSET_NODE_PARAMS`.
+/// `CUDA_MEMSET_NODE_PARAMS`: a memset in a graph.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemsetNode {
@@ -210,7 +210,7 @@ pub struct MemsetNode {
     pub height: usize,
 }
 
-/// `CUDA_HOST_NODE_PARAMS`.
+/// `CUDA_HOST_NODE_PARAMS`: a host function in a graph.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HostNode {

@@ -13,7 +13,7 @@ use crate::image::bytes::{range, u16_at, u32_at};
 use crate::image::tally::{Allowance, Held, MAX_NAMES, Tally, name};
 use crate::image::{Contents, ImageError, Kernel, Parameter, Variable};
 
-/// Of `.nv.info`.
+/// Attributes of `.nv.info`.
 mod attribute {
     pub(super) const MOST_THREADS: u8 = 0x05;
     pub(super) const REQUIRED_THREADS: u8 = 0x10;

@@ -194,7 +194,7 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
     written(cubin, &sections, &gone, moved)
 }
 
-/// Without removed symbols; `at` is the number's offset.
+/// Entries without removed symbols; `at` is the number's offset.
 fn alive(
     bytes: &[u8],
     entry: usize,

@@ -68,7 +68,7 @@ pub enum Extent {
     Text,
 }
 
-/// From the first [`PREFIX`] bytes.
+/// Length of an image, from the first [`PREFIX`] bytes.
 ///
 /// # Errors
 /// Senseless headers.
@@ -104,7 +104,7 @@ pub fn extent(prefix: &[u8]) -> Result<Extent, ImageError> {
 }
 
 impl Extent {
-    /// From section headers.
+    /// Length of an ELF file, from section headers.
     ///
     /// # Errors
     /// Senseless headers.

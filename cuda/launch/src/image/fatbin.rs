@@ -55,7 +55,7 @@ pub struct Member<'a> {
     size: usize,
 }
 
-/// Of one or more containers.
+/// Members of one or more containers.
 ///
 /// # Errors
 /// A senseless header, or an early end.
@@ -82,7 +82,7 @@ pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
     Ok(members)
 }
 
-/// Also the next one's offset.
+/// Member at `offset`; also the next one's offset.
 fn member(fatbin: &[u8], offset: usize) -> Result<(Member<'_>, usize), ImageError> {
     let header = size(u64::from(u32_at(fatbin, offset + 4)?))?;
     if header < MEMBER_HEADER {

@@ -95,7 +95,7 @@ pub struct Contents {
     pub variables: Vec<Variable>,
 }
 
-/// Not decompressed; without intermediate code and link options.
+/// Cubins and PTX texts, not decompressed; without intermediate code and link options.
 ///
 /// # Errors
 /// No image, cut off, or too large.
@@ -173,7 +173,7 @@ pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
     })
 }
 
-/// Those that the driver could take.
+/// Parts that the driver could take.
 fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = parts(image)?;
     if Format::of(image) == Some(Format::Fatbin) {
@@ -227,7 +227,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Each once.
+/// Names of all variables, each once.
 ///
 /// # Errors
 /// As [`parts`].
@@ -270,7 +270,7 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     Ok(None)
 }
 
-/// Those that the driver could take, preferred ones first.
+/// Parts that the driver could take, preferred ones first.
 fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {
@@ -282,7 +282,7 @@ fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError>
     Ok(parts)
 }
 
-/// As the driver takes it, by capability (90 is `sm_90`): the best cubin with the kernel, else the newest PTX.
+/// Code as the driver takes it, by capability (90 is `sm_90`): the best cubin with the kernel, else the newest PTX.
 ///
 /// # Errors
 /// As [`parts`], for looked-at parts.

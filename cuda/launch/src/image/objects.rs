@@ -27,7 +27,7 @@ pub struct Objects {
     pub surfaces: bool,
 }
 
-/// By [`select`](crate::image::select), without called functions; from sm_70.
+/// What the code from [`select`](crate::image::select) uses, without called functions; from sm_70.
 ///
 /// # Errors
 /// As [`select`](crate::image::select).

@@ -73,7 +73,7 @@ fn without_comments(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// To the next `;` or `{`: text, sign, rest. One-line directives end there too.
+/// Splits at the next `;`, `{` or `}`: text, sign, rest. One-line directives end there too.
 fn statement(text: &str) -> Option<(&str, char, &str)> {
     let text = text.trim_start();
     let one_line = [".version", ".target", ".address_size", ".file", ".loc"];
@@ -126,7 +126,7 @@ fn kernel(entry: &str, held: &mut Held<'_>) -> Result<Kernel, ImageError> {
     Ok(kernel)
 }
 
-/// Those left out are 1.
+/// Three numbers after a directive; those left out are 1.
 fn three(text: &str, directive: &str) -> Result<Option<[u32; 3]>, ImageError> {
     let Some((_, after)) = text.split_once(directive) else {
         return Ok(None);
@@ -185,7 +185,7 @@ fn parameters(list: &str, held: &mut Held<'_>) -> Result<Vec<Parameter>, ImageEr
     Ok(parameters)
 }
 
-/// Of the first type: `.u32` has 4.
+/// Bytes of the first type: `.u32` has 4.
 fn element_size(declaration: &str) -> Option<usize> {
     declaration.split_whitespace().find_map(|word| {
         let kind = word.strip_prefix('.')?;

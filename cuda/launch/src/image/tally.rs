@@ -82,12 +82,12 @@ impl Allowance {
         }
     }
 
-    /// One part has its own limits.
+    /// Limits nothing: one part has its own limits.
     pub(crate) fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }
 
-    /// By its length.
+    /// Adds what an image of this length may need.
     pub fn add_image(&mut self, length: usize) {
         let more = PARTS_OF_A_BYTE.saturating_mul(length as u64);
         self.bytes.add(more);
@@ -158,7 +158,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Before copying.
+    /// Counts a name before it is copied.
     pub(crate) fn name(&mut self, bytes: &[u8]) -> Result<(), ImageError> {
         self.names.take(name(bytes)?.len())?;
         self.allowance.entry(bytes.len())

@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// For probes.
+    /// Number that probes get.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -155,7 +155,7 @@ pub(super) fn access(instruction: &str) -> Found<'_> {
     })
 }
 
-/// Of `f32`, `u8`, `b128`, `f16x2`.
+/// Bits of a type: `f32`, `u8`, `b128`, `f16x2`.
 fn bits_of(word: &str) -> Option<u32> {
     let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let letters = &word[..word.len() - digits.len()];

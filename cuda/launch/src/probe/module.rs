@@ -113,7 +113,7 @@ fn function(head: &str, body: usize) -> Option<Function<'_>> {
     })
 }
 
-/// One past the block's `}`.
+/// Offset one past the block's `}`.
 fn after_block(text: &str, start: usize) -> Result<usize, ProbeError> {
     let mut depth = 0usize;
     let mut is_quoted = false;

@@ -29,7 +29,7 @@ pub struct Calls<'a> {
     pub own: Option<&'a str>,
 }
 
-/// Where probes are called.
+/// Place where probes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// None at a basic block.
@@ -372,7 +372,7 @@ mov.u32 %gpureplay_barriers, 0;
 mov.u32 %gpureplay_warp, 0;
 ";
 
-/// With braces; also whether it ends.
+/// Statements of a body with braces; also whether it ends.
 fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     let mut depth = 0usize;
     let mut all = Vec::new();
@@ -392,7 +392,7 @@ fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     (all, false)
 }
 
-/// Where a carry is alive, which a call would lose.
+/// Whether a carry is alive at each statement; a call would lose it.
 fn carries(statements: &[Statement<'_>]) -> Vec<bool> {
     let mut is_alive = false;
     let mut all: Vec<bool> = statements

@@ -51,7 +51,7 @@ pub(super) fn without_comments(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// One past it; quoted ones do not count.
+/// Offset one past the next `;`; quoted ones do not count.
 fn semicolon(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in text.bytes().enumerate() {

@@ -7,12 +7,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-/// A SHA-256.
+/// SHA-256 of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(pub(crate) [u8; 32]);
 
 impl Hash {
-    /// Of these bytes.
+    /// Hash of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
@@ -24,12 +24,12 @@ impl Hash {
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Adds bytes.
+    /// Adds bytes to the hash.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Of all bytes.
+    /// Hash of all added bytes.
     #[must_use]
     pub fn end(self) -> Hash {
         Hash(self.0.finalize().into())

@@ -64,7 +64,7 @@ pub struct Origin {
     pub entry: String,
 }
 
-/// GPU.
+/// GPU of a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -187,13 +187,13 @@ impl Launch {
         Ok(launch)
     }
 
-    /// One by one.
+    /// Launch attributes one by one.
     #[must_use]
     pub fn attribute_list(&self) -> &[[u8; 72]] {
         self.attributes.as_chunks().0
     }
 
-    /// Of regions and variables.
+    /// Bytes of all regions and variables.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let regions = self.regions.iter().map(|region| region.size);

@@ -89,7 +89,7 @@ impl Part {
     }
 }
 
-/// Until compared.
+/// Directory of a run's second turn until it was compared.
 fn turn_folder(folder: &Path, number: u32) -> PathBuf {
     folder.join("turns").join(number.to_string())
 }
@@ -127,7 +127,7 @@ impl Recording {
         })
     }
 
-    /// The directory.
+    /// Directory of the recording.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -150,7 +150,7 @@ impl Recording {
         self.numbered(LAUNCHES, manifest_name)
     }
 
-    /// Ascending; none in recordings older than runs.
+    /// Numbers of runs, ascending; none in recordings older than runs.
     ///
     /// # Errors
     /// An unreadable directory.
@@ -181,7 +181,7 @@ impl Recording {
         Ok(numbers)
     }
 
-    /// Until it was compared.
+    /// Recording of a run's second turn until it was compared.
     ///
     /// # Errors
     /// Its directory, or the one above, is a link.
@@ -200,7 +200,7 @@ impl Recording {
         Self::open(&folder).map(Some)
     }
 
-    /// If there is one.
+    /// Removes a run's second turn if there is one.
     ///
     /// # Errors
     /// The system's.
@@ -247,13 +247,13 @@ impl Recording {
         self.store.keep_only(&|hash| named.contains(&hash))
     }
 
-    /// If it has one.
+    /// Path of a part's signature if it has one.
     #[must_use]
     pub fn signature_path(&self, part: Part, number: u32) -> PathBuf {
         self.folder.join(part.signature(number))
     }
 
-    /// At most `limit` bytes.
+    /// Reads a part's signature, at most `limit` bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::InvalidInput`] for a link, no file or a longer one; the

@@ -17,7 +17,7 @@ const MAX_FILE: u64 = 1 << 32;
 const BEGIN: &[u8] = b"format = ";
 
 impl Recording {
-    /// As [`Recording::unpacked`]; `None` for other files.
+    /// Opens a pack as [`Recording::unpacked`]; `None` for other files.
     #[must_use]
     pub fn of_pack(bytes: &[u8]) -> Option<Self> {
         let pack = Pack::is_pack(bytes).then(|| Pack::parse(bytes).ok())??;
@@ -25,7 +25,7 @@ impl Recording {
         is_run.then(|| Self::held(&pack))
     }
 
-    /// Its run has number 0. Bytes are checked when used.
+    /// Opens a pack in memory; its run has number 0. Bytes are checked when used.
     ///
     /// # Errors
     /// No pack.

@@ -36,7 +36,7 @@ pub struct Chunk {
 static ZEROS: LazyLock<Hash> = LazyLock::new(|| Hash::of(&[0; CHUNK]));
 
 impl Chunk {
-    /// Without reading.
+    /// Whether it is known to be zeros without reading.
     #[must_use]
     pub fn is_zeros(&self) -> bool {
         self.size == CHUNK && self.hash == *ZEROS
@@ -76,7 +76,7 @@ impl Store {
         self.held.is_some()
     }
 
-    /// At most `limit` + 1 bytes.
+    /// Reads a file, at most `limit` + 1 bytes.
     pub(crate) fn file(&self, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
         let Some(held) = &self.held else {
             return read_at_most(&self.folder, name, limit);
@@ -87,7 +87,7 @@ impl Store {
         Ok(bytes.get(..end).unwrap_or(bytes).to_vec())
     }
 
-    /// If the other has it, and no symbolic link. Damage shows at reading.
+    /// Links a file if the other has it, and no symbolic link. Damage shows at reading.
     fn linked(&self, name: &Path) -> bool {
         let other = self.other.as_ref();
         other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
@@ -137,21 +137,21 @@ impl Store {
         Ok(name)
     }
 
-    /// As [`Store::put`] would give.
+    /// Name that [`Store::put`] would give.
     #[must_use]
     pub fn name(bytes: &[u8]) -> Hash {
         let hashes: Vec<Hash> = bytes.chunks(CHUNK).map(Hash::of).collect();
         Self::name_of(&hashes)
     }
 
-    /// Of chunks.
+    /// Name of contents with these chunks.
     #[must_use]
     pub fn name_of(chunks: &[Hash]) -> Hash {
         let list: Vec<u8> = chunks.iter().flat_map(|hash| hash.0).collect();
         Hash::of(&list)
     }
 
-    /// On all cores.
+    /// Reads a piece of memory on all cores.
     ///
     /// # Errors
     /// Missing, damaged, or of another size.
@@ -159,7 +159,7 @@ impl Store {
         self.read(name, size, &[], &[])
     }
 
-    /// As [`Store::get`], with shared chunks from an earlier result.
+    /// Reads as [`Store::get`], with shared chunks from an earlier result.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -209,7 +209,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// To be read one by one.
+    /// Chunks of a piece, to be read one by one.
     ///
     /// # Errors
     /// The list is missing, damaged, or of another size.
@@ -326,7 +326,7 @@ impl Store {
         }
     }
 
-    /// It must fill `out`.
+    /// Reads an object, which must fill `out`.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
         // Incompressible chunks stay as they are: no file is longer.
         let file = self.file(&object_path(hash), out.len() as u64 + 1)?;
@@ -334,7 +334,7 @@ impl Store {
     }
 }
 
-/// It must fill `out`.
+/// Unpacks an object's file, which must fill `out`.
 fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
     let wrong_size = RecordingError::Size {
         hash,
@@ -363,7 +363,7 @@ pub struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// As [`Store::get`], holding one chunk per core.
+    /// Checks as [`Store::get`], holding one chunk per core.
     ///
     /// # Errors
     /// As [`Store::get`].

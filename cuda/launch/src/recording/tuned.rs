@@ -220,7 +220,7 @@ impl Tuned {
         write_atomic(path, text.as_bytes()).map_err(|error| RecordingError::file(path, error))
     }
 
-    /// Of a winner in the file at `path`.
+    /// Image of a winner in the file at `path`.
     ///
     /// # Errors
     /// Unreadable, or not what its name says.

@@ -30,7 +30,7 @@ impl Writer {
         Self::sharing(folder, None)
     }
 
-    /// As [`Writer::create`], linking chunks and images of `other` on the same file system; they outlive it.
+    /// Opens as [`Writer::create`], linking chunks and images of `other` on the same file system; they outlive it.
     ///
     /// # Errors
     /// It cannot be made.
@@ -47,7 +47,7 @@ impl Writer {
         })
     }
 
-    /// Of chunks and images.
+    /// Store of chunks and images.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -62,7 +62,7 @@ impl Writer {
         self.numbered(launch, &self.next, LAUNCHES, manifest_name)
     }
 
-    /// As [`Writer::add`].
+    /// Adds a run as [`Writer::add`].
     ///
     /// # Errors
     /// It breaks a rule, or cannot be written.
@@ -82,7 +82,7 @@ impl Writer {
             .map_err(|error| RecordingError::file(&self.folder.join(name), error))
     }
 
-    /// Of a run's second turn; shares contents.
+    /// Writer of a run's second turn; shares contents.
     ///
     /// # Errors
     /// Its directory cannot be made.

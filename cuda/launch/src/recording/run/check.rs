@@ -102,7 +102,7 @@ impl Run {
         self.check_operations(&ranges)
     }
 
-    /// In memory with contents, without overlaps.
+    /// Checks that tensors lie in memory with contents, without overlaps.
     fn check_tensors(&self) -> Result<(), RecordingError> {
         if self.weights.is_some() == self.tensors.is_empty() {
             return Err(field(
@@ -139,7 +139,7 @@ impl Run {
         }
     }
 
-    /// They have the run's inputs, outputs and parameters.
+    /// Checks that later turns have the run's inputs, outputs and parameters.
     fn check_turns(&self) -> Result<(), RecordingError> {
         for turn in &self.turns {
             if (turn.inputs.len(), turn.outputs.len()) != (self.inputs.len(), self.outputs.len()) {
@@ -239,7 +239,7 @@ impl Run {
         Ok(())
     }
 
-    /// Ascending, without overlaps.
+    /// Memory and variables, ascending, without overlaps.
     fn ranges(&self) -> Result<Ranges, RecordingError> {
         let memory = self.memory.iter().map(|one| (one.address, one.size));
         let variables = self.variables.iter().map(|one| (one.address, one.size));

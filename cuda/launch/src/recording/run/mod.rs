@@ -138,7 +138,7 @@ pub enum StreamKind {
     Free,
 }
 
-/// A stream.
+/// Stream of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
@@ -146,7 +146,7 @@ pub struct Stream {
     pub kind: StreamKind,
 }
 
-/// As the program gave it.
+/// Image as the program gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunImage {
@@ -170,7 +170,7 @@ pub struct Reduced {
 }
 
 impl RunImage {
-    /// For the driver.
+    /// Reads the image for the driver.
     ///
     /// # Errors
     /// Missing, or not what its name says.
@@ -182,7 +182,7 @@ impl RunImage {
     }
 }
 
-/// A kernel.
+/// Kernel of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
@@ -196,7 +196,7 @@ pub struct Kernel {
     pub attributes: Vec<[i32; 2]>,
 }
 
-/// At the region's beginning.
+/// Device memory at the region's beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
@@ -208,7 +208,7 @@ pub struct Memory {
     pub contents: Option<Hash>,
 }
 
-/// At the region's beginning.
+/// Variable of an image at the region's beginning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunVariable {
@@ -239,7 +239,7 @@ pub struct Port {
     pub form: Option<String>,
 }
 
-/// From a `[[` line on.
+/// Part of the text from a `[[` line on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
@@ -331,7 +331,7 @@ impl Run {
             .chain(turns)
     }
 
-    /// See [`structure`].
+    /// Hash that turns of the same work share; see [`structure`].
     #[must_use]
     pub fn structure(&self) -> Hash {
         let images: Vec<Hash> = self.images.iter().map(|image| image.hash).collect();
@@ -369,7 +369,7 @@ impl Run {
         words.map(|word| u64::from_le_bytes(*word))
     }
 
-    /// Launched kernels.
+    /// Number of launched kernels.
     #[must_use]
     pub fn launches(&self) -> usize {
         let launches = self.operations.iter();
@@ -380,7 +380,7 @@ impl Run {
 }
 
 impl Run {
-    /// At an operation and an offset of [`Operation::host_bytes`].
+    /// Word at an operation and an offset of [`Operation::host_bytes`].
     #[must_use]
     pub fn word(&self, [operation, offset]: [u32; 2]) -> Option<u32> {
         let operation = self.operations.get(operation as usize)?;
@@ -388,7 +388,7 @@ impl Run {
         (offset < operation.host_size()).then(|| word_at(&operation.host_bytes(), offset))
     }
 
-    /// In a later turn, or in the run.
+    /// Value of a number in a later turn, or in the run.
     #[must_use]
     pub fn number(&self, number: &Number, turn: Option<&Turn>) -> u32 {
         let place = number.places.first().copied().unwrap_or_default();
@@ -397,7 +397,7 @@ impl Run {
         other.map_or_else(|| self.word(place).unwrap_or(0), |[_, _, value]| *value)
     }
 
-    /// In all its places.
+    /// Sets a number in all its places.
     pub fn set_number(&mut self, number: usize, value: u32) {
         let Some(number) = self.numbers.get(number) else {
             return;

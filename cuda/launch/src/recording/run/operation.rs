@@ -113,7 +113,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Its stream, if any.
+    /// Stream of the operation, if any.
     #[must_use]
     pub fn stream(&self) -> Option<u32> {
         match self {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::Copy3d;
 
-/// Of a `CUDA_MEMCPY3D`'s source; the target's are this many further.
+/// Words of a `CUDA_MEMCPY3D`'s source; the target's are this many further.
 mod word {
     pub(super) const X: usize = 0;
     pub(super) const Y: usize = 1;
@@ -36,7 +36,7 @@ pub enum Side {
 /// `CU_MEMORYTYPE_ARRAY`.
 const ARRAY: u64 = 3;
 
-/// At source and target.
+/// Layout of rows at source and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rows {
@@ -76,14 +76,14 @@ impl Rows {
         [self.width, self.height]
     }
 
-    /// From the first.
+    /// Offsets of rows from the first.
     pub fn starts(&self, [pitch, rows]: [u64; 2]) -> impl Iterator<Item = u64> {
         let height = self.height;
         let layers = (0..self.depth).map(move |layer| layer * rows * pitch);
         layers.flat_map(move |layer| (0..height).map(move |row| layer + row * pitch))
     }
 
-    /// For the driver: target and source.
+    /// Copy for the driver, from target and source.
     #[must_use]
     pub fn copy(&self, to: (Side, u64), from: (Side, u64)) -> Copy3d {
         let mut words: Copy3d = [0; 25];

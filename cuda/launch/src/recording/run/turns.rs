@@ -34,7 +34,7 @@ pub struct Checked {
     pub fault: Option<String>,
 }
 
-/// From the host, and results depend on it.
+/// Number from the host on which results depend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Number {
@@ -67,7 +67,7 @@ impl Operation {
         }
     }
 
-    /// As many as [`Operation::host_bytes`].
+    /// Replaces [`Operation::host_bytes`] by as many bytes.
     pub fn set_host_bytes(&mut self, bytes: &[u8]) {
         let word = |index: usize| {
             let word = bytes.as_chunks::<8>().0.get(index);
@@ -99,7 +99,7 @@ pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// As far as bytes go.
+/// Puts a word into bytes, as far as they go.
 pub fn put_word(bytes: &mut [u8], offset: usize, value: u32) {
     let rest = bytes.iter_mut().skip(offset);
     for (to, from) in rest.zip(value.to_le_bytes()) {
@@ -107,7 +107,7 @@ pub fn put_word(bytes: &mut [u8], offset: usize, value: u32) {
     }
 }
 
-/// In one structure: operation, offset, value in the second.
+/// Words that differ between turns of one structure: operation, offset, value in the second.
 #[must_use]
 pub fn differing(one: &[Operation], other: &[Operation]) -> Vec<[u32; 3]> {
     let mut words = Vec::new();
