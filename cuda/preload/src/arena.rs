@@ -46,7 +46,7 @@ struct Arena {
 /// For the program's own reservations.
 static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
 
-/// For reservations without a wanted address.
+/// Picks addresses for reservations without a wanted address.
 pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
     let block = RESERVATION.max(alignment as u64);
     let size = (size as u64).div_ceil(block).saturating_mul(block);
@@ -99,7 +99,7 @@ impl Slab {
         Some(start)
     }
 
-    /// Joins neighbours.
+    /// Gives an allocation back and joins free neighbours.
     fn give(&mut self, mut start: u64) -> bool {
         let Some(mut size) = self.used.remove(&start) else {
             return false;

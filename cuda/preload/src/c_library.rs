@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// Its version tells it from ours.
+/// Finds the C library's `dlsym`; its version tells it from ours.
 pub(crate) fn real_dlsym() -> usize {
     let known = REAL_DLSYM.load(Ordering::Relaxed);
     if known != 0 {

@@ -41,7 +41,7 @@ struct Cupti {
 static CUPTI: OnceLock<Cupti> = OnceLock::new();
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-/// Without CUPTI, events are used.
+/// Begins to collect times; without CUPTI, events are used.
 pub(crate) fn start(path: &Path) {
     match open(path) {
         Ok(()) => ACTIVE.store(true, Ordering::Relaxed),

@@ -36,7 +36,7 @@ pub(crate) enum Side {
     Replacement,
 }
 
-/// In microseconds.
+/// Times of launches in microseconds.
 #[derive(Clone, Copy)]
 struct Times {
     occurrences: u64,

@@ -13,7 +13,7 @@ use crate::real::driver;
 use crate::settings::settings;
 use crate::state::{self, Image};
 
-/// By kernel name.
+/// Counts by kernel name.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) seen: AtomicU64,
@@ -261,13 +261,13 @@ pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
 }
 
 impl Counts {
-    /// Before this one.
+    /// Counts a launch; returns how many came before.
     pub(crate) fn launched(&self) -> u64 {
         self.seen.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// Its handles may be reused.
+/// Forgets functions of an unloaded module: its handles may be reused.
 pub(crate) fn forget_owner(owner: Handle) {
     FUNCTIONS
         .write()

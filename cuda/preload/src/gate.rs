@@ -15,7 +15,7 @@ pub(crate) fn pass() -> Option<RwLockReadGuard<'static, ()>> {
     matches!(settings().mode, Mode::Record(_)).then(enter)
 }
 
-/// While recording.
+/// Passes the gate while recording.
 pub(crate) fn enter() -> RwLockReadGuard<'static, ()> {
     GATE.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -26,7 +26,7 @@ use crate::{cupti, durations, gate, tally};
 
 const MAX_DEPTH: u32 = 16;
 
-/// With the node's handle.
+/// What a node does, with the node's handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Kernel(Handle),
@@ -112,7 +112,7 @@ pub(crate) fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// In order; counts kernels even of impossible graphs.
+/// Steps of a graph in order; counts kernels even of impossible graphs.
 fn steps(
     driver: &Driver,
     graph: Handle,
@@ -356,7 +356,7 @@ fn launched(
     Status::SUCCESS
 }
 
-/// Wanted ones; all count as launched.
+/// Functions of wanted kernels by step; all count as launched.
 fn picked(
     driver: &Driver,
     record: &crate::settings::Record,

@@ -15,7 +15,7 @@ use crate::state::{Image, images};
 
 const MAX_WRAPPERS: usize = 4;
 
-/// Its headers give the length.
+/// Copies an image; its headers give the length.
 ///
 /// # Safety
 /// The driver has accepted the image.

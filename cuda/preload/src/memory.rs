@@ -66,7 +66,7 @@ impl Memory {
         (address < piece.end()).then_some(*piece)
     }
 
-    /// Only parts outside other pieces: reused memory stays.
+    /// Inserts only parts outside other pieces: reused memory stays.
     pub(crate) fn insert_rest(&mut self, piece: Piece) {
         let mut at = piece.address;
         while at < piece.end() {

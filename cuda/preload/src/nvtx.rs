@@ -92,7 +92,7 @@ const MESSAGE: usize = 40;
 /// `NVTX_MESSAGE_TYPE_ASCII`.
 const ASCII: i32 = 1;
 
-/// Only unregistered, narrow ones.
+/// Message of attributes: only unregistered, narrow ones.
 ///
 /// # Safety
 /// Null, or `nvtxEventAttributes_t`.
@@ -119,7 +119,7 @@ unsafe extern "C" fn push_text(name: *const c_char) -> c_int {
     run::range_begins(&unsafe { text(name) }, NO_DOMAIN)
 }
 
-/// Its name is not read, but it ends as others.
+/// Begins a range whose name is not read, but which ends as others.
 extern "C" fn push_wide(_name: *const c_void) -> c_int {
     run::range_begins("", NO_DOMAIN)
 }

@@ -73,7 +73,7 @@ pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> 
     Ok(packed)
 }
 
-/// Of eight bytes, alone or in larger parameters.
+/// Refuses textures and surfaces: handles of eight bytes, alone or in larger parameters.
 pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), Reason> {
     let objects = unrecordable();
     for [offset, size] in layout {
@@ -91,7 +91,7 @@ pub(crate) fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), R
     Ok(())
 }
 
-/// In memory they look like numbers: the code tells, if the program has such objects at all.
+/// Refuses handles in memory, where they look like numbers: the code tells, if the program has such objects at all.
 pub(crate) fn refuse_hidden_handles(
     image: &Image,
     kernel: &str,

@@ -46,7 +46,7 @@ pub(crate) fn current_context() -> Result<u64, Status> {
     Ok(context)
 }
 
-/// On another thread: a wait for a hung kernel cannot be stopped. False: out of time.
+/// Waits on another thread: a wait for a hung kernel cannot be stopped. False: out of time.
 pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
     let context = current_context()?;
     let (answer, answered) = mpsc::channel();

@@ -245,7 +245,7 @@ fn read() -> Result<Settings, String> {
     })
 }
 
-/// By a launcher.
+/// Rank given by a launcher.
 fn rank() -> Option<u32> {
     [
         "OMPI_COMM_WORLD_RANK",

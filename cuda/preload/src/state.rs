@@ -31,7 +31,7 @@ pub(crate) fn limited(limit: i32, value: usize) {
     }
 }
 
-/// If kernels depend on them: number, value.
+/// Limits that the program set, if kernels depend on them: number, value.
 pub(crate) fn limits() -> Vec<[u64; 2]> {
     let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
     let context = current_context().unwrap_or(0);

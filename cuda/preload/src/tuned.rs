@@ -131,7 +131,7 @@ impl Plan {
         (self.other.unwrap_or(function), self.sizes)
     }
 
-    /// From now on, as the program asked.
+    /// Launches from now on as the program asked: the driver refused.
     pub(crate) fn refused(&self, name: &str, status: Status) {
         self.is_refused.store(true, Ordering::Relaxed);
         say(&format!(

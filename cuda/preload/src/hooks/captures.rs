@@ -19,7 +19,7 @@ fn capture(call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// It ends also without a graph.
+/// Ends a capture, which ends also without a graph.
 fn captured(call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
     let status = call();

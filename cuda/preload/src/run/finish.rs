@@ -84,7 +84,7 @@ impl Log {
         inside.map(|(start, bytes)| (*start, bytes.as_slice()))
     }
 
-    /// Of images without launches, such as constants of another library's kernels.
+    /// Takes variables of images without launches, such as constants of another library's kernels.
     fn take_variables(&mut self, reached: &[Piece]) -> Result<()> {
         for piece in reached.iter().filter(|piece| piece.kind == Kind::Variable) {
             let mut known = self.variables.iter();

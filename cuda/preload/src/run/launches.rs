@@ -112,7 +112,7 @@ impl Log {
         Ok((number, function))
     }
 
-    /// Before the kernel's first launch.
+    /// Reads variables of an image before the kernel's first launch.
     fn read_variables(
         &mut self,
         number: u32,

@@ -171,7 +171,7 @@ pub(crate) fn refuse(reason: impl FnOnce() -> String) {
     }
 }
 
-/// With launch 0: earlier copies are inputs.
+/// Begins a region of launches from 0 with the first work: earlier copies are inputs.
 fn begin_with_first() {
     if let Some((record, Region::Launches(0, _))) = wanted()
         && !BEGUN.swap(true, Ordering::SeqCst)
@@ -435,8 +435,8 @@ pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// It may tell the program of a result of the stream's earlier work: later requests come after it. It cannot call
-/// the driver; host memory that it changes is seen when copied in.
+/// Adds a host function, which may tell the program of a result of the stream's earlier work: later requests come
+/// after it. It cannot call the driver; host memory that it changes is seen when copied in.
 pub(crate) fn tells(stream: Handle, call: impl FnOnce() -> Status) -> Status {
     let status = kept(call, |log| log.host(HostWait::Stream(stream)));
     if status == Status::SUCCESS {
@@ -470,7 +470,7 @@ pub(crate) fn freed() {
     }
 }
 
-/// Its handle may be reused.
+/// Forgets a destroyed stream, whose handle may be reused.
 pub(crate) fn forget_stream(stream: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -479,7 +479,7 @@ pub(crate) fn forget_stream(stream: Handle) {
     }
 }
 
-/// Its handle may be reused.
+/// Forgets a destroyed event, whose handle may be reused.
 pub(crate) fn forget_event(event: Handle) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()

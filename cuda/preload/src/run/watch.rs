@@ -48,7 +48,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Before memory changes; equal work has equal `words`. A border if a turn ends.
+    /// Adds work before memory changes; equal work has equal `words`. A border if a turn ends.
     pub(super) fn work(&mut self, words: &[u64], is_launch: bool) -> Option<Border> {
         let border = self.seen.then(|| self.border());
         for word in words {
@@ -70,7 +70,7 @@ impl Watch {
         self.seen |= self.pending;
     }
 
-    /// As expected so far, and a result perhaps read.
+    /// Whether the turn is as expected so far, and a result perhaps read.
     pub(super) fn is_whole(&self) -> bool {
         self.seen && self.expected == Some(self.hash)
     }
