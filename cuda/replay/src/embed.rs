@@ -39,7 +39,7 @@ pub fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     }))
 }
 
-/// From memory.
+/// Opens a recording from memory.
 ///
 /// # Errors
 /// Damaged, or breaks a rule.

@@ -36,7 +36,7 @@ pub struct GpuInfo {
 }
 
 impl Gpu {
-    /// By ordinal.
+    /// Opens a GPU by ordinal.
     ///
     /// # Errors
     /// No driver, or no such GPU.
@@ -91,8 +91,8 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// For one run, without other threads or contexts: as many queues as streams, not eight of each kind, halve the
-    /// context's time. The environment overrules.
+    /// Opens a GPU for one run, without other threads or contexts: as many queues as streams, not eight of each
+    /// kind, halve the context's time. The environment overrules.
     ///
     /// # Errors
     /// As [`Gpu::open`].
@@ -105,7 +105,7 @@ impl Gpu {
         Self::open(ordinal)
     }
 
-    /// Its properties.
+    /// Properties of the GPU.
     #[must_use]
     pub fn info(&self) -> &GpuInfo {
         &self.info
@@ -215,7 +215,7 @@ impl Context {
         })
     }
 
-    /// Until the result is dropped.
+    /// Makes the context current until the result is dropped.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         let entered = Entered::keep(&self.gpu)?;
         // SAFETY: a context that is retained.
@@ -237,7 +237,7 @@ impl Drop for Context {
     }
 }
 
-/// On drop restores the thread's earlier context.
+/// Current context; on drop restores the thread's earlier one.
 pub(crate) struct Entered {
     driver: Driver,
     before: Handle,

@@ -99,7 +99,7 @@ impl Loaded {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// In bytes.
+    /// Static shared memory in bytes.
     pub(crate) fn shared(&self, gpu: &Gpu) -> Result<u32, ReplayError> {
         self.attribute(gpu, attribute::function::SHARED_SIZE_BYTES)
     }
@@ -235,7 +235,7 @@ pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     Err(ReplayError::NoPtx(kernel.to_owned()))
 }
 
-/// It must end with a zero byte.
+/// Loads an image, which must end with a zero byte.
 pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
     let mut log = vec![0u8; LOG];
     let mut names = vec![

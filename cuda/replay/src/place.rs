@@ -12,7 +12,7 @@ use crate::{Gpu, ReplayError};
 /// In bytes.
 const HOST_PAGE: u64 = 4096;
 
-/// In pages, joined; ascending, without overlaps.
+/// Ranges in pages, joined; ascending, without overlaps.
 fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     // The format's regions ascend without overlaps, below 2^47.
@@ -75,7 +75,7 @@ fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
         .map_err(|_| ReplayError::Impossible("a region is larger than memory"))
 }
 
-/// Given back on drop.
+/// Reserved addresses with memory, given back on drop.
 pub(crate) struct Room {
     gpu: Gpu,
     reserved: Vec<(u64, usize)>,
@@ -83,7 +83,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// In whole blocks: the driver rounds addresses up to 32 MiB.
+    /// Reserves addresses in whole blocks: the driver rounds addresses up to 32 MiB.
     pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<Self, ReplayError> {
         let mut room = Self {
             gpu: gpu.clone(),

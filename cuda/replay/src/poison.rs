@@ -61,7 +61,7 @@ impl Poison {
         self.written * WORD as u64
     }
 
-    /// Then nothing can be shown.
+    /// Whether nothing is changed: then nothing can be shown.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
@@ -128,7 +128,7 @@ fn select(
     pieces.map(filter).collect()
 }
 
-/// By position.
+/// Halves of a set by position.
 fn halves(words: &[Words]) -> [Vec<Words>; 2] {
     let half = count(words) / 2;
     let mut passed = 0;
@@ -187,7 +187,7 @@ where
         Ok(select(may, &got, &from, |got, from| got != from))
     }
 
-    /// Each can be changed by a bit without a trace.
+    /// Parts that can each be changed by a bit without a trace.
     fn parts(&mut self, all: Vec<Words>) -> Result<Vec<Words>, E> {
         let empty = self
             .pieces

@@ -8,7 +8,7 @@ pub(crate) struct Move {
     pub(crate) to: u64,
 }
 
-/// By old addresses; without code addresses.
+/// Moved ranges by old addresses; without code addresses.
 pub(crate) struct Moves(Vec<Move>);
 
 impl Moves {
@@ -49,7 +49,7 @@ impl Moves {
     }
 }
 
-/// Where to is not known yet.
+/// Ranges that will move; where to is not known yet.
 pub(crate) struct Leaving(Vec<(u64, u64)>);
 
 impl Leaving {

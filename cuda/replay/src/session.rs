@@ -160,7 +160,7 @@ impl Session {
         &self.launch
     }
 
-    /// The GPU.
+    /// GPU of the session.
     #[must_use]
     pub fn gpu(&self) -> &Gpu {
         &self.gpu

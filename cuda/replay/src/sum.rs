@@ -137,7 +137,7 @@ impl<'a> PieceSum<'a> {
         sum
     }
 
-    /// If brief, stops at the first error.
+    /// Compares bytes from `start`; if brief, stops at the first error.
     fn one(&self, start: usize, got: &[u8], is_brief: bool) -> Sum {
         let mut sum = Sum::default();
         let end = self.want.len().min(start + got.len());

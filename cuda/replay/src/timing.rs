@@ -3,7 +3,7 @@
 
 use gpureplay_host::statistics::Sorted;
 
-/// In microseconds; events overstate kernels of few.
+/// Times of a kernel's runs in microseconds; events overstate kernels of few.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times(Sorted);
 

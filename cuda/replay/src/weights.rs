@@ -172,7 +172,7 @@ impl Given {
         Ok(Some(given))
     }
 
-    /// Not as recorded.
+    /// Number of tensors not as recorded.
     pub(crate) fn others(&self) -> usize {
         self.others
     }

@@ -23,7 +23,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// By recorded addresses.
+    /// Pieces of a launch by recorded addresses.
     #[must_use]
     pub fn of(launch: &Launch) -> Self {
         let regions = launch.regions.iter();
@@ -75,7 +75,7 @@ impl Pieces {
         })
     }
 
-    /// Those leading into a piece, ascending.
+    /// Parameters leading into a piece, ascending.
     #[must_use]
     pub fn parameters(&self, piece: usize) -> Vec<usize> {
         let leading = self.pointers.iter().filter(|(address, _)| {

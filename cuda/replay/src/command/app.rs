@@ -244,7 +244,7 @@ impl Record {
         Ok(recording.sweep()?)
     }
 
-    /// For inputs and outputs of these names and sizes.
+    /// Describes inputs and outputs of these names and sizes.
     fn describe(&self) -> Result<(), Failure> {
         if self.tensor.is_empty() {
             return Ok(());

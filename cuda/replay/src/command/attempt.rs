@@ -56,7 +56,7 @@ pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
 }
 
-/// For this user alone; removed on drop.
+/// Temporary folder for this user alone; removed on drop.
 pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix(&format!("gpureplay-{what}-"))
@@ -82,7 +82,7 @@ fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
     file(&path)(command.exec())
 }
 
-/// From a process whose context a failed kernel ended.
+/// Findings from a process whose context a failed kernel ended.
 pub(crate) fn handed_on<T: DeserializeOwned>() -> Result<Option<T>, Failure> {
     let Some(text) = std::env::var_os(HANDED_ON) else {
         return Ok(None);

@@ -50,7 +50,7 @@ pub(crate) struct Check {
 /// Until its own replay has reproduced the turns.
 const PENDING: &str = "its own replay has not ended";
 
-/// In other processes: failures end nothing here.
+/// Checks runs in other processes: failures end nothing here.
 pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
     let Ok(recording) = Recording::open(folder) else {
         return;
@@ -252,7 +252,7 @@ fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
     }
 }
 
-/// With their numbers.
+/// Second and later turns with their numbers.
 fn turns(run: &Run, second: &Run) -> Vec<Turn> {
     let ports = |ports: &[gpureplay_cuda_launch::recording::Port]| {
         ports.iter().map(|port| port.contents).collect::<Vec<_>>()

@@ -251,7 +251,7 @@ impl Verify {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Each shared image once, within one allowance.
+    /// Reads each shared image once, within one allowance.
     fn images(&self, recording: &Recording, launches: &[(u32, Launch)]) -> Result<(), Failure> {
         let mut wanted: BTreeMap<(Hash, u64), BTreeSet<&str>> = BTreeMap::new();
         for (_, launch) in launches {

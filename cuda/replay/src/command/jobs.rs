@@ -117,7 +117,7 @@ impl Jobs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// With the host's wait for the layer's end.
+    /// Times of layers, with the host's wait for the layer's end.
     fn times(
         &self,
         recording: &Recording,

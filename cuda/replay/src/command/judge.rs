@@ -102,7 +102,7 @@ struct WordReport {
     found: String,
 }
 
-/// Before the recorded kernel failed on changed memory.
+/// Findings from before the recorded kernel failed on changed memory.
 #[derive(Default, Serialize, Deserialize)]
 struct Handed {
     seed: Option<u64>,
@@ -155,7 +155,7 @@ impl Judge {
         Ok(ExitCode::from(u8::from(report.verdict != "right")))
     }
 
-    /// Or why nothing can be compared.
+    /// What the recorded kernel does, or why nothing can be compared.
     fn reference(
         &self,
         session: &mut Session,

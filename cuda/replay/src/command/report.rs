@@ -31,12 +31,12 @@ pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     written.map_err(Failure::Output)
 }
 
-/// Ignores errors.
+/// Prints to standard error and ignores errors.
 pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
 }
 
-/// As `16x4x1`.
+/// Writes sizes as `16x4x1`.
 pub(crate) fn sizes([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }

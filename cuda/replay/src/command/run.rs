@@ -171,7 +171,7 @@ impl Checking {
         Ok(session)
     }
 
-    /// For results that are in memory already. No image may be loaded.
+    /// Evidence against results that are in memory already. No image may be loaded.
     pub(crate) fn evidence(
         &self,
         session: &mut Session,
@@ -323,7 +323,7 @@ pub(crate) struct Run {
     whole: Whole,
 }
 
-/// At most [`MAX_IMAGE`] bytes; all parts decompress.
+/// Reads an image, at most [`MAX_IMAGE`] bytes; all parts decompress.
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     let image = File::open(path)
         .and_then(|opened| beneath::contents(opened, MAX_IMAGE as u64))

@@ -15,7 +15,7 @@ type Range = (u64, Vec<u8>);
 
 const OF: &str = "run";
 
-/// With its first memory: a state holds differences from that.
+/// Hash of a run with its first memory: a state holds differences from that.
 fn of(run: &Run) -> String {
     let mut text = run.structure().to_string();
     let memory = run.memory.iter();

@@ -13,7 +13,8 @@ use crate::command::report::{bytes, note};
 use crate::weights::Given;
 use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
 
-/// Only if outputs and later turns are still reproduced. Reduces images, too; old contents stay in the store.
+/// Trims a run only if outputs and later turns are still reproduced. Reduces images, too; old contents stay in the
+/// store.
 pub(crate) fn trim(
     folder: &Path,
     number: u32,
@@ -70,7 +71,7 @@ pub(crate) fn trim(
     Ok(())
 }
 
-/// If one cubin has all kernels of the run.
+/// Reduces images if one cubin has all kernels of the run.
 fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), Failure> {
     let [major, minor] = run.device.capability;
     let capability = u32::try_from(major * 10 + minor).unwrap_or(0);

@@ -15,7 +15,7 @@ const STEP: usize = 16;
 /// More of equal beginning are not told apart.
 const MOST_ALIKE: usize = 64;
 
-/// For runs without named tensors; removes the bytes. Whether all runs have some.
+/// Names tensors in runs without named ones; removes the bytes. Whether all runs have some.
 pub(crate) fn refer(folder: &Path, weights: &Path) -> Result<bool, Failure> {
     let archive = Archive::open(weights)?;
     let recording = Recording::open(folder)?;
@@ -61,7 +61,7 @@ fn anchor(tensor: &[u8]) -> Option<(usize, [u8; STEP])> {
     Some((at * STEP, blocks[at]))
 }
 
-/// Zeros them.
+/// Finds tensors in a run's memory and zeros them.
 fn search(
     archive: &Archive,
     recording: &Recording,

@@ -172,7 +172,7 @@ impl Whole {
         !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
-    /// With other inputs, all numbers must be given.
+    /// Words to set. With other inputs, all numbers must be given.
     fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
         let mut words = Vec::new();
         for Setting(name, word) in &self.set {

@@ -108,7 +108,7 @@ impl CudaSession {
         Ok(())
     }
 
-    /// After a failure the next run loads anew.
+    /// Changes memory; after a failure the next run loads anew.
     fn change(
         &mut self,
         how: impl FnOnce(&mut RunSession) -> std::result::Result<(), ReplayError>,
@@ -128,7 +128,7 @@ impl CudaSession {
         changed
     }
 
-    /// If the run is in memory.
+    /// Loads bound weights if the run is in memory.
     fn take_weights(&mut self) -> Result<()> {
         match self.weights()? {
             Some(weights) => self.change(|session| session.set_weights(weights)),

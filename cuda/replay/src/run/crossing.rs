@@ -136,7 +136,7 @@ impl Bench<'_> {
         self.session.execute(How::Launches)
     }
 
-    /// By halves, down to single words.
+    /// Finds words that matter by halves, down to single words.
     fn search<'h>(
         &mut self,
         held: &[&'h Held],

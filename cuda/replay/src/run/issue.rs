@@ -158,7 +158,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// For all work of the stream so far.
+    /// Event for all work of the stream so far.
     fn recorded(&mut self, stream: Handle) -> Result<Handle, ReplayError> {
         let driver_ = &self.issuer.gpu.driver;
         if self.used == self.pool.len() {

@@ -131,7 +131,7 @@ impl RunSession {
         &self.run
     }
 
-    /// The GPU.
+    /// GPU of the session.
     #[must_use]
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
@@ -143,12 +143,13 @@ impl RunSession {
         self.rewritten
     }
 
-    /// Until the result is dropped. The opening thread needs it too, without another context.
+    /// Makes the context current until the result is dropped. The opening thread needs it too, without another
+    /// context.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         self.context.enter()
     }
 
-    /// Restores memory.
+    /// Sets weights and restores memory.
     pub(crate) fn set_weights(&mut self, weights: Weights) -> Result<(), ReplayError> {
         self.source.set_weights(weights);
         self.restore()
@@ -162,7 +163,7 @@ impl RunSession {
         self.filled().map(drop)
     }
 
-    /// Also returns how many words were rewritten.
+    /// Restores memory; also returns how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
         if !self.source.held().is_empty() {
             self.source.put_back(&self.gpu, &self.run)?;
@@ -205,13 +206,13 @@ impl RunSession {
         self.ports.set_input(number, bytes)
     }
 
-    /// See [`Run::numbers`].
+    /// Sets a number that the host computed; see [`Run::numbers`].
     pub fn set_number(&mut self, number: usize, value: u32) {
         self.run.set_number(number, value);
         self.forget_graph();
     }
 
-    /// Of the same structure; returns the old ones.
+    /// Puts in operations of the same structure; returns the old ones.
     fn swap_operations(&mut self, operations: Vec<Operation>) -> Vec<Operation> {
         self.forget_graph();
         std::mem::replace(&mut self.run.operations, operations)
@@ -341,7 +342,7 @@ impl RunSession {
         Ok(executable)
     }
 
-    /// Only the process's end stops hung work.
+    /// Waits for all work. Only the process's end stops hung work.
     fn wait(&self) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {

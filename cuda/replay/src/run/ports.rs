@@ -79,7 +79,7 @@ impl Ports {
         }
     }
 
-    /// Before each run, as programs do.
+    /// Copies inputs before each run, as programs do.
     pub(super) fn refresh(&self) {
         for (at, bytes) in self.inputs.iter().zip(&self.recorded.inputs) {
             // SAFETY: as in `put`.
@@ -89,7 +89,7 @@ impl Ports {
         }
     }
 
-    /// With other bytes than recorded: shows what a run does not write.
+    /// Fills outputs with other bytes than recorded: shows what a run does not write.
     pub(super) fn clear_outputs(&self) {
         for (at, bytes) in self.outputs.iter().zip(&self.recorded.outputs) {
             self.put(*at, bytes.iter().map(|byte| !byte));

@@ -16,7 +16,7 @@ pub trait WeightBytes: Send + Sync {
     /// They are missing.
     fn read(&self, tensor: &WeightTensor, at: u64, bytes: &mut [u8]) -> Result<(), ReplayError>;
 
-    /// By the hash that [`Store::name`] gives.
+    /// Checks a tensor by the hash that [`Store::name`] gives.
     ///
     /// # Errors
     /// Another tensor.
@@ -82,7 +82,7 @@ impl Source {
         Ok(bytes)
     }
 
-    /// With pointers rewritten.
+    /// Calls `use_piece` for each piece, with pointers rewritten.
     pub(super) fn each(
         &self,
         run: &Run,
@@ -182,7 +182,7 @@ impl Source {
         self.held = held;
     }
 
-    /// With pointers rewritten.
+    /// Holds all pieces, with pointers rewritten.
     pub(super) fn hold(&mut self, run: &Run, moves: &Moves) -> Result<(), ReplayError> {
         let mut held = vec![Vec::new(); run.memory.len()];
         self.each(run, moves, |number, bytes| {

@@ -63,7 +63,7 @@ const BLOCKS: u64 = 2048;
 const THREADS: u32 = 256;
 const WORD: u64 = 8;
 
-/// As the kernel, from word `first`; padded with zeros.
+/// Sums bytes as the kernel, from word `first`; padded with zeros.
 fn sum(bytes: &[u8], first: u64) -> u64 {
     let words = bytes.chunks(8).zip(first..);
     words.fold(0, |sum: u64, (bytes, number)| {
@@ -103,7 +103,7 @@ impl<'a> Adder<'a> {
         Ok(adder)
     }
 
-    /// As if it lay at `place`.
+    /// Adds memory as if it lay at `place`.
     fn add(&self, address: u64, size: u64, place: u64) -> Result<(), ReplayError> {
         let words = size / WORD;
         let parameters = [address, words, place / WORD, self.sum];

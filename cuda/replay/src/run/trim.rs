@@ -38,7 +38,7 @@ fn part(piece: &[u8], number: usize) -> &[u8] {
 }
 
 impl Trials<'_> {
-    /// After a run with other bytes in parts; `None` if outputs change.
+    /// Memory after a run with other bytes in parts; `None` if outputs change.
     fn changed(&mut self, parts: &[Part]) -> Result<Option<Vec<Vec<u8>>>, ReplayError> {
         self.count += 1;
         let mut held = self.before.clone();
@@ -58,7 +58,7 @@ impl Trials<'_> {
         self.session.memory().map(Some)
     }
 
-    /// Parts ascend.
+    /// Finds parts written before read. Parts ascend.
     fn search(&mut self, parts: &[Part], found: &mut Vec<Part>) -> Result<(), ReplayError> {
         if parts.is_empty() || self.count >= MOST_TRIALS {
             return Ok(());
@@ -88,8 +88,8 @@ impl Trials<'_> {
 }
 
 impl RunSession {
-    /// For the recorded inputs; none if outputs or memory are not reproduced, or memory holds variables' addresses.
-    /// Restores memory, with zeros in the parts.
+    /// Parts written before read, for the recorded inputs; none if outputs or memory are not reproduced, or memory
+    /// holds variables' addresses. Restores memory, with zeros in the parts.
     ///
     /// # Errors
     /// The recording is damaged, the driver refuses, or an operation fails.

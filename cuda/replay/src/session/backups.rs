@@ -10,7 +10,7 @@ use super::{Kind, Session};
 use crate::error::driver;
 use crate::{Loaded, ReplayError};
 
-/// By piece; 0 without room.
+/// Addresses of copies by piece; 0 without room.
 #[derive(Default)]
 pub(super) struct Backups {
     addresses: RefCell<Vec<u64>>,

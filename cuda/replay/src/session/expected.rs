@@ -22,7 +22,7 @@ struct Held {
     is_wanted: bool,
 }
 
-/// By piece.
+/// Expected results by piece.
 pub(super) struct Expected {
     pieces: RefCell<Vec<Held>>,
     key: u64,
@@ -97,7 +97,7 @@ impl Session {
         Ok(Some(held.sums.clone()))
     }
 
-    /// In order; of large pieces where sums differ.
+    /// Parts that may differ, in order; of large pieces where sums differ.
     pub(super) fn parts_to_compare(
         &self,
         loaded: &Loaded,

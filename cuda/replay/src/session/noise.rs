@@ -7,12 +7,12 @@ use super::Session;
 use crate::compare::noisy;
 use crate::{Loaded, ReplayError};
 
-/// By piece, ascending.
+/// Words left out by piece, ascending.
 #[derive(Clone, Debug, Default)]
 pub struct Mask(pub(super) Vec<Vec<u32>>);
 
 impl Mask {
-    /// Of four bytes.
+    /// Number of words of four bytes left out.
     #[must_use]
     pub fn words(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
@@ -22,7 +22,7 @@ impl Mask {
         self.0.get(index).map_or(&[], Vec::as_slice)
     }
 
-    /// Of the same launch.
+    /// Adds another mask of the same launch.
     pub fn add(&mut self, other: Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), Vec::new());

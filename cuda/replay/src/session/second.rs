@@ -25,7 +25,7 @@ pub enum Useless {
 }
 
 impl Useless {
-    /// In words.
+    /// Reason in words.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {

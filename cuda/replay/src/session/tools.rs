@@ -118,7 +118,7 @@ impl Session {
         })
     }
 
-    /// Not to be forged without the key.
+    /// Two sums of each share, not to be forged without the key.
     pub(super) fn sums_of_shares(
         &self,
         memory: u64,
@@ -134,7 +134,7 @@ impl Session {
         sums.read()
     }
 
-    /// In multiples of 16.
+    /// Copies between addresses; all in multiples of 16.
     pub(super) fn copy_on_gpu(&self, from: u64, to: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, to, size as u64];
         launch(

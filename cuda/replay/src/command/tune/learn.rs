@@ -50,7 +50,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// By list.
+/// Place of a candidate in each list.
 type Place = [usize; LISTS];
 
 pub(super) struct Estimator<'a> {

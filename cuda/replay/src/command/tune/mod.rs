@@ -125,13 +125,13 @@ impl Tune {
         self.json || self.part.is_some()
     }
 
-    /// For several launches, only once settled.
+    /// Path for winners; for several launches, only once settled.
     fn tuned(&self) -> Option<&PathBuf> {
         let is_open = self.part.as_ref().is_some_and(|part| !part.is_settled);
         self.tuned.as_ref().filter(|_| !is_open)
     }
 
-    /// If another launch has narrowed them down.
+    /// Ways to try, if another launch has narrowed them down.
     fn ways(&self) -> Option<&[Way]> {
         self.part.as_ref()?.ways.as_deref()
     }

@@ -32,7 +32,7 @@ pub(super) struct Search<'a> {
     pub(super) began: Instant,
 }
 
-/// Or why not; with the first candidate that needed it.
+/// Loaded image, or why not; with the first candidate that needed it.
 type Current = Option<(Candidate, Result<Loaded, ReplayError>)>;
 
 impl Search<'_> {
@@ -189,7 +189,7 @@ impl Search<'_> {
         }
     }
 
-    /// In bytes.
+    /// Dynamic shared memory in bytes.
     fn shared(&self, candidate: &Candidate) -> u32 {
         let own = self.own.get(&candidate.image);
         own.map_or(self.session.sizes().shared, |own| own.shared)
@@ -226,7 +226,7 @@ impl Search<'_> {
         self.tries.push(one)
     }
 
-    /// This context launches nothing more.
+    /// Hands on to another process: this context launches nothing more.
     fn hand_on(&self, more: Option<&str>) -> Failure {
         let handed = Handed {
             time: self.handed.time + self.began.elapsed(),

@@ -200,7 +200,7 @@ fn threads(launch: &Launch) -> u64 {
 /// To pass on, at most.
 const MOST_WAYS: usize = 128;
 
-/// Fastest first.
+/// Ways that are right, fastest first.
 fn fastest(tries: &[Try], grid_is_given: bool) -> Vec<Way> {
     let right = tries.iter().filter_map(|one| Some((one.right()?[0], one)));
     let mut right: Vec<_> = right.collect();

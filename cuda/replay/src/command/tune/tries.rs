@@ -256,13 +256,13 @@ impl Tries {
         Ok(())
     }
 
-    /// In microseconds, if right.
+    /// Median and spread in microseconds, if right.
     pub(super) fn right(&self, candidate: &Candidate) -> Option<[f64; 2]> {
         let mut all = self.all.iter();
         all.find(|one| one.candidate == *candidate)?.right()
     }
 
-    /// It beats the recorded launch by more than both spreads; with speed-up.
+    /// Fastest candidate that beats the recorded launch by more than both spreads; with speed-up.
     pub(super) fn best(
         &self,
         recorded: &Candidate,
