@@ -78,7 +78,7 @@ macro_rules! exports {
         mod export {
             use super::{OURS, Function, place};
             $(
-                /// With all arguments as they are.
+                /// Jumps to the function of this name in the layer's table, with all arguments as they are.
                 ///
                 /// # Safety
                 /// That of the OpenCL function of this name.

@@ -33,6 +33,6 @@ pub(crate) trait Driver {
     fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool;
     fn asleep(&self) -> Option<Asleep>;
     fn release(&self) -> String;
-    /// Monotonic, nanoseconds.
+    /// Monotonic clock in nanoseconds.
     fn now(&self) -> u64;
 }

@@ -159,7 +159,7 @@ fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Some(elements)
 }
 
-/// One by one. The caller holds the lock of jobs. `None`: to be passed on as they came.
+/// Submits atoms one by one. The caller holds the lock of jobs. `None`: to be passed on as they came.
 fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     fd: c_int,

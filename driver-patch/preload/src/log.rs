@@ -199,7 +199,7 @@ fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()
     Ok(())
 }
 
-/// For a trace of another process: this one used the GPU too.
+/// Adds to a trace of another process that this one used the GPU too.
 fn add_foreign(path: &Path) -> io::Result<()> {
     let begin = Begin {
         driver: Driver::Panfrost,
@@ -214,7 +214,7 @@ fn add_foreign(path: &Path) -> io::Result<()> {
     append(path)?.write_all(writer.stream_mut())
 }
 
-/// It comes with a write that fails, and is not for the app.
+/// Drops the signal that comes with a write that fails, and is not for the app.
 fn drop_signal(error: &io::Error) {
     let signal = match error.raw_os_error() {
         Some(libc::EFBIG) => libc::SIGXFSZ,

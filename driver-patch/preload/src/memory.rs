@@ -8,7 +8,7 @@ use gpureplay_trace::PAGE_SIZE;
 pub(crate) const WORDS: usize = PAGE_SIZE / 8;
 
 pub(crate) trait View: Send {
-    /// Whole pages.
+    /// Words of whole pages.
     fn words(&self) -> &[AtomicU64];
 }
 

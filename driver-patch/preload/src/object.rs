@@ -56,7 +56,7 @@ impl Object {
         }
     }
 
-    /// It gets memory when a job needs it.
+    /// Whether it gets memory when a job needs it.
     pub(crate) fn is_heap(&self) -> bool {
         self.flags & uapi::HEAP != 0
     }
@@ -76,7 +76,7 @@ impl Object {
         self.pages.unwrap_or(all).min(all) * PAGE_SIZE as u64
     }
 
-    /// Those that differ from the trace, with GPU addresses; the trace holds them afterwards.
+    /// Pages that differ from the trace, with GPU addresses; the trace holds them afterwards.
     pub(crate) fn changes(&mut self) -> impl Iterator<Item = (u64, Page)> + '_ {
         self.seen = true;
         let mut hashes = std::mem::take(&mut self.hashes);
@@ -104,13 +104,13 @@ impl Object {
         self.first_change_since(&self.hashes)
     }
 
-    /// As a [`memory::hash`], of readable pages.
+    /// State of readable pages, each as a [`memory::hash`].
     pub(crate) fn pages_now(&self) -> Vec<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         pages.map(|words| memory::hash(words)).collect()
     }
 
-    /// Since [`Object::pages_now`]; a GPU address.
+    /// First page changed since [`Object::pages_now`]; a GPU address.
     pub(crate) fn first_change_since(&self, held: &[u64]) -> Option<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         let mut pages = pages.zip(held).enumerate();

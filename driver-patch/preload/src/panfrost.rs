@@ -92,8 +92,8 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Before the doorbell: `panfrost_job_hw_submit`. The page table's address is a number of the file, so that a
-    /// second file is seen as one.
+    /// Register writes before the doorbell: `panfrost_job_hw_submit`. The page table's address is a number of the
+    /// file, so that a second file is seen as one.
     pub(crate) fn writes(&self) -> [(u32, u32); 7] {
         let table = TranslationTable::legacy(u64::from(self.file + 1) << 12, false).0;
         let register = |register| job_slot::offset(u32::from(self.slot), register);
@@ -141,7 +141,7 @@ mod tests {
         })
     }
 
-    /// By kernel traces of the patched panfrost of Linux 6.12 on the model's products.
+    /// Settings by kernel traces of the patched panfrost of Linux 6.12 on the model's products.
     #[test]
     fn settings_by_product() {
         assert_eq!(of(0x7212, 0), [(0xf00, 0xf_0000)]);
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(of(0x1234, 0), []);
     }
 
-    /// By the kernel trace of the patched kbase r37p0 on the model's G52, but for zeros.
+    /// Settings by the kernel trace of the patched kbase r37p0 on the model's G52, but for zeros.
     #[test]
     fn settings_of_arms_driver() {
         assert_eq!(

@@ -239,7 +239,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Before the call. No job runs.
+    /// Called before an object is freed. No job runs.
     pub(crate) fn freed(&mut self, fd: RawFd, handle: u32) {
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -256,7 +256,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Before the call, for either advice. No job runs.
+    /// Called before either advice. No job runs.
     pub(crate) fn advises(&mut self, fd: RawFd, advice: &uapi::Madvise) {
         if let Some(object) = self
             .files
@@ -268,7 +268,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// After the answer. Pages that are gone cannot be read.
+    /// Called after the answer to advice. Pages that are gone cannot be read.
     pub(crate) fn advised(&mut self, fd: RawFd, advice: &uapi::Madvise) {
         if let Some(object) = self
             .files
@@ -289,7 +289,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Before the call, or the number names another file now.
+    /// Called before a file is closed, or the number names another file now.
     pub(crate) fn closes(&mut self, fd: RawFd) {
         if let Some(mut file) = self.files.forget(fd) {
             let space = space(&file);

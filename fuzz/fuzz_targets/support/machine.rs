@@ -47,7 +47,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// One of five GPUs, by number.
+    /// Makes one of five GPUs, by number.
     pub(crate) fn new(gpu: u8, format: Format) -> Watched {
         let gpu = GPUS[usize::from(gpu) % GPUS.len()];
         let options = Options {
@@ -83,7 +83,7 @@ impl Watched {
         self.run(1, JOBS);
     }
 
-    /// It must end, and may only touch pages that page tables lead to.
+    /// Runs a chain, which must end, and may only touch pages that page tables lead to.
     pub(crate) fn run(&mut self, slot: u32, chain: u64) {
         let mut given = self.reachable();
         self.bus.asked.lock().expect("one thread").clear();

@@ -22,7 +22,7 @@ functions! {
     clEnqueueFillImage => fill_image: signature::FillImage,
 }
 
-/// From an offset on; unknown of an image.
+/// Bytes of an object from an offset on; unknown of an image.
 type Span = (Handle, usize, usize);
 
 fn copied(queue: Handle, call: &str, from: Span, to: Span, dense: bool) {

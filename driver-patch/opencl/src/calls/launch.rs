@@ -162,7 +162,7 @@ fn launch(
     status
 }
 
-/// One to three, else 1; `None` if there are none at the address.
+/// One to three sizes, else 1; `None` if there are none at the address.
 fn sizes(sizes: *const usize, dimensions: u32) -> Option<[u64; 3]> {
     let count = dimensions as usize;
     let read = reach::numbers(sizes, count)?;

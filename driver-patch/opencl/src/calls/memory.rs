@@ -109,7 +109,7 @@ unsafe extern "C" fn create_sub_buffer(
     part
 }
 
-/// As a view, it is a part of the other object.
+/// Adds an image that was made; as a view, it is a part of the other object.
 fn made_image(image: Handle, of: Handle) -> Handle {
     if image != Handle::NULL {
         let kind = place(of, 0).map_or(ObjectKind::Image, ObjectKind::Part);
@@ -118,7 +118,7 @@ fn made_image(image: Handle, of: Handle) -> Handle {
     image
 }
 
-/// By an image's description.
+/// Object that an image's description names.
 ///
 /// # Safety
 /// The runtime has accepted the description.
@@ -233,7 +233,7 @@ unsafe extern "C" fn svm_alloc(
     memory
 }
 
-/// After the last release, the handle is only a number.
+/// Releases an object; after the last release, the handle is only a number.
 unsafe extern "C" fn release(object: Handle) -> Status {
     let next = next!(clReleaseMemObject: signature::Object, or ABSENT);
     let info = next!(clGetMemObjectInfo: signature::Info);

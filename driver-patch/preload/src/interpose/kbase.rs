@@ -85,7 +85,7 @@ pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     }
 }
 
-/// These addresses go with the call; no job runs meanwhile.
+/// Calls what takes these addresses away; no job runs meanwhile.
 pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) -> T {
     let (va, size) = (at.expose_provenance() as u64, size as u64);
     let shared = existing().filter(|_| DEVICE.load(Ordering::Relaxed) != 0 && size > 0);
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn readv(fd: c_int, parts: *const libc::iovec, count: c_in
     done
 }
 
-/// Without empty parts; `None` if the list is not there.
+/// Places and sizes of parts, without empty ones; `None` if the list is not there.
 fn parts_at(place: u64, count: usize) -> Option<Vec<[usize; 2]>> {
     let mut words = vec![[0usize; 2]; count];
     caller::read(place, words.as_mut_bytes()).ok()?;

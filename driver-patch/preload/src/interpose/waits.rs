@@ -152,7 +152,7 @@ pub unsafe extern "C" fn ppoll(
 const MOST: c_int = 1 << 20;
 const WORD: usize = 64;
 
-/// As `pass`, or as `wait` if files of kbase are to be read: that gets copies of the sets, and a time.
+/// Waits as `pass`, or as `wait` if files of kbase are to be read: that gets copies of the sets, and a time.
 ///
 /// # Safety
 /// `wait` looks at as much of the sets as `pass` does.

@@ -29,7 +29,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Of any file; asks for no memory.
+    /// Whether any file has a region here; asks for no memory.
     pub(crate) fn has_regions(&mut self, va: u64, size: u64) -> bool {
         self.files
             .all_mut()
@@ -58,7 +58,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Before the call.
+    /// Called before a region's pages change.
     pub(crate) fn commits(&mut self, fd: RawFd, va: u64) {
         let Some(file) = self.files.by_fd(fd) else {
             return;

@@ -188,7 +188,7 @@ impl<D: Driver> Recorder<D> {
     }
 }
 
-/// `panfrost_job_get_slot`
+/// Slot of a job, as `panfrost_job_get_slot`.
 fn slot(job: &uapi::Submit) -> u8 {
     u8::from(job.requirements & uapi::FRAGMENT == 0)
 }

@@ -64,7 +64,7 @@ impl<D: Driver> Recorder<D> {
         self.files.by_fd(fd)?.panthor.as_mut()
     }
 
-    /// Before the call. No job runs.
+    /// Called before an address space changes. No job runs.
     pub(crate) fn binds(&mut self, fd: RawFd, vm: u32, operation: &uapi::VmBindOp) {
         match operation.flags & uapi::BIND_KIND {
             uapi::BIND_MAP => self.binds_object(fd, vm, operation),

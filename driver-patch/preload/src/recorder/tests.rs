@@ -174,7 +174,7 @@ impl App {
         self.recorder.ended_job(fd, &job, status == 1);
     }
 
-    /// Without identity and job slots, a line a record.
+    /// Trace without identity and job slots, a line a record.
     fn end(mut self) -> Vec<String> {
         self.recorder.end();
         let trace = fs::read(self.trace()).unwrap();
