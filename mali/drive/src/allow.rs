@@ -24,7 +24,7 @@ const LIMITS: u32 = 0xf << 24;
 /// The same in 14:12, 17:15.
 const WIDE_LIMITS: u32 = 0x3f << 12;
 
-/// On some products; one entry per product and register.
+/// Bits to set on some products; one entry per product and register.
 struct Setting {
     register: u16,
     products: u16,
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use mali_facts::registers::{all, gpu};
 
-    /// With garbage in other fields.
+    /// GPU_ID of a product, with garbage in other fields.
     fn chip(product: u32) -> u32 {
         product << 16 | 0x0210_1005
     }

@@ -86,7 +86,7 @@ fn slot_state<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> (u32, u64) {
     status_at(at, register(job_slot::STATUS), register(job_slot::TAIL_LO))
 }
 
-/// With them a job may never end.
+/// Reports faults with which a job may never end.
 fn check_faults<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
     check_mmu(at)?;
     if at.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {

@@ -33,7 +33,7 @@ pub struct Mali;
 
 /// A verified recording.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
-/// A session.
+/// Session on a Mali.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
 /// Instructions of command streams on a model's device, above recorded maps. Its places name dispatches.

@@ -12,7 +12,7 @@ const RESET_TIMEOUT_US: u32 = 100_000;
 /// As drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;
 
-/// And empties them.
+/// Cleans caches and empties them.
 ///
 /// # Errors
 /// GPU_INT_RAWSTAT, if not in time.

@@ -114,7 +114,7 @@ pub struct SegmentEntry {
     pub outputs: Vec<String>,
 }
 
-/// Description.
+/// Description of a recording.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -217,7 +217,7 @@ fn named<T: Copy>(
 }
 
 impl TensorEntry {
-    /// From `dtype`.
+    /// Element type from `dtype`.
     ///
     /// # Errors
     /// An unknown name.
@@ -226,7 +226,7 @@ impl TensorEntry {
         named(ElementType::ALL, name, "dtype", &self.dtype, &self.name)
     }
 
-    /// From `kind`.
+    /// Tensor kind from `kind`.
     ///
     /// # Errors
     /// An unknown name.
@@ -237,7 +237,7 @@ impl TensorEntry {
 }
 
 impl SegmentEntry {
-    /// From `kind`.
+    /// Segment kind from `kind`.
     ///
     /// # Errors
     /// An unknown name.

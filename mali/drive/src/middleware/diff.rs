@@ -51,12 +51,12 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         (&self.first, &self.second)
     }
 
-    /// Both devices; changes do not reach the other.
+    /// Both devices; changes to one do not reach the other.
     pub const fn get_mut(&mut self) -> (&mut A, &mut B) {
         (&mut self.first, &mut self.second)
     }
 
-    /// Both devices.
+    /// Gives both devices back.
     pub fn into_inner(self) -> (A, B) {
         (self.first, self.second)
     }
@@ -78,7 +78,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
 }
 
 impl<A: Gpu, B: Gpu> Diff<A, B> {
-    /// For devices without registers; both must lack them.
+    /// Compares whole steps of devices without registers; both must lack them.
     fn whole(
         &mut self,
         first: Option<Result<(), ErrorKind>>,
@@ -99,7 +99,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
 /// Only one has registers.
 const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
-/// As lending the other: reset, memory stays.
+/// Treats a device as lending the other: reset, memory stays.
 fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
     clean_caches(gpu).map_err(|_| DeviceError::ResetFailed)?;
     gpu.reset()

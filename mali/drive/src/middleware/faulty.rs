@@ -102,7 +102,7 @@ impl<G: Gpu> Faulty<G> {
         (self.kind, self.at)
     }
 
-    /// The device.
+    /// Wrapped device.
     pub const fn get_ref(&self) -> &G {
         &self.gpu
     }
@@ -112,7 +112,7 @@ impl<G: Gpu> Faulty<G> {
         &mut self.gpu
     }
 
-    /// The device.
+    /// Gives the device back.
     pub fn into_inner(self) -> G {
         self.gpu
     }
@@ -129,7 +129,7 @@ impl<G: Gpu> Faulty<G> {
         now
     }
 
-    /// Since the last reset.
+    /// Whether this fault has happened since the last reset.
     fn is(&self, kind: FaultKind) -> bool {
         self.lasting && self.kind == kind
     }

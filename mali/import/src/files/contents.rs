@@ -60,7 +60,7 @@ pub(crate) struct Page {
     pub(crate) bytes: Range<usize>,
 }
 
-/// File.
+/// Memory in a file.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     file: Vec<u8>,
@@ -195,7 +195,7 @@ impl Contents {
         self.file.get(page.bytes.clone())
     }
 
-    /// Ascending GPU addresses.
+    /// GPU addresses of pages, ascending.
     pub fn page_addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }
