@@ -12,7 +12,7 @@ pub const LONGEST_CHAIN: u32 = u16::MAX as u32;
 
 /// Known GPU virtual memory.
 pub trait Memory {
-    /// From `va` on. False: some is unknown, `to` holds anything.
+    /// Reads from `va` on. False: some is unknown, `to` holds anything.
     fn read(&self, va: u64, to: &mut [u8]) -> bool;
 }
 
@@ -43,7 +43,7 @@ impl Job {
     }
 }
 
-/// With the unusable header's address.
+/// How a chain ends, with the unusable header's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
     /// No next header.
@@ -59,7 +59,7 @@ pub enum ChainEnd {
 }
 
 impl fmt::Display for ChainEnd {
-    /// Without the header's address.
+    /// Writes the reason without the header's address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChainEnd::Complete => f.write_str("the chain is complete"),
@@ -105,7 +105,7 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
     known.then(|| JobHeader::from_bytes(&bytes))
 }
 
-/// From `head`, whatever the types.
+/// Follows a chain from `head`, regardless of job types.
 ///
 /// Reads headers once, a few times in a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
@@ -153,7 +153,7 @@ pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     }
 }
 
-/// Also how many headers precede it.
+/// First header of a loop; also how many headers precede it.
 fn start_of_loop<M: Memory + ?Sized>(memory: &M, head: u64, span: u32) -> Option<(u64, u32)> {
     let next = |address| header(memory, address).map(|header| header.next());
     let mut ahead = head;
@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// At multiples of 64; `next[i]` is the number after number `i + 1`.
+    /// Headers at multiples of 64; `next[i]` is the number after number `i + 1`.
     fn chain(next: &[u32], reads: &Cell<usize>) -> impl Memory {
         move |va: u64, to: &mut [u8]| {
             reads.set(reads.get() + 1);

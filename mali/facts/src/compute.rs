@@ -75,12 +75,12 @@ impl Draw {
         descriptor_address(self.state())
     }
 
-    /// Of the local storage descriptor.
+    /// Address of the local storage descriptor.
     pub fn storage_at(&self) -> Option<u64> {
         Some(descriptor_address(self.thread_storage())).filter(|at| *at != 0)
     }
 
-    /// `None`: unknown.
+    /// Renderer state; `None`: unknown.
     pub fn renderer_state<M: Memory + ?Sized>(&self, memory: &M) -> Option<RendererState> {
         Some(RendererState::from_bytes(&bytes(memory, self.state_at())?))
     }

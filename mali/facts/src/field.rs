@@ -67,7 +67,7 @@ impl Field {
         (bits >> self.bit) as u64 & (u64::MAX >> (64 - self.width))
     }
 
-    /// By kind.
+    /// Value of the field, decoded by kind.
     #[inline]
     pub fn value(&self, words: &[u32]) -> u64 {
         let raw = self.raw(words);
@@ -133,7 +133,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// In constants, a wrong name does not compile.
+    /// Finds a field by name; in constants, a wrong name does not compile.
     pub const fn find(&self, name: &str) -> Option<&Field> {
         let mut index = 0;
         while index < self.fields.len() {
@@ -198,7 +198,7 @@ macro_rules! descriptors {
             /// Length in bytes.
             pub const SIZE: usize = 4 * $words;
 
-            /// From its bytes.
+            /// Descriptor from its bytes.
             #[inline]
             pub fn from_bytes(bytes: &[u8; 4 * $words]) -> Self {
                 let mut words = [0; $words];
@@ -208,7 +208,7 @@ macro_rules! descriptors {
                 Self { words }
             }
 
-            /// As in memory.
+            /// Bytes of the descriptor as in memory.
             pub fn to_bytes(&self) -> [u8; 4 * $words] {
                 let mut bytes = [0; 4 * $words];
                 for (bytes, word) in bytes.chunks_exact_mut(4).zip(&self.words) {
@@ -217,7 +217,7 @@ macro_rules! descriptors {
                 bytes
             }
 
-            /// By name; else unchanged.
+            /// Descriptor with other bits in the field of this name; else unchanged.
             #[must_use]
             pub fn with(mut self, name: &str, raw: u64) -> Self {
                 if let Some(field) = Self::LAYOUT.find(name) {

@@ -138,7 +138,7 @@ impl JobType {
         }
     }
 
-    /// In capitals, as in logs.
+    /// Name in capitals, as in logs.
     pub const fn name(self) -> &'static str {
         JOB_TYPES[self as usize].1
     }
@@ -233,7 +233,7 @@ descriptors! {
 }
 
 impl WriteValue {
-    /// To write; 8 for unknown types.
+    /// Bytes to write; 8 for unknown types.
     pub fn bytes(&self) -> u64 {
         match self.value_type() {
             kind @ 4..=7 => 1 << (kind - 4),
@@ -265,7 +265,7 @@ impl Invocation {
         Some(([size_x, size_y, size_z], [count_x, count_y, count_z]))
     }
 
-    /// From at least 1 each. `None`: beyond 32 bits.
+    /// Packs sizes and counts, from at least 1 each. `None`: beyond 32 bits.
     pub fn pack(size: [u32; 3], count: [u32; 3]) -> Option<Self> {
         let (mut packed, mut shift) = (0u64, 0);
         let mut shifts = [0; 6];
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(Invocation::pack([0, 1, 1], [1, 1, 1]), None);
     }
 
-    /// As `panfrost/genxml`'s type field, and JSn_FEATURES' bits.
+    /// Types as `panfrost/genxml`'s type field, and JSn_FEATURES' bits.
     #[test]
     fn types_have_the_numbers_of_the_header() {
         for (number, job_type) in (0..).zip(JobType::ALL) {

@@ -37,7 +37,7 @@ impl Launch {
         }
     }
 
-    /// From payload and environment, which command streams have in registers.
+    /// Launch from payload and environment, which command streams have in registers.
     pub fn requested<M: Memory + ?Sized>(
         memory: &M,
         payload: &ComputePayload,

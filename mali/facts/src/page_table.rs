@@ -29,13 +29,13 @@ pub const fn shift(level: u32) -> u32 {
     PAGE_BITS + INDEX_BITS * (LEVELS - 1 - level)
 }
 
-/// In bytes; levels 0 to 3.
+/// Offset of an entry in bytes; levels 0 to 3.
 #[inline]
 pub const fn entry_offset(va: u64, level: u32) -> u64 {
     (va >> shift(level) & (ENTRIES as u64 - 1)) * ENTRY_BYTES
 }
 
-/// For 13 to 48 address bits.
+/// Level of the root for 13 to 48 address bits.
 #[inline]
 pub const fn first_level(bits: u32) -> u32 {
     LEVELS - (bits - PAGE_BITS).div_ceil(INDEX_BITS)
@@ -63,7 +63,7 @@ pub enum EntryType {
     Reserved,
 }
 
-/// Permitted accesses.
+/// Accesses that a page permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permissions {
     /// Loads.
@@ -106,13 +106,13 @@ impl Entry {
     const BLOCK: u64 = 1;
     const AARCH64_PAGE: u64 = 3;
 
-    /// Of the next level.
+    /// Entry for a table of the next level.
     #[inline]
     pub const fn table(address: u64) -> Self {
         Self(address & Self::ADDRESS | Self::TABLE)
     }
 
-    /// Readable.
+    /// Entry for a readable page.
     #[inline]
     pub const fn page(format: Format, address: u64, write: bool, execute: bool) -> Self {
         let mut entry = address & Self::ADDRESS;
@@ -148,13 +148,13 @@ impl Entry {
         Self(Self::page(format, address, write, execute).0 & !Self::TYPE | Self::BLOCK)
     }
 
-    /// Of table, page or block.
+    /// Address of table, page or block.
     #[inline]
     pub const fn address(self) -> u64 {
         self.0 & Self::ADDRESS
     }
 
-    /// At `level`.
+    /// Type of the entry at `level`.
     #[inline]
     pub const fn entry_type(self, format: Format, level: u32) -> EntryType {
         match (self.0 & Self::TYPE, level, format) {
@@ -167,7 +167,7 @@ impl Entry {
         }
     }
 
-    /// Of a leaf; the address space may differ.
+    /// Permissions of a leaf; the address space may differ.
     #[inline]
     pub const fn permissions(self, format: Format) -> Permissions {
         let (read, write) = match format {
@@ -208,7 +208,7 @@ mod tests {
         );
     }
 
-    /// From Linux's `io-pgtable-arm`, and dumps of the original GPUReplay.
+    /// Entries from Linux's `io-pgtable-arm`, and dumps of the original GPUReplay.
     #[test]
     fn entries_of_drivers() {
         for (format, entry, write, execute) in [

@@ -159,7 +159,7 @@ pub fn registers(info: &GpuInfo) -> [(u32, u32); 12] {
 mod tests {
     use super::*;
 
-    /// From a C compiler.
+    /// Numbers from a C compiler.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [

@@ -4,7 +4,7 @@
 use crate::registers::GpuId;
 use crate::{Profile, STREAM_GPUS, StreamGpu};
 
-/// For job slots only, take a [`Profile`].
+/// GPU of either kind; for job slots only, take a [`Profile`].
 #[derive(Clone, Copy, Debug)]
 pub enum Product {
     /// With a job manager.
@@ -14,13 +14,13 @@ pub enum Product {
 }
 
 impl Product {
-    /// Of GPU or board.
+    /// Finds a GPU by its name or its board's.
     pub fn by_name(name: &str) -> Option<Self> {
         let chains = Profile::by_name(name).map(Self::Chains);
         chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
     }
 
-    /// By identity.
+    /// Finds a GPU by identity.
     pub fn by_id(id: GpuId) -> Option<Self> {
         let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
         let chains = Profile::by_product(id.product()).map(Self::Chains);

@@ -136,7 +136,7 @@ impl Profile {
         words.into_iter().filter(|(_, value)| *value != 0)
     }
 
-    /// Of a register's value.
+    /// Source of an identity register's value.
     pub fn source_of(&self, register: u32) -> Source {
         let printed = matches!(
             register,

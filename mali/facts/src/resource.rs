@@ -171,7 +171,7 @@ impl UniformBuffer {
 }
 
 impl AttributeBuffer {
-    /// With [`AttributeBuffer3d`].
+    /// Whether the type continues in an [`AttributeBuffer3d`].
     pub fn is_3d(&self) -> bool {
         matches!(
             self.buffer_type() as u32,
@@ -181,7 +181,7 @@ impl AttributeBuffer {
 }
 
 impl Attribute {
-    /// In bytes; 0 unless enabled.
+    /// Offset in bytes; 0 unless enabled.
     pub fn enabled_offset(&self) -> i64 {
         match self.offset_enable() {
             1 => self.offset() as i64,

@@ -54,12 +54,12 @@ impl RendererState {
 }
 
 impl LocalStorage {
-    /// Of threads, of work groups; 0 for none.
+    /// Base addresses of thread and work group storage; 0 for none.
     pub fn bases(&self) -> [u64; 2] {
         [self.tls_base(), self.wls_base()]
     }
 
-    /// Per thread; 0 for none.
+    /// Bytes of storage per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         if self.tls_base() == 0 {
             0
@@ -68,14 +68,14 @@ impl LocalStorage {
         }
     }
 
-    /// Per instance; 0 for none.
+    /// Bytes of work group storage per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)
     }
 }
 
-/// Of an instance.
+/// Bytes of an instance of work group storage.
 ///
 /// `(2 base + 1) << (scale - 1)`: the smallest formula for what runtimes allocate, and the one real shader with a
 /// base other than 0.

@@ -8,7 +8,7 @@ use crate::profile::{Profile, Source};
 use crate::registers::GpuId;
 use crate::{Architecture, Board};
 
-/// As its driver tells of it.
+/// GPU with command streams, as its driver tells of it.
 #[derive(Clone, Debug)]
 pub struct StreamGpu {
     /// Without job slots.
@@ -95,7 +95,7 @@ macro_rules! statuses {
         impl StreamStatus {
             $(#[doc = $text] pub const $name: Self = Self($code);)*
 
-            /// Of streams' own codes.
+            /// Name of a code that only streams have.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 & 0xff {
                     $($code => Some(stringify!($name)),)*

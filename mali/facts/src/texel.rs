@@ -105,7 +105,7 @@ pub const fn swizzle(bits: u32) -> Option<[Channel; 4]> {
     Some(out)
 }
 
-/// Of unknown meaning.
+/// Pixel format of unknown meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
     /// The 22-bit word.

@@ -23,7 +23,7 @@ pub const GLOBAL_OUTPUT: u32 = SECTION + 0x3000;
 /// For a group's inputs and outputs.
 const GROUP_PAGES: u32 = 0x2000;
 
-/// In bytes, between control blocks.
+/// Stride in bytes between groups' control blocks.
 pub const fn group_stride(streams: u32) -> u32 {
     STREAM_CONTROLS + STREAM_STRIDE * streams
 }
@@ -162,7 +162,7 @@ pub mod group {
     }
 
     impl State {
-        /// In requests, acknowledgements.
+        /// State in requests and acknowledgements.
         pub const fn from_bits(word: u32) -> Option<State> {
             match word & STATE_MASK {
                 0 => Some(State::Terminated),

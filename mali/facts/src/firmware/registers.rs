@@ -51,7 +51,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// From a written value.
+    /// Command from a written value.
     pub const fn from_bits(value: u32) -> Option<Command> {
         match (value & 0xff, value >> 8) {
             (0, 0) => Some(Command::Nop),

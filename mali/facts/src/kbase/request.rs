@@ -65,7 +65,7 @@ pub const ATOM_OF_PASS: u32 = 56;
 /// That after a sequence number of 8 bytes.
 pub const ATOM_OF_SEQUENCE: u32 = 64;
 
-/// `BASE_MEM_*`.
+/// `BASE_MEM_*`: what a region is for.
 pub mod flags {
     /// The processor may read.
     pub const CPU_READ: u64 = 1 << 0;
@@ -166,7 +166,7 @@ arguments! {
 }
 
 impl Atom {
-    /// In an element of `stride` bytes; `None` if unknown.
+    /// Offset in an element of `stride` bytes; `None` if unknown.
     pub fn offset(stride: u32) -> Option<usize> {
         match stride {
             ATOM | ATOM_OF_PASS => Some(0),
@@ -175,7 +175,7 @@ impl Atom {
         }
     }
 
-    /// As the driver's `kbase_js_get_slot`, with one core group.
+    /// Job slot as the driver's `kbase_js_get_slot`, with one core group.
     pub fn job_slot(&self) -> u8 {
         let has = |bits: u32| self.requirements & bits == bits;
         if has(requirement::JOB_SLOT) {
@@ -196,7 +196,7 @@ const _: () = {
 mod tests {
     use super::*;
 
-    /// On arm64.
+    /// Requests as the driver's headers make them on arm64.
     #[test]
     fn requests_are_those_of_the_headers() {
         let all = [

@@ -27,7 +27,7 @@ pub const NOT_COHERENT: u64 = 31;
 const JOB_SLOT_FEATURES: u32 = 22;
 const JOB_SLOTS: u32 = 16;
 
-/// Of one or two registers.
+/// Parameter of one or two registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// Parameter's number.
@@ -80,7 +80,7 @@ static SHOWN: [Shown; 22] = [
     word(39, gpu::THREAD_TLS_ALLOC),
 ];
 
-/// In the driver's order; without GPU_ID, of two halves.
+/// Parameters in the driver's order; without GPU_ID, of two halves.
 pub fn shown() -> impl Iterator<Item = Shown> {
     let slots =
         (0..JOB_SLOTS).map(|slot| word(JOB_SLOT_FEATURES + slot, gpu::JS0_FEATURES + 4 * slot));

@@ -28,17 +28,17 @@ impl Request {
         self.0 as u8
     }
 
-    /// Its class.
+    /// Class of the request.
     pub const fn class(self) -> u8 {
         (self.0 >> 8) as u8
     }
 
-    /// Of the argument, perhaps an older or newer one.
+    /// Size of the argument in bytes, perhaps an older or newer one.
     pub const fn size(self) -> usize {
         (self.0 >> 16 & 0x3fff) as usize
     }
 
-    /// At most 16,383 bytes.
+    /// Request for an argument of at most 16,383 bytes.
     #[must_use]
     pub const fn of_size(self, bytes: usize) -> Self {
         const BITS: u32 = 0x3fff;
@@ -61,7 +61,7 @@ macro_rules! requests {
     ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
         $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
 
-        /// In their classes.
+        /// Numbers of requests in their classes.
         pub mod number {
             $($($(#[$doc])* pub const $name: u8 = $number;)+)+
         }
@@ -229,7 +229,7 @@ arguments! {
 mod tests {
     use super::*;
 
-    /// From a C compiler, of Linux 6.12.
+    /// Numbers from a C compiler, of Linux 6.12.
     #[test]
     fn requests_are_the_kernels() {
         for (request, number) in [

@@ -27,7 +27,7 @@ registers! {
 /// In bytes.
 pub const STRIDE: u32 = 0x40;
 
-/// In bytes, from the window's start.
+/// Offset of a register in bytes, from the window's start.
 pub const fn offset(space: u32, register: u32) -> u32 {
     0x2400 + STRIDE * space + register
 }
@@ -51,7 +51,7 @@ pub enum AddressSpaceCommand {
 }
 
 impl AddressSpaceCommand {
-    /// From COMMAND.
+    /// Command from a value of COMMAND.
     pub const fn from_bits(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Nop,
@@ -65,7 +65,7 @@ impl AddressSpaceCommand {
     }
 }
 
-/// By TRANSCFG's legacy (Mali LPAE) format.
+/// Translation by TRANSCFG's legacy (Mali LPAE) format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyMode {
     /// Every access faults.
@@ -86,13 +86,13 @@ impl TranslationTable {
     /// Bit 4, legacy: outer shareable.
     pub const SHARE_OUTER: u64 = 1 << 4;
 
-    /// For a root table (physical, 4 KiB aligned).
+    /// Value for a root table (physical, 4 KiB aligned) in legacy mode.
     pub const fn legacy(root: u64, coherent: bool) -> Self {
         let share = if coherent { Self::SHARE_OUTER } else { 0 };
         Self(root & !0xfff | 3 | Self::READ_INNER | share)
     }
 
-    /// Legacy format's.
+    /// Mode bits of the legacy format.
     pub const fn legacy_mode(self) -> LegacyMode {
         match self.0 & 3 {
             3 => LegacyMode::Table,
@@ -158,7 +158,7 @@ impl TranslationConfig {
         }
     }
 
-    /// With write-back walks and read allocation, as Arm's driver.
+    /// Value for ARMv8 tables of 4 KiB pages, with write-back walks and read allocation, as Arm's driver.
     pub const fn aarch64_4k() -> Self {
         Self(0x4200_0006)
     }

@@ -172,7 +172,7 @@ pub enum GpuCommand {
 }
 
 impl GpuCommand {
-    /// From GPU_CMD.
+    /// Command from a value of GPU_CMD.
     pub const fn from_bits(value: u32) -> Option<Self> {
         Some(match value {
             0 => Self::Nop,
@@ -215,7 +215,7 @@ impl GpuId {
         self.0 >> 4 & 0xff
     }
 
-    /// Status nibble.
+    /// Status nibble of the GPU_ID.
     pub const fn status(self) -> u32 {
         self.0 & 0xf
     }

@@ -12,17 +12,17 @@ registers! {
     JOB_INT_THROTTLE = 0x1014, ReadWrite, Quirk, 0, "Cycles between two job interrupts.";
 }
 
-/// Interrupt: completion.
+/// Interrupt bit: a chain completed on `slot`.
 pub const fn done(slot: u32) -> u32 {
     1 << (slot & 15)
 }
 
-/// Interrupt: failure.
+/// Interrupt bit: a chain failed on `slot`.
 pub const fn failed(slot: u32) -> u32 {
     1 << (16 + (slot & 15))
 }
 
-/// JOB_INT_JS_STATE: running.
+/// JOB_INT_JS_STATE bit: `slot` runs a job.
 pub const fn active(slot: u32) -> u32 {
     done(slot)
 }

@@ -31,7 +31,7 @@ registers! {
 /// In bytes.
 pub const STRIDE: u32 = 0x80;
 
-/// In bytes, from the window's start.
+/// Offset of a register in bytes, from the window's start.
 pub const fn offset(slot: u32, register: u32) -> u32 {
     0x1800 + STRIDE * slot + register
 }

@@ -31,7 +31,7 @@ const BLOCKS: [Block; 5] = [
 ];
 
 impl Block {
-    /// Of an instance, in the window.
+    /// Offset of an instance in the window.
     pub const fn base(self, index: u32) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 0,
@@ -40,7 +40,7 @@ impl Block {
         }
     }
 
-    /// In the window.
+    /// Instances in the window.
     pub const fn instances(self) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 1,
@@ -49,7 +49,7 @@ impl Block {
         }
     }
 
-    /// By offset.
+    /// Registers of the block by offset.
     pub const fn registers(self) -> &'static [Register] {
         match self {
             Block::Gpu => gpu::TABLE,
@@ -60,7 +60,7 @@ impl Block {
         }
     }
 
-    /// Before the index; empty for single blocks.
+    /// Name before the index; empty for single blocks.
     pub const fn prefix(self) -> &'static str {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => "",

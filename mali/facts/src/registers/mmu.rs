@@ -10,12 +10,12 @@ registers! {
     MMU_INT_STAT = 0x200C, Read, Interrupt, 0, "MMU_INT_RAWSTAT and MMU_INT_MASK.";
 }
 
-/// Interrupt.
+/// Interrupt bit: page fault in address space `space`.
 pub const fn page_fault(space: u32) -> u32 {
     1 << (space & 15)
 }
 
-/// Interrupt.
+/// Interrupt bit: bus error in address space `space`.
 pub const fn bus_error(space: u32) -> u32 {
     1 << (16 + (space & 15))
 }

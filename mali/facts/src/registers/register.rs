@@ -41,7 +41,7 @@ pub enum Class {
     AddressSpace,
 }
 
-/// In the register map.
+/// Entry of the register map.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Register {
     /// Without prefix and index: `GPU_ID`, `HEAD_LO`, `TRANSTAB_LO`.

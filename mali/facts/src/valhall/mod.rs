@@ -286,7 +286,7 @@ pub static LAYOUTS: &[&Layout] = &[
 ];
 
 impl LocalStorage {
-    /// Per thread; 0 for none.
+    /// Bytes of storage per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         match self.tls_base() {
             0 => 0,
@@ -294,7 +294,7 @@ impl LocalStorage {
         }
     }
 
-    /// Per instance; 0 for none.
+    /// Bytes of work group storage per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)

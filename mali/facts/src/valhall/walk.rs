@@ -33,7 +33,7 @@ pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     }
 }
 
-/// And all that it names.
+/// Walks a shader environment and all that it names.
 pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mut dyn Visitor) {
     let word = |offset| Pointer::Word {
         at: at.wrapping_add(offset),
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::walk::Found;
 
-    /// After so many descriptors.
+    /// Counts, and ends the walk after so many descriptors.
     struct Counted {
         descriptors: u32,
         problems: u32,

@@ -57,7 +57,7 @@ impl Purpose {
         }
     }
 
-    /// In words.
+    /// Purpose in words.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Descriptor => "descriptor",
@@ -92,7 +92,7 @@ pub enum Pointer {
     Fixed,
 }
 
-/// In a job's [`Draw`].
+/// Pointer in a field of a job's [`Draw`].
 const fn in_draw(field: &str) -> Pointer {
     match Draw::LAYOUT.offset_of(field) {
         Some(offset) => Pointer::Job(job::COMPUTE_DRAW + offset),
@@ -173,9 +173,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// For [`walk_chain`]; by default does nothing.
+/// Visitor for [`walk_chain`]; by default does nothing.
 pub trait Visitor {
-    /// For more tables: a hostile job may name 65,535 textures with 4096 surfaces each.
+    /// Whether to show more tables: a hostile job may name 65,535 textures with 4096 surfaces each.
     fn wants_more(&self) -> bool {
         true
     }
@@ -185,7 +185,7 @@ pub trait Visitor {
         let _ = (address, job_type);
     }
 
-    /// A descriptor.
+    /// Visits a descriptor.
     fn descriptor(&mut self, found: &Found<'_>) {
         let _ = found;
     }
@@ -201,14 +201,14 @@ pub trait Visitor {
     }
 }
 
-/// Of any chain.
+/// Walks a job of any chain.
 pub fn walk_job(memory: &dyn Memory, profile: &Profile, job: &Job, visitor: &mut dyn Visitor) {
     let reading = Reading::new(memory, profile, visitor);
     let mut walker = Walker { reading };
     walker.job(job);
 }
 
-/// From `head`; returns its jobs. Loops end where they meet.
+/// Walks a chain from `head`; returns its jobs. Loops end where they meet.
 pub fn walk_chain(
     memory: &dyn Memory,
     profile: &Profile,
