@@ -25,7 +25,7 @@ pub struct Threads {
 const MOST_ROWS: usize = 4 << 20;
 
 impl Default for Threads {
-    /// Makes one per processor that this process may use.
+    /// One thread per processor that this process may use.
     fn default() -> Threads {
         Threads::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
     }
