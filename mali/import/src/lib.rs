@@ -72,7 +72,7 @@ pub enum ReadError {
     },
 }
 
-/// Four files.
+/// Four files of an original recording.
 #[derive(Debug)]
 pub struct Original {
     /// Register accesses.

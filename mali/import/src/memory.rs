@@ -26,7 +26,7 @@ pub struct MappedRun {
     pub execute: bool,
 }
 
-/// Ascending runs that do not overlap.
+/// Mapped memory as ascending runs that do not overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// The runs.
@@ -34,7 +34,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Also takes regions freed before the tables' dump. `None`: more than 4 GiB.
+    /// Collects mapped pages, and regions freed before the tables' dump. `None`: more than 4 GiB.
     pub fn new(tables: &PageTables, contents: &Contents) -> Option<Image> {
         let mut total = tables.leaves.len() as u64;
         for region in &contents.regions {

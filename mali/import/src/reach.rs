@@ -25,8 +25,8 @@ struct Reach {
     looked_at: u64,
 }
 
-/// Ascending and disjoint. `None`: a shader does not decode, a descriptor is lost, or points at something other
-/// than uniforms, state and storage.
+/// Address ranges that the GPU can read, ascending and disjoint. `None`: a shader does not decode, a descriptor is
+/// lost, or points at something other than uniforms, state and storage.
 pub(crate) fn reachable(
     original: &Original,
     chains: &[Chain],

@@ -291,7 +291,7 @@ fn one(t: &mut String, o: &Operation) {
     );
 }
 
-/// With the reason: the table, or the encoding's evidence.
+/// Products with an operation, and the reason: the table, or the encoding's evidence.
 fn products(o: &Operation) -> (String, &'static str) {
     let set = |names: &[&str]| {
         let names: Vec<String> = names
@@ -350,7 +350,7 @@ fn encoding(t: &mut String, e: &Encoding) {
     t.push_str("] },");
 }
 
-/// By the top eight bits of the word, the most specific first: a decoder looks at few.
+/// Writes encodings by the top eight bits of the word, the most specific first: a decoder looks at few.
 fn index(t: &mut String, name: &str, operations: &[Operation], fma: bool) {
     let shift = if fma { 15 } else { 12 };
     let _ = writeln!(t, "pub(crate) static {name}: [&[(u16, u8)]; 256] = [");

@@ -19,7 +19,7 @@ pub(crate) struct Kind {
 }
 
 impl Kinds {
-    /// For a flag "none" is 0 and its own name 1.
+    /// Number of a modifier's option; for a flag "none" is 0 and its own name 1.
     pub(crate) fn value(&self, modifier: &str, option: &str) -> Result<u8, String> {
         let kind = self.modifiers.iter().find(|k| k.name == modifier);
         let kind = kind.ok_or(format!("unknown modifier {modifier}"))?;

@@ -67,7 +67,7 @@ impl FlushToZero {
     ];
 }
 
-/// 45 bits.
+/// Header of a clause, 45 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClauseHeader {
     /// Treatment of subnormals.
@@ -117,7 +117,7 @@ impl ClauseHeader {
     };
 }
 
-/// Operand, resolved.
+/// Operand, resolved from selector, read ports and FAU value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// 32-bit register (0-63).
@@ -141,7 +141,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// If no thread and no clause address changes it.
+    /// Returns the number if no thread and no clause address changes it.
     pub fn constant(self) -> Option<u32> {
         let (fau, high) = match self {
             Operand::Zero => return Some(0),
@@ -202,7 +202,7 @@ impl Tuple {
         }
     }
 
-    /// One operation on register pairs.
+    /// Whether this is one operation on register pairs.
     pub fn is_wide(&self) -> bool {
         self.fma.op.info().wide
     }
@@ -240,7 +240,7 @@ impl Tuple {
     }
 }
 
-/// One to eight tuples, executed without interruption.
+/// Clause of one to eight tuples, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
     /// Header.

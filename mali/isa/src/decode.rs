@@ -11,7 +11,7 @@ use crate::registers::{RegisterBlock, RegisterUse};
 use crate::word::{decode_word, encode_word};
 use alloc::vec::Vec;
 
-/// Also returns the size in bytes (a multiple of 16, at most 128).
+/// Decodes a clause; also returns its size in bytes (a multiple of 16, at most 128).
 ///
 /// # Errors
 /// See [`DecodeError`]; any bytes are safe.

@@ -17,7 +17,7 @@ pub struct Identity {
 }
 
 impl Shader {
-    /// As [`Shader::decode_with`], with the identity.
+    /// Decodes as [`Shader::decode_with`], and computes the identity.
     ///
     /// # Errors
     /// As [`Shader::decode_with`].

@@ -22,7 +22,7 @@ impl Unit {
         }
     }
 
-    /// In disassembly: `*` for FMA and `+` for ADD.
+    /// Mark in disassembly: `*` for FMA and `+` for ADD.
     pub const fn mark(self) -> char {
         match self {
             Unit::Fma => '*',
@@ -126,7 +126,8 @@ impl BitField {
     }
 }
 
-/// It fits if `word & mask == exact`, sources a and b are in the given order, and nothing is reserved.
+/// Encoding of an operation. A word fits if `word & mask == exact`, sources a and b are in the given order, and
+/// nothing is reserved.
 #[derive(Debug)]
 pub struct Encoding {
     /// Values of the fixed bits.
@@ -141,7 +142,7 @@ pub struct Encoding {
     pub fields: &'static [Field],
 }
 
-/// Its values stand for values of modifiers.
+/// Bit field whose values stand for values of modifiers.
 #[derive(Debug)]
 pub struct Field {
     /// Where it is.
@@ -229,7 +230,7 @@ impl Message {
         Message::Wide,
     ];
 
-    /// From a header's `message_type` (0: none); `Err` with a reserved number.
+    /// Message of a header's `message_type` (0: none); `Err` with a reserved number.
     pub const fn from_number(number: u8) -> Result<Option<Message>, u8> {
         Ok(Some(match number {
             0 => return Ok(None),
@@ -271,7 +272,7 @@ impl Message {
         }
     }
 
-    /// As disassembly spells it.
+    /// Name as disassembly spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Message::Varying => "vary",

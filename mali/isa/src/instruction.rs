@@ -46,7 +46,7 @@ impl Source {
         Source::T1,
     ];
 
-    /// Only the low three bits count.
+    /// Source of a selector; only the low three bits count.
     pub const fn from_selector(selector: u32) -> Source {
         Source::ALL[(selector & 7) as usize]
     }
@@ -71,7 +71,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// With default modifiers (else the first allowed value) and first selectors.
+    /// Makes an instruction with default modifiers (else the first allowed value) and first selectors.
     pub fn new(op: Op) -> Instruction {
         let info = op.info();
         let mut instruction = Instruction {
@@ -92,7 +92,7 @@ impl Instruction {
         instruction
     }
 
-    /// Operation's sources.
+    /// Sources that the operation has.
     pub fn sources(&self) -> &[Source] {
         &self.sources[..self.op.info().sources.len().min(MAX_SOURCES)]
     }
@@ -125,7 +125,7 @@ impl Instruction {
         }
     }
 
-    /// By name.
+    /// Value of an immediate by name.
     pub fn immediate(&self, name: &str) -> Option<u8> {
         let index = self
             .op

@@ -32,7 +32,7 @@ impl Product {
         Product::G76,
     ];
 
-    /// `Mali-G52`.
+    /// Name like `Mali-G52`.
     pub const fn name(self) -> &'static str {
         match self {
             Product::G71 => "Mali-G71",
@@ -44,7 +44,7 @@ impl Product {
         }
     }
 
-    /// By its name.
+    /// Finds a product by its name.
     pub fn by_name(name: &str) -> Option<Product> {
         Product::ALL
             .into_iter()
@@ -63,7 +63,7 @@ impl fmt::Display for Product {
 pub struct Products(u8);
 
 impl Products {
-    /// Set.
+    /// Set of these products.
     pub const fn of(products: &[Product]) -> Products {
         let (mut bits, mut index) = (0, 0);
         while index < products.len() {
@@ -78,7 +78,7 @@ impl Products {
         self.0 >> product as u8 & 1 == 1
     }
 
-    /// In order.
+    /// Products of the set in order.
     pub fn iter(self) -> impl Iterator<Item = Product> {
         Product::ALL
             .into_iter()
@@ -100,7 +100,7 @@ pub enum ProductEvidence {
 }
 
 impl ProductEvidence {
-    /// In words.
+    /// Evidence in words.
     pub const fn name(self) -> &'static str {
         match self {
             ProductEvidence::Description => "in Mesa's description, for all products",

@@ -35,7 +35,7 @@ pub struct Branch {
 }
 
 impl Clause {
-    /// If it has one.
+    /// Branch of the clause, if it has one.
     pub fn branch(&self) -> Option<Branch> {
         self.tuples.iter().enumerate().find_map(|(index, tuple)| {
             let (unit, conditional) = match (tuple.add.op.mnemonic(), tuple.fma.op.mnemonic()) {

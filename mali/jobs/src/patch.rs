@@ -8,7 +8,7 @@ use mali_facts::Memory;
 
 use crate::walk::{Event, Full, events};
 
-/// At most eight bytes: address, recorded bytes, new bytes.
+/// Word of at most eight bytes: address, recorded bytes, new bytes.
 pub type Word = (u64, Vec<u8>, Vec<u8>);
 
 /// GPU address and bytes.

@@ -12,7 +12,7 @@ use crate::walk::Job;
 pub struct Buffers(Vec<(u64, u64)>);
 
 impl Buffers {
-    /// From first addresses and ends, ascending.
+    /// Reach of ranges: first addresses and ends, ascending.
     pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut out: Vec<(u64, u64)> = Vec::new();
         for (start, end) in ranges {
@@ -40,7 +40,7 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// Of a job.
+    /// Reach of a job.
     pub fn of(job: &Job, buffers: &Buffers) -> Self {
         let at = |va: &u64| buffers.holder(*va);
         let pointers: BTreeSet<usize> = job.pointers.iter().filter_map(at).collect();

@@ -251,7 +251,7 @@ fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
     }
 }
 
-/// As a job has them in memory.
+/// Payload and environment of a dispatch, as a job has them in memory.
 pub fn payload(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [x, y, z] = compute.count;
     let [from_x, from_y, from_z] = compute.offset;
@@ -324,7 +324,7 @@ fn no_registers<G: Gpu>(at: &mut Driver<G, ()>) -> Result<(), Failed> {
 /// A device with registers runs no firmware.
 pub const NO_FIRMWARE: i32 = -0x6c6;
 
-/// Of the first wrong launch, with the index of its action.
+/// What the first wrong launch breaks, with the index of its action.
 pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| {

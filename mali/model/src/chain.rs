@@ -85,7 +85,7 @@ impl<B: Bus> Runner<'_, B> {
         self.endless(address)
     }
 
-    /// By dependencies and barriers, else by lot.
+    /// Runs jobs by dependencies and barriers, else by lot.
     fn run_in_any_order(&self, seed: u64) -> Outcome {
         let mut order = Order::new(self.chain.head, seed);
         for _ in 0..self.environment.control.jobs {

@@ -19,12 +19,12 @@ impl Clock {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// At 800 MHz.
+    /// Cycles at 800 MHz.
     pub(crate) fn cycles(self) -> u64 {
         self.nanoseconds() / 5 * 4
     }
 
-    /// At 62.5 MHz, the frequency of QEMU's counter.
+    /// Ticks at 62.5 MHz, the frequency of QEMU's counter.
     pub(crate) fn timestamp(self) -> u64 {
         self.nanoseconds() / 16
     }

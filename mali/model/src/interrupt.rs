@@ -36,7 +36,7 @@ pub struct IrqLines {
 }
 
 impl IrqLines {
-    /// For hosts that join the three.
+    /// Whether any line is high, for hosts that join the three.
     pub fn any(self) -> bool {
         self.job || self.mmu || self.gpu
     }

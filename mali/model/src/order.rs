@@ -82,7 +82,7 @@ impl Order {
         }
     }
 
-    /// Without `any` the first. `None`: the chain has ended.
+    /// Takes out a job that may start; without `any` the first. `None`: the chain has ended.
     pub(crate) fn take(&mut self, any: bool) -> Option<u64> {
         let may_start = |at: &usize| {
             let Some(job) = self.waiting.get(*at) else {

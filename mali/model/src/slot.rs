@@ -144,7 +144,7 @@ impl Slot {
         })
     }
 
-    /// Of chain flag `flag`, or any. Returns the outcome if no thread runs it.
+    /// Stops the chain of chain flag `flag`, or any. Returns the outcome if no thread runs it.
     pub(crate) fn stop(&mut self, stop: Stop, flag: Option<bool>) -> Option<Outcome> {
         let running = self.running.as_ref()?;
         let chain_flag = running

@@ -57,7 +57,7 @@ impl Space {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// With the last command's number.
+    /// Translation with the last command's number.
     fn snapshot(&self) -> (Translation, u64) {
         let state = self.lock();
         (state.translation, state.commands)
@@ -88,12 +88,12 @@ impl Space {
         state.waiting
     }
 
-    /// Since the last call.
+    /// Whether registers showed a fault since the last call.
     pub(crate) fn take_shown(&self) -> bool {
         std::mem::take(&mut self.lock().shown)
     }
 
-    /// After `seen` commands. True: retry.
+    /// Waits for software to deal with a fault found after `seen` commands. True: retry.
     ///
     /// A space that maps nothing was given up: software will not answer.
     fn stall(&self, fault: MmuFault, seen: u64, stall: &Stall<'_>) -> bool {
@@ -206,7 +206,7 @@ impl<B: Bus> AddressSpace for JobMemory<'_, B> {
     }
 }
 
-/// AS_FAULTSTATUS.
+/// AS_FAULTSTATUS of a fault.
 pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
     let access = match fault.access {
         Access::Read => FaultAccess::Read,

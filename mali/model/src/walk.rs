@@ -58,7 +58,7 @@ impl Translation {
         execute_implies_read: false,
     };
 
-    /// From TRANSTAB and TRANSCFG. Reserved modes and 64 KiB pages map nothing.
+    /// Translation by TRANSTAB and TRANSCFG. Reserved modes and 64 KiB pages map nothing.
     pub fn new(table: u64, config: u64, profile: &Profile) -> Translation {
         let (table, register) = (TranslationTable(table), TranslationConfig(config));
         let mode = match register.mode() {

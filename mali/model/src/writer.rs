@@ -256,8 +256,8 @@ impl<B: Bus> Gpu<B> {
 }
 
 impl<B: Bus> Streams<B> {
-    /// As [`Gpu::writer`], for [`Streams::run`]; a job is a dispatch. `None` also for more than dispatches of
-    /// constants.
+    /// Finds a writer as [`Gpu::writer`], for [`Streams::run`]; a job is a dispatch. `None` also for more than
+    /// dispatches of constants.
     pub fn writer(&self, root: u64, (address, bytes): (u64, u32), va: u64) -> Option<Writer> {
         let space = self.space(root);
         let mut search = Search::new(self.bus(), &space, va);

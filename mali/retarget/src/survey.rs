@@ -36,7 +36,7 @@ pub(crate) struct Compute {
     pub(crate) formats: Vec<PixelFormat>,
 }
 
-/// In order; what Valhall's jobs name stays as it is and is left out.
+/// Lists jobs in order; what Valhall's jobs name stays as it is and is left out.
 pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, Refusal> {
     let mut survey = Survey {
         named,

@@ -40,7 +40,7 @@ impl Field {
         (word >> self.at & ones(self.bits)) as u32
     }
 
-    /// With its sign.
+    /// Value as a number with its sign.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         let signed = matches!(self.meaning, Meaning::Signed) && value >> (self.bits - 1) != 0;

@@ -25,7 +25,7 @@ impl Instruction {
         self.op
     }
 
-    /// Word.
+    /// Encoded word.
     pub fn word(self) -> u64 {
         self.word
     }
@@ -50,13 +50,13 @@ impl Instruction {
         self.row().sources.get(byte)?.read(byte, self.word)
     }
 
-    /// From the lowest byte.
+    /// Sources from the lowest byte.
     pub fn sources(self) -> impl Iterator<Item = Operand> {
         let sources = self.row().sources.iter().enumerate();
         sources.filter_map(move |(byte, kind)| kind.read(byte, self.word))
     }
 
-    /// If it has one.
+    /// Destination, if it has one.
     pub fn destination(self) -> Option<Destination> {
         let has_one = self.row().registers == crate::Registers::Dest;
         has_one.then_some(Destination {
@@ -66,7 +66,7 @@ impl Instruction {
         })
     }
 
-    /// In the order of the text.
+    /// Groups of message registers, in the order of the text.
     pub fn staging(self) -> impl Iterator<Item = Staging> {
         let groups = self.row().registers.groups().iter();
         groups.map(move |group| Staging {
@@ -163,7 +163,7 @@ impl Flow {
 }
 
 impl Code {
-    /// If it is one.
+    /// Register, if it is one.
     pub fn register(self) -> Option<u8> {
         match self {
             Code::Register { index, .. } => Some(index),

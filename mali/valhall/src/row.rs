@@ -45,7 +45,7 @@ impl Row {
         always | self.secondary.mask() | sources | groups | fields
     }
 
-    /// Its results arrive later.
+    /// Whether it is a message, whose results arrive later.
     pub fn is_message(&self) -> bool {
         !matches!(self.unit, Unit::Fma | Unit::Convert | Unit::Special)
     }

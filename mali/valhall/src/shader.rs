@@ -121,7 +121,7 @@ impl<'b> Shader<'b> {
         self.dynamic
     }
 
-    /// In order.
+    /// Instructions in order.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction> + use<'b> {
         let bytes = self.bytes;
         (0..self.words).filter_map(move |word| Instruction::decode(word_at(bytes, word)?))

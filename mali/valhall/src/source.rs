@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// Source.
+/// Source of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// How it is read.
@@ -194,7 +194,7 @@ impl Code {
         }
     }
 
-    /// If it is a constant.
+    /// Constant, if it is one.
     pub fn constant(self) -> Option<u32> {
         match self {
             Code::Constant(index) => CONSTANTS.get(usize::from(index)).copied(),

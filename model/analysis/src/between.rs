@@ -15,7 +15,7 @@ const WORDS: usize = PAGE as usize / 4;
 /// Of all jobs, 16 KiB each: at most 256 MiB.
 const MOST: usize = 1 << 14;
 
-/// Per job, earlier ones that may run at the same time.
+/// Earlier jobs that may run at the same time, per job.
 pub type Unordered = BTreeMap<usize, Vec<usize>>;
 
 #[derive(Clone, Copy, Default)]
@@ -29,7 +29,7 @@ const STORE: usize = 0;
 const LOAD: usize = 1;
 const ATOMIC: usize = 2;
 
-/// Without thread and group storage.
+/// What a job reaches, without thread and group storage.
 #[derive(Default)]
 pub(crate) struct Reach {
     pages: HashMap<u64, Box<[Word; WORDS]>>,

@@ -22,7 +22,7 @@ impl Count {
     }
 }
 
-/// By clause number.
+/// Counts of one host thread by clause number.
 #[derive(Default)]
 pub(crate) struct Counts(Vec<(Option<Site>, Count)>);
 
@@ -40,7 +40,7 @@ impl Counts {
         count.divergent += u64::from(visit.lanes.divergent());
     }
 
-    /// By clause address.
+    /// Adds these counts to `all`, by clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, (Site, Count)>) {
         for (site, count) in self.0 {
             if let Some(site) = site {

@@ -34,7 +34,7 @@ impl Use {
     }
 }
 
-/// By clause number.
+/// Accesses of one host thread by clause number.
 #[derive(Default)]
 pub(crate) struct Lines(Vec<(Option<Site>, Use)>);
 
@@ -87,7 +87,7 @@ impl Lines {
         }
     }
 
-    /// By clause address.
+    /// Adds these accesses to `all`, by clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, Use>) {
         for (site, sum) in self.0 {
             if let Some(site) = site {

@@ -69,12 +69,12 @@ impl Map {
         }
     }
 
-    /// With a row in reports; a region's is for the rest.
+    /// Areas with a row in reports; a region's is for the rest.
     pub(crate) fn areas(&self) -> impl Iterator<Item = &Area> {
         self.tensors.iter().chain(&self.regions)
     }
 
-    /// As [`Map::areas`] counts; the overlapping tensor that begins last.
+    /// Number of an address's area, as [`Map::areas`] counts; the overlapping tensor that begins last.
     pub(crate) fn area(&self, address: u64) -> Option<usize> {
         let holds = |area: &Area| address.wrapping_sub(area.address) < area.bytes;
         let before = self.tensors.partition_point(|area| area.address <= address);
@@ -86,7 +86,7 @@ impl Map {
         })
     }
 
-    /// Like `conv1+0x40`.
+    /// Name of an address, like `conv1+0x40`.
     pub(crate) fn name(&self, address: u64) -> String {
         match self.area(address).and_then(|at| self.areas().nth(at)) {
             Some(area) => match address - area.address {

@@ -9,7 +9,7 @@ use mali_shader::probe::{Access, AccessKind};
 use crate::map::{AreaKind, Map};
 use crate::pattern::Pattern;
 
-/// By an instruction; reads or writes.
+/// Accesses outside tensors by an instruction; reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stray {
     /// By lanes.
@@ -33,7 +33,7 @@ impl Stray {
     }
 }
 
-/// By clause; true: writes.
+/// Stray accesses by clause; true: writes.
 pub(crate) type Strays = BTreeMap<(u64, bool), Stray>;
 
 pub(crate) struct Outside {

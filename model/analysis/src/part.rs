@@ -124,7 +124,7 @@ impl JobPart {
         }
     }
 
-    /// Without thread storage.
+    /// Access without lanes that reach thread storage.
     fn shared<'a>(&mut self, access: &Access<'a>) -> Access<'a> {
         let mut access = *access;
         if !self.storages.is_empty() {

@@ -61,7 +61,7 @@ impl Cell {
     };
 }
 
-/// Only used columns take memory.
+/// Cells of a page by columns; only used columns take memory.
 #[derive(Default)]
 struct Cells<const N: usize> {
     writers: Column<Who>,
@@ -107,7 +107,7 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    /// From `room`; false: not enough.
+    /// Sets a cell, with memory from `room`; false: not enough.
     #[inline]
     fn set(&mut self, at: usize, cell: &Cell, room: &mut usize) -> bool {
         let [first, second] = &mut self.readers;
@@ -362,7 +362,7 @@ impl Context {
             && (before.epoch == now.epoch || !self.same_group(before, now))
     }
 
-    /// As [`Context::check`]; `None`: no memory.
+    /// Checks a cell as [`Context::check`]; `None`: no memory.
     #[inline]
     fn visit<const N: usize>(
         self,

@@ -67,7 +67,7 @@ impl Verdict {
         }
     }
 
-    /// Its word in reports.
+    /// Word in reports.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Clean => "clean",
@@ -272,7 +272,7 @@ pub enum RaceKind {
 }
 
 impl RaceKind {
-    /// Its words in reports.
+    /// Words in reports.
     pub fn name(self) -> &'static str {
         match self {
             RaceKind::WriteWrite => "two writes",
@@ -396,7 +396,7 @@ impl Report {
             .collect();
     }
 
-    /// Of an analysis that was asked for.
+    /// Verdict of an analysis that was asked for.
     pub fn verdict(&self, what: &str) -> Option<Verdict> {
         let verdict = self.verdicts.iter().find(|verdict| verdict.what == what);
         verdict.map(|verdict| verdict.verdict)

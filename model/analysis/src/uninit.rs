@@ -94,7 +94,7 @@ impl Written {
     }
 }
 
-/// Per byte the writing work group, from 1.
+/// Work group that wrote each byte of a page, from 1.
 struct Owners([u32; PAGE as usize]);
 
 impl Default for Owners {

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-/// From text such as `heat,lines`.
+/// Set of analyses, from text such as `heat,lines`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct What {
     /// Executions and lanes.
@@ -58,7 +58,7 @@ impl What {
         all
     }
 
-    /// Those in the set.
+    /// Names of those in the set.
     pub fn names(mut self) -> Vec<&'static str> {
         let flags = self.flags().into_iter();
         let named = flags.zip(Self::NAMES).filter(|(flag, _)| **flag);

@@ -30,7 +30,7 @@ pub enum Maintenance {
     CleanInvalidate,
 }
 
-/// With lines in the processor's caches.
+/// Page with lines in the processor's caches.
 struct Apart {
     /// The GPU's view, a page of the copies.
     memory: u64,
@@ -203,7 +203,7 @@ impl Views {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Without copies left it stays unknown.
+    /// Learns a page when first reached. Without copies left it stays unknown.
     fn learn(&self, pages: &mut HashMap<u64, State>, page: u64, seen: &Page<'_>) {
         if pages.contains_key(&page) {
             return;
@@ -284,7 +284,7 @@ impl Views {
     }
 }
 
-/// Each page, a bit per line.
+/// Calls `each` for each page, a bit per line.
 fn for_pages(address: u64, lines: u64, mut each: impl FnMut(u64, u64)) {
     let line = address / LINE_SIZE as u64;
     let last = line.saturating_add(lines).min(u64::MAX / LINE_SIZE as u64);

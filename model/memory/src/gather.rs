@@ -32,7 +32,7 @@ pub fn gather<const WORDS: usize>(
     }
 }
 
-/// As [`gather`], from pages: number times 4096, plus an offset rounded down to a multiple of 4.
+/// Gathers as [`gather`], from pages: number times 4096, plus an offset rounded down to a multiple of 4.
 ///
 /// # Panics
 ///
@@ -115,7 +115,7 @@ mod avx512 {
         vector
     }
 
-    /// As [`read_quarter`], 8 bytes into each half.
+    /// Reads as [`read_quarter`], 8 bytes into each half.
     ///
     /// # Safety
     ///
@@ -131,7 +131,7 @@ mod avx512 {
         vector
     }
 
-    /// As [`super::gather`].
+    /// Gathers as [`super::gather`].
     ///
     /// # Safety
     ///

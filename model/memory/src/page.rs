@@ -143,7 +143,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// For code with its own rules of access.
+    /// Address in this process, for code with its own rules of access.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.base.as_ptr()

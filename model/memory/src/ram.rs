@@ -28,7 +28,7 @@ impl Ram {
     /// The bus address of the first page.
     pub const BASE: u64 = 0x1000_0000;
 
-    /// Of `pages` pages.
+    /// Makes room for `pages` pages.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// At most `portable`, `avx2` or `avx512`.
 const VARIABLE: &str = "GPUREPLAY_VECTORS";
 
-/// Ascending; results do not depend on them.
+/// Vector units, ascending; results do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Vectors {

@@ -34,7 +34,7 @@ fn status(fd: RawFd) -> Option<libc::stat> {
     unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
 }
 
-/// Of a fixed size.
+/// Makes a memory file of a fixed size.
 pub(crate) fn memory_file(name: &CStr, size: u64) -> Result<OwnedFd> {
     let size = i64::try_from(size).map_err(|_| Errno::NO_MEMORY)?;
     // SAFETY: the name is a C string; a descriptor that comes back is new.
@@ -91,7 +91,7 @@ pub(crate) fn from_app(fd: RawFd) -> Result<OwnedFd> {
         .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EBADF)))
 }
 
-/// Of this name and a fixed size.
+/// Whether it is a memory file of this name and a fixed size.
 pub(crate) fn is_sealed(fd: RawFd, name: &str) -> bool {
     let target = std::fs::read_link(format!("/proc/self/fd/{fd}"));
     let named = target.is_ok_and(|to| to.to_str() == Some(&format!("/memfd:{name} (deleted)")));
@@ -112,7 +112,7 @@ pub(crate) fn is_open(file: Identity, except: Option<RawFd>) -> bool {
         .any(|fd| identity(fd) == Some(file))
 }
 
-/// Each object has a descriptor.
+/// Raises the limit of descriptors: each object has one.
 pub(crate) fn raise_limit() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-/// As in `errno.h`.
+/// Error number as in `errno.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub c_int);
 
@@ -17,7 +17,7 @@ impl Errno {
     /// Out of memory.
     pub const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
-    /// Of the last failed system call.
+    /// Error of the last failed system call.
     pub(crate) fn last() -> Errno {
         let error = std::io::Error::last_os_error();
         Errno(error.raw_os_error().unwrap_or(libc::EIO))

@@ -55,7 +55,7 @@ impl File {
         }
     }
 
-    /// Without an address; finds its handle.
+    /// Adds an object without an address, or finds its handle.
     pub(crate) fn add_plain(&mut self, object: Arc<Object>, exclusive: u32) -> Result<u32> {
         if let Some((handle, _)) = self.known(&object) {
             return Ok(handle);
@@ -132,7 +132,7 @@ impl File {
         self.objects.get(&handle).ok_or(Errno::NO_ENTRY)
     }
 
-    /// And where in it.
+    /// Object at an offset for `mmap`, and where in it.
     pub(crate) fn at_offset(&self, offset: u64) -> Option<(&Arc<Object>, u64)> {
         let objects = self.objects.values().map(|held| &held.object);
         let within = |object: &Arc<Object>| {

@@ -150,7 +150,7 @@ macro_rules! next {
 
 macro_rules! open {
     ($($name:ident, $text:literal);* $(;)?) => {$(
-        /// As the C library's.
+        /// Acts as the C library's function.
         ///
         /// # Safety
         /// As the C library's. The mode is passed on even if not given.
@@ -171,7 +171,7 @@ macro_rules! open {
 
 macro_rules! open_at {
     ($($name:ident, $text:literal);* $(;)?) => {$(
-        /// As the C library's.
+        /// Acts as the C library's function.
         ///
         /// # Safety
         /// As the C library's. The mode is passed on even if not given.
@@ -203,7 +203,7 @@ open_at! {
     openat64, c"openat64";
 }
 
-/// As the C library's.
+/// Acts as the C library's function.
 ///
 /// # Safety
 /// As the C library's: the request determines the argument.
@@ -275,7 +275,7 @@ fn map_node(
 /// Both have 64-bit offsets.
 macro_rules! mmap {
     ($($name:ident, $text:literal);* $(;)?) => {$(
-        /// As the C library's.
+        /// Acts as the C library's function.
         ///
         /// # Safety
         /// As the C library's.
@@ -305,7 +305,7 @@ mmap! {
     mmap64, c"mmap64";
 }
 
-/// As the C library's.
+/// Acts as the C library's function.
 ///
 /// # Safety
 /// As the C library's.

@@ -83,7 +83,7 @@ impl Machine {
         }
     }
 
-    /// `drm_panfrost_param`.
+    /// Parameter by its number in `drm_panfrost_param`.
     pub(crate) fn parameter(&mut self, which: u32) -> Option<u64> {
         let word = |gpu: &mut Gpu<Mapped>, register| u64::from(gpu.read32(register));
         let wide = |gpu: &mut Gpu<Mapped>, low| word(gpu, low) | word(gpu, low + 4) << 32;

@@ -317,7 +317,7 @@ impl Call<'_> {
         }
     }
 
-    /// Its length may differ from ours.
+    /// Runs `step` on the argument; its length may differ from ours.
     fn with<T: FromBytes + IntoBytes + Immutable>(
         &self,
         step: impl FnOnce(&mut T) -> Result<()>,

@@ -64,7 +64,7 @@ impl Memory {
         self.object(file, size, flags & uapi::NO_EXECUTE == 0, heap)
     }
 
-    /// For panthor: mappings say what is executable.
+    /// Makes an object for panthor: mappings say what is executable.
     pub(crate) fn create_plain(self: &Arc<Self>, size: u64, mappable: bool) -> Result<Arc<Object>> {
         let size = size.checked_next_multiple_of(PAGE_BYTES);
         let size = size.ok_or(Errno::NO_MEMORY)?;
@@ -72,7 +72,7 @@ impl Memory {
         self.object(file, size, true, !mappable)
     }
 
-    /// Of an exported descriptor.
+    /// Object of an exported descriptor.
     pub(crate) fn adopt(self: &Arc<Self>, fd: RawFd) -> Result<Arc<Object>> {
         let size = descriptor::size(fd).unwrap_or(0);
         if !descriptor::is_sealed(fd, NAME) || size == 0 || !size.is_multiple_of(PAGE_BYTES) {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In `drm_mm`'s order: the smallest, then the latest.
+/// Free range, in `drm_mm`'s order: the smallest, then the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hole {
     size: u64,
@@ -11,7 +11,7 @@ struct Hole {
     start: u64,
 }
 
-/// In any unit.
+/// Free and taken addresses, in any unit.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     by_size: BTreeSet<Hole>,
@@ -32,7 +32,7 @@ impl Ranges {
         ranges
     }
 
-    /// At a multiple of `align`, in the hole's part by `narrow`.
+    /// Takes a range at a multiple of `align`, in the hole's part by `narrow`.
     pub(crate) fn take(
         &mut self,
         size: u64,
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(ranges.take(10, 1, all), Some(70));
     }
 
-    /// In any order.
+    /// Ranges come back in any order.
     #[test]
     fn all_comes_back() {
         let mut ranges = Ranges::new(5, 5000);

@@ -60,7 +60,7 @@ pub(crate) fn both(first: Fence, second: Fence) -> Fence {
     first.and(second)
 }
 
-/// As of a sync file: 1, or the error.
+/// Status of a fence, as of a sync file: 1, or the error.
 pub(crate) fn status(fence: Fence) -> i32 {
     match fence {
         Ok(()) => 1,

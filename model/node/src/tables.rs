@@ -20,7 +20,7 @@ pub(crate) struct Tables<'a> {
     end: u64,
 }
 
-/// Besides reading.
+/// What the GPU may do besides reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) write: bool,
@@ -40,7 +40,7 @@ impl<'a> Tables<'a> {
         BASE
     }
 
-    /// In multiples of the page size.
+    /// Maps memory, in multiples of the page size.
     pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, rights: Rights) -> Option<()> {
         let mut done = 0;
         while done < size {
@@ -105,7 +105,7 @@ mod tests {
         execute: false,
     };
 
-    /// As the driver writes them.
+    /// Entries are as the driver writes them.
     #[test]
     fn pages_and_blocks() {
         let memory = Memory::new().unwrap();

@@ -47,7 +47,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     done.then_some(()).ok_or(Errno::FAULT)
 }
 
-/// In pieces: the app gives the length.
+/// Calls `step` with each number, read in pieces: the app gives the length.
 pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<()>) -> Result<()> {
     let mut piece = [0u32; 256];
     let mut done = 0;

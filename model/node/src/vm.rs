@@ -25,7 +25,7 @@ pub(crate) struct Region {
     pub(crate) rights: Rights,
 }
 
-/// By address; none overlap.
+/// Regions by address; none overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions(BTreeMap<u64, Region>);
 

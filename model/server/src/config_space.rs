@@ -26,7 +26,7 @@ pub(crate) struct ConfigSpace {
 }
 
 impl ConfigSpace {
-    /// One memory BAR (a power of two, at least 16), pin INTA.
+    /// Describes a device with one memory BAR (a power of two, at least 16), pin INTA.
     pub(crate) fn new(device: u16, bar_size: u32) -> ConfigSpace {
         let mut bytes = [0; SIZE];
         bytes[0..2].copy_from_slice(&VENDOR.to_le_bytes());
@@ -41,7 +41,7 @@ impl ConfigSpace {
         ConfigSpace { bytes, writable }
     }
 
-    /// Beyond the end it reads 0.
+    /// Reads from `offset` on; beyond the end it reads 0.
     pub(crate) fn read(&self, offset: u64, to: &mut [u8], interrupt: bool) {
         for (byte, at) in to.iter_mut().zip(start(offset)..) {
             *byte = self.bytes.get(at).copied().unwrap_or(0);

@@ -34,14 +34,14 @@ pub(crate) enum SocketError {
     Listen { path: PathBuf, source: io::Error },
 }
 
-/// Its path disappears with it.
+/// Listening socket; its path disappears with it.
 pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
-    /// Its directory must keep other users out: the protocol hands out guest memory.
+    /// Listens on `path`. Its directory must keep other users out: the protocol hands out guest memory.
     pub(crate) fn new(path: &Path) -> Result<Socket, SocketError> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -84,7 +84,7 @@ impl Socket {
     }
 }
 
-/// For the user only. The mode is set before, and not by the umask, which threads share.
+/// Listens for the user only. The mode is set before, and not by the umask, which threads share.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
     let socket = rustix::net::socket_with(
@@ -122,7 +122,7 @@ impl Drop for Socket {
     }
 }
 
-/// With file descriptors.
+/// Message with file descriptors.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) header: Header,

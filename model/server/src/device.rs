@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-/// For threads that serve QEMU or run jobs.
+/// Device shared by threads that serve QEMU or run jobs.
 pub(crate) struct Device {
     state: Mutex<State>,
     work: Condvar,
@@ -355,7 +355,7 @@ impl Device {
         }
     }
 
-    /// Until [`Device::quit`].
+    /// Runs job chains until [`Device::quit`].
     pub(crate) fn run_jobs(&self) {
         while let Some(mut work) = self.wait_for_work() {
             if let Some(warden) = &self.warden {
@@ -414,7 +414,7 @@ impl Device {
     }
 }
 
-/// Else an access behind the end would be a signal.
+/// Whether the file is long enough; else an access behind the end would be a signal.
 fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     rustix::fs::fstat(file).is_ok_and(|status| {
         let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();

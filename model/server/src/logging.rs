@@ -48,7 +48,7 @@ impl Log for Messages {
     }
 }
 
-/// One line each: `W 0x0030 0x00000001 GPU_CMD`.
+/// Log of register accesses, one line each: `W 0x0030 0x00000001 GPU_CMD`.
 pub(crate) struct RegisterLog {
     file: File,
 }
@@ -60,7 +60,7 @@ impl RegisterLog {
         })
     }
 
-    /// At once: a killed server leaves a whole log.
+    /// Writes an access at once: a killed server leaves a whole log.
     pub(crate) fn access(&mut self, direction: char, offset: u32, value: u32) {
         let line = match lookup(offset) {
             Some(register) => format!("{direction} {offset:#06x} {value:#010x} {register}\n"),

@@ -39,7 +39,7 @@ impl Task {
 }
 
 impl Done {
-    /// Else an endless loop would keep the guest stopped: its driver must see time go by.
+    /// Whether work was cut; else an endless loop would keep the guest stopped: its driver must see time go by.
     pub(crate) fn is_cut(&self) -> bool {
         matches!(self, Done::Streams(finished) if finished.is_cut())
     }
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// Of BAR 0: all registers.
+    /// Bytes of BAR 0: all registers.
     pub(crate) fn bar_size(&self) -> u32 {
         match self {
             Model::Jobs(_) => JOBS_BAR,
@@ -143,7 +143,7 @@ impl Model {
         }
     }
 
-    /// Of accesses that wait for the driver; streams' end them.
+    /// Shows faults of accesses that wait for the driver; streams' end them.
     pub(crate) fn poll_faults(&mut self) {
         if let Model::Jobs(gpu) = self {
             gpu.poll_faults();

@@ -31,7 +31,7 @@ pub(crate) mod region {
     pub(crate) const COUNT: u32 = 9;
 }
 
-/// For SET_IRQS.
+/// Interrupts for SET_IRQS.
 pub(crate) mod irq {
     /// The level-triggered pin.
     pub(crate) const INTX: u32 = 0;

@@ -86,7 +86,7 @@ impl Warden {
         self.changed.notify_all();
     }
 
-    /// And when to look again. `None`: the end.
+    /// Whether to stop the guest now, and when to look again. `None`: the end.
     fn decide(&self, state: State, now: Instant) -> Option<(bool, Option<Instant>)> {
         match state.phase {
             Phase::Quit => None,
@@ -105,7 +105,7 @@ impl Warden {
         }
     }
 
-    /// Until [`Warden::quit`].
+    /// Stops and continues the guest until [`Warden::quit`].
     pub(crate) fn watch(&self, monitor: &mut Monitor) {
         let mut state = self.lock();
         let mut stopped = false;

@@ -299,7 +299,7 @@ fn check_add_cached(out: &[f32]) -> f64 {
     check_add(&out[..FOLD as usize / 4])
 }
 
-/// Of all threads of this process.
+/// Processor time of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

@@ -157,7 +157,7 @@ fn measure(
     best.ok_or_else(|| "nothing ran".into())
 }
 
-/// Of all threads of this process.
+/// Processor time of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

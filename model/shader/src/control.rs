@@ -109,7 +109,7 @@ impl Control {
         Control::within(clauses, Arc::default())
     }
 
-    /// As [`Control::new`], within a shared limit.
+    /// Makes a control as [`Control::new`], within a shared limit.
     pub fn within(clauses: u64, work: Arc<WorkLimit>) -> Control {
         Control {
             abort: AtomicBool::new(false),

@@ -24,7 +24,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// For `JS_STATUS` and the job header, from the Mali register interface.
+    /// Exception code for `JS_STATUS` and the job header, from the Mali register interface.
     pub fn exception_code(&self) -> u8 {
         match self {
             FaultKind::InvalidPc => 0x50,

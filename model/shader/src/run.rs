@@ -35,7 +35,7 @@ pub fn run(
     launch(dispatch, None, None, space, threads, control)
 }
 
-/// As [`run`], with an analyser. Warps begin at whole numbers of lanes, so [`Statistics::clauses`] may differ.
+/// Runs as [`run`], with an analyser. Warps begin at whole numbers of lanes, so [`Statistics::clauses`] may differ.
 ///
 /// # Errors
 ///
@@ -205,7 +205,7 @@ fn launch(
     }
 }
 
-/// For work before the first thread starts.
+/// Charges for work before the first thread starts.
 fn charge(core: &Core<'_>, program: &Program, clauses: u64) -> Result<(), ShaderFault> {
     let charged = core.charge(clauses);
     charged.map_err(|trouble| *program.clauses[0].fault(trouble))
@@ -235,7 +235,7 @@ fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, Shader
     Ok(bytes.chunks_exact(4).map(word).collect())
 }
 
-/// As many host threads as pay and as storage allows.
+/// Plans batches, and as many host threads as pay and as storage allows.
 fn layout(
     dispatch: &Dispatch,
     program: &Program,

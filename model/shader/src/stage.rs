@@ -82,7 +82,7 @@ pub struct Fragments<'a> {
     pub tile: &'a Tile,
 }
 
-/// Before a thread starts, into r0 on.
+/// What is done before a thread starts, into r0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preload {
     /// Looks a texture up.

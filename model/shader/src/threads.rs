@@ -25,7 +25,7 @@ pub struct Threads {
 const MOST_ROWS: usize = 4 << 20;
 
 impl Default for Threads {
-    /// One per processor that this process may use.
+    /// One thread per processor that this process may use.
     fn default() -> Threads {
         Threads::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
     }
@@ -57,7 +57,7 @@ impl Threads {
         shaders.shader(entry, isa, fetch)
     }
 
-    /// Where that pays (repeated dispatches always), and micro-operations looked at.
+    /// Returns a specialised shader where that pays (repeated dispatches always), and micro-operations looked at.
     pub(crate) fn own_shader(
         &self,
         program: Arc<Program>,
@@ -98,7 +98,7 @@ impl Threads {
         }
     }
 
-    /// For the same again if likely, or for others.
+    /// Keeps rows for the same again if likely, or for others.
     pub(crate) fn give_rows(&self, prepared: Prepared, comes_again: bool) {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match comes_again {

@@ -21,7 +21,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Unusable arguments.
+    /// Error of unusable arguments.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
             status: Status::Usage,
@@ -65,7 +65,7 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
     status
 }
 
-/// For a call without status; `otherwise` is its answer after a panic.
+/// Does the work of a call without status; `otherwise` is its answer after a panic.
 pub(crate) fn answered<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }

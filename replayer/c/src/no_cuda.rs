@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gpureplay_library::{Error, Recorded, Recording, Result, Trust};
 
-/// As `gpureplay_cuda_replay::embed::open`, but refuses CUDA.
+/// Opens as `gpureplay_cuda_replay::embed::open`, but refuses CUDA.
 pub(crate) fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     let folder = path.to_str().and_then(|path| path.split_once("#run"));
     let folder = folder.map_or(path, |(folder, _)| Path::new(folder));
@@ -18,7 +18,7 @@ pub(crate) fn open(path: &Path, trust: &Trust) -> Result<Box<dyn Recorded>> {
     Ok(Box::new(Recording::open_trusted(path, trust)?))
 }
 
-/// As `gpureplay_cuda_replay::embed::from_bytes`, for Mali.
+/// Loads as `gpureplay_cuda_replay::embed::from_bytes`, for Mali.
 pub(crate) fn from_bytes(bytes: Vec<u8>) -> Result<Box<dyn Recorded>> {
     Ok(Box::new(Recording::from_bytes(bytes)?))
 }

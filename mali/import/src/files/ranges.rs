@@ -17,7 +17,7 @@ pub struct Range {
     pub end: u64,
 }
 
-/// File.
+/// File of synchronised ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     /// Sound ranges in file order.

@@ -47,7 +47,7 @@ impl Indices {
         Self(places)
     }
 
-    /// From 1; `None` for no job.
+    /// Place of an index's job, from 1; `None` for no job.
     pub(crate) fn place(&self, index: u64) -> Option<u64> {
         self.0.get(&index).copied().filter(|_| index != 0)
     }

@@ -133,7 +133,7 @@ impl Copies {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Ascending, each in one page.
+    /// Addresses and bytes to upload, ascending, each in one page.
     pub(crate) fn uploads(&self) -> Vec<(u64, Vec<u8>)> {
         /// A shorter gap costs less than an action.
         const GAP: usize = 32;

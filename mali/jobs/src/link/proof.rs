@@ -59,7 +59,7 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
     })
 }
 
-/// Also checks the barriers between former chains.
+/// Compares all jobs; also checks the barriers between former chains.
 pub(crate) fn same_jobs(
     old: &Verified<'_>,
     survey: &Survey,

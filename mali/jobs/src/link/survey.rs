@@ -166,8 +166,8 @@ fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     out
 }
 
-/// They hold only descriptors and uniforms, all pointers to them are known, and they hold a job's header or are
-/// rewritten between chains.
+/// Pages that chains can copy: they hold only descriptors and uniforms, all pointers to them are known, and they
+/// hold a job's header or are rewritten between chains.
 fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut wanted = rewritten(recording);
     let headers = chains.iter().flat_map(|chain| &chain.jobs);

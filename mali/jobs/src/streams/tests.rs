@@ -23,7 +23,7 @@ const RUN: u64 = 4 << 56;
 const FLUSH: u64 = 0x24 << 56 | 74 << 40 | 0x11;
 const REQUEST_COMPUTE: u64 = 0x22 << 56 | 1;
 
-/// As Mesa makes it.
+/// Dispatch as Mesa makes it.
 fn sound() -> Vec<u64> {
     let mut words = vec![REQUEST_COMPUTE, 0x17 << 56];
     words.extend([

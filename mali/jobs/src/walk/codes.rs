@@ -85,7 +85,7 @@ impl Words {
         std::iter::once(0).chain(starts)
     }
 
-    /// Of the block at an offset.
+    /// Memory accesses of the block at an offset.
     pub fn accesses(&self, offset: u64) -> Vec<Access> {
         let mut found = Vec::new();
         for word in self.from(offset).take(mali_valhall::LONGEST_BLOCK) {

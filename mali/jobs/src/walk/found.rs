@@ -76,7 +76,7 @@ impl Submission<'_> {
         }
     }
 
-    /// In order.
+    /// Jobs in order.
     pub fn jobs(&self, profile: &Profile) -> Vec<Found> {
         match self.words {
             [] => self.chained(profile),

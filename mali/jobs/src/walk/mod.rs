@@ -54,7 +54,7 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
     Profile::by_product(id.product()).ok_or_else(|| unknown(id))
 }
 
-/// As [`check`] for another GPU: more cores or threads need more storage, unused cores none.
+/// Checks as [`check`] for another GPU: more cores or threads need more storage, unused cores none.
 ///
 /// # Errors
 /// The first broken rule in program order.
@@ -66,7 +66,7 @@ pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, D
     Ok(report)
 }
 
-/// As [`check`], for command streams.
+/// Checks as [`check`], for command streams.
 ///
 /// # Errors
 /// The first broken rule in program order.
@@ -78,7 +78,7 @@ pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepVio
     Ok(report)
 }
 
-/// As [`profile`], for command streams.
+/// Returns the GPU as [`profile`], for command streams.
 ///
 /// # Errors
 /// As for [`profile`].
@@ -99,7 +99,7 @@ fn unknown(id: GpuId) -> DeepViolation {
     }
 }
 
-/// As [`check`] without a report: holds one chain at a time.
+/// Checks as [`check`] without a report: holds one chain at a time.
 ///
 /// # Errors
 /// As for [`check`].

@@ -72,7 +72,7 @@ pub fn submissions<F: Family, E: From<Full>>(
     })
 }
 
-/// As [`submissions`], with each change of memory.
+/// Visits as [`submissions`], with each change of memory.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
@@ -143,7 +143,8 @@ pub fn events<F: Family, E: From<Full>>(
     Ok(())
 }
 
-/// Where, and how many bytes; `None` for other actions. The error is an address without room.
+/// Does an upload or fill. Returns where, and how many bytes; `None` for other actions. The error is an address
+/// without room.
 fn store(
     memory: &mut Image,
     history: &mut History,

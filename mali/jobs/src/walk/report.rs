@@ -44,7 +44,7 @@ pub struct Chain {
     pub jobs: Vec<Job>,
 }
 
-/// All chains.
+/// Report on all chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// In the order of submission.

@@ -35,7 +35,7 @@ impl Rectangle {
     }
 }
 
-/// It loads old content.
+/// When the frame shader runs, which loads old content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameShader {
     Never,

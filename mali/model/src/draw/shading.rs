@@ -143,7 +143,7 @@ impl Shading {
     }
 }
 
-/// Of v7, before the shader.
+/// What v7 does before the shader.
 fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Preload>, JobFault> {
     if job.environment.profile.architecture == Architecture::V6 {
         return Ok(None);

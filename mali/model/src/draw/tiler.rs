@@ -142,7 +142,7 @@ pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Re
     Ok(job.memory.write(at, state.as_flattened())?)
 }
 
-/// In order.
+/// Draws of a tiler context in order.
 pub(crate) fn records<B: Bus>(job: &Job<'_, B>, context: u64) -> Result<Vec<Record>, JobFault> {
     if context == 0 {
         return Ok(Vec::new());

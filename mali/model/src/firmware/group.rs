@@ -185,7 +185,7 @@ impl<B: Bus> StreamDevice<B> {
         self.memory().put(group_output(number) + group::STATE, 0)
     }
 
-    /// Those that wait for a sync object.
+    /// Rings streams that wait for a sync object.
     pub(super) fn ring_waiting(&mut self) -> Result<(), MmuFault> {
         for number in 0..self.gpu.groups {
             for at in 0..self.gpu.streams {

@@ -129,7 +129,7 @@ impl<B: Bus> StreamDevice<B> {
         Memory::new(self.bus.clone(), space.unwrap_or_default())
     }
 
-    /// Without mapped memory the firmware cannot go on.
+    /// Lets the firmware act; without mapped memory it cannot go on.
     fn attempt(&mut self, act: impl FnOnce(&mut Self) -> Result<(), MmuFault>) {
         if let Err(fault) = act(self) {
             log!(self.options.log, Error, "the firmware's memory: {fault}");

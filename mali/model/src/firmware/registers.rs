@@ -186,7 +186,7 @@ impl<B: Bus> StreamDevice<B> {
         self.processor = Processor::Disabled;
     }
 
-    /// When no older stream can write to memory.
+    /// Completes a reset when no older stream can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

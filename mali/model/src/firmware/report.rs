@@ -78,7 +78,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// If it waits.
+    /// Shows why the stream waits, if it does.
     fn show_wait(&mut self, number: u32, at: u32, sync: Option<&Sync>) -> Result<(), MmuFault> {
         let memory = self.memory();
         let output = stream_output(number, at);

@@ -17,7 +17,7 @@ fn bits(mask: u32) -> impl Iterator<Item = u32> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Doorbell 0.
+    /// Answers doorbell 0: the driver has changed requests.
     pub(super) fn global_doorbell(&mut self) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(GLOBAL_INPUT + REQUEST)?;

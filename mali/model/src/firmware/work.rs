@@ -66,7 +66,7 @@ pub(super) enum End {
     Lost(MmuFault),
 }
 
-/// For [`StreamDevice::finish`].
+/// Piece that was run, for [`StreamDevice::finish`].
 #[derive(Debug)]
 #[must_use = "the stream stays busy until the work is finished"]
 pub struct StreamFinished {
@@ -284,7 +284,7 @@ impl<B: Bus> StreamWork<B> {
     }
 }
 
-/// After faults of shaders, sync objects' errors, and limits.
+/// Whether a stream can go on: after faults of shaders, sync objects' errors, and limits.
 fn can_go_on(status: StreamStatus) -> bool {
     let code = status.0 & 0xff;
     matches!(code, 0x50..=0x5b)

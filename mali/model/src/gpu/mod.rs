@@ -120,7 +120,7 @@ pub struct UsedUp {
     pub limit: u64,
 }
 
-/// For [`Gpu::finish`].
+/// Chain that was run, for [`Gpu::finish`].
 #[derive(Debug)]
 #[must_use = "the job slot stays busy until the work is finished"]
 pub struct Finished {
@@ -310,7 +310,7 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// If the slot is free; updates JS_STATE.
+    /// Starts the queued chain if the slot is free; updates JS_STATE.
     fn update_slot(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;

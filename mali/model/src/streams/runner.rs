@@ -50,7 +50,7 @@ impl<'a, B: Bus> Runner<'a, B> {
             .map_err(|fault| unmapped(at, fault))
     }
 
-    /// After an error, dispatches do nothing.
+    /// Executes an instruction. After an error, dispatches do nothing.
     pub(crate) fn step(
         &self,
         queue: &mut Sequencer,
@@ -187,7 +187,7 @@ impl<'a, B: Bus> Runner<'a, B> {
     }
 }
 
-/// As in a job's memory.
+/// Payload and environment of a dispatch, as in a job's memory.
 pub(crate) fn asked(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [count, offset] = [compute.count, compute.offset];
     let payload = [

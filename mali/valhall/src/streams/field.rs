@@ -48,7 +48,7 @@ impl Field {
         word >> self.at & ones(self.bits)
     }
 
-    /// Signed.
+    /// Value as a signed number.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         match self.kind {
@@ -58,7 +58,7 @@ impl Field {
         }
     }
 
-    /// If its values have names.
+    /// Name of the value, if values have names.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         let Named(names) = self.kind else {
             return None;

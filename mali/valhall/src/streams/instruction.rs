@@ -25,12 +25,12 @@ impl Instruction {
         }
     }
 
-    /// Which one it is.
+    /// Which instruction it is.
     pub const fn op(self) -> Op {
         self.op
     }
 
-    /// Word.
+    /// Encoded word.
     pub const fn word(self) -> u64 {
         self.word
     }

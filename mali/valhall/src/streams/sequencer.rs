@@ -76,7 +76,7 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// As [`Sequencer::start`], as a driver's ring does: one place of the stack is used, and the last four
+    /// Begins as [`Sequencer::start`], as a driver's ring does: one place of the stack is used, and the last four
     /// registers hold the driver's operands.
     ///
     /// # Errors
@@ -370,7 +370,7 @@ impl Sequencer {
         }))
     }
 
-    /// Each select field names one of four groups.
+    /// Registers of a dispatch: each select field names one of four groups.
     fn compute(&self, at: Instruction) -> Result<Compute, Fault> {
         let chosen =
             |first: u8, select: &'static Field| self.pair(first + 2 * at.get(select) as u8);

@@ -74,7 +74,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Without points: all of each.
+    /// Reads sync objects and points; without points, all of each.
     fn points(&self, handles: u64, points: u64, count: u32) -> Result<Vec<Point>> {
         let syncs = self.sync_list(handles, count)?;
         let point = |index| {

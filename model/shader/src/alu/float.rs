@@ -84,7 +84,7 @@ pub fn fma(a: u32, b: u32, c: u32) -> u32 {
     ))
 }
 
-/// As [`fma`], without the host's fused multiply-add.
+/// Computes as [`fma`], without the host's fused multiply-add.
 #[inline(always)]
 pub fn fma_portable(a: u32, b: u32, c: u32) -> u32 {
     let product = f32::from_bits(a) as f64 * f32::from_bits(b) as f64;
@@ -102,7 +102,7 @@ pub fn fma_round(a: u32, b: u32, c: u32, round: Round) -> u32 {
     ))
 }
 
-/// With `-0 < +0`; neither may be NaN.
+/// Whether `a` is greater, with `-0 < +0`; neither may be NaN.
 #[inline(always)]
 const fn above(a: u32, b: u32) -> bool {
     let ka = (a ^ (((a as i32) >> 31) as u32 >> 1)) as i32;
@@ -110,7 +110,7 @@ const fn above(a: u32, b: u32) -> bool {
     ka > kb
 }
 
-/// Maximum.
+/// Larger of `a` and `b`.
 #[inline(always)]
 pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -141,7 +141,7 @@ pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     }
 }
 
-/// Minimum.
+/// Smaller of `a` and `b`.
 #[inline(always)]
 pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));

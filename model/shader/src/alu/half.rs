@@ -20,7 +20,7 @@ pub const fn quiet(h: u16) -> u16 {
     if is_nan(h) { QUIET } else { h }
 }
 
-/// To single precision; a NaN becomes quiet and keeps sign and payload.
+/// Converts to single precision; a NaN becomes quiet and keeps sign and payload.
 #[inline(always)]
 pub fn to_single(h: u16) -> u32 {
     let sign = ((h & 0x8000) as u32) << 16;
@@ -35,7 +35,7 @@ pub fn to_single(h: u16) -> u32 {
     }
 }
 
-/// From single precision (exact or rounded to odd) to nearest even.
+/// Converts from single precision (exact or rounded to odd) to nearest even.
 #[inline(always)]
 pub fn from_single(x: u32) -> u16 {
     let sign = ((x >> 16) & 0x8000) as u16;

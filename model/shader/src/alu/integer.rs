@@ -32,7 +32,7 @@ impl Element {
         Element::U8,
     ];
 
-    /// Of `element as u32`, modulo their count.
+    /// Element type number `element as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Element {
         Element::ALL[number as usize % Element::ALL.len()]
@@ -255,7 +255,7 @@ fn holds<T: Ord>(x: T, y: T, compare: Compare) -> bool {
     }
 }
 
-/// `ICMP`.
+/// `ICMP` of every element type.
 #[inline(always)]
 pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) -> u32 {
     match element {

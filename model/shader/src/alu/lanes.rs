@@ -92,7 +92,7 @@ pub enum Halves {
 }
 
 impl Halves {
-    /// By `index & 3` of a `swz` modifier: h00, h10, h01, h11.
+    /// Halves by `index & 3` of a `swz` modifier: h00, h10, h01, h11.
     #[inline(always)]
     pub const fn from_encoding(index: u32) -> Halves {
         match index & 3 {

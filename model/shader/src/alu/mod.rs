@@ -51,7 +51,7 @@ impl Round {
         Round::Odd,
     ];
 
-    /// Of `round as u32`, modulo their count.
+    /// Rounding number `round as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Round {
         Round::ALL[number as usize % Round::ALL.len()]

@@ -119,7 +119,7 @@ fn root(x: f32, n: i32) -> u32 {
     if minus { NEGATE } else { ORDINARY }
 }
 
-/// `FPOW_SC_APPLY`.
+/// `FPOW_SC_APPLY`: `result`, or what the special case `code` makes of it.
 #[inline(always)]
 pub const fn apply(result: u32, code: u32) -> u32 {
     match code {

@@ -25,7 +25,7 @@ pub fn add_odd(x: f64, y: f64) -> f64 {
     })
 }
 
-/// To single precision; `x` is exact or rounded to odd.
+/// Rounds to single precision; `x` is exact or rounded to odd.
 #[inline(always)]
 pub fn to_f32(x: f64, round: Round) -> f32 {
     let near = x as f32;
@@ -64,7 +64,7 @@ pub fn to_f32(x: f64, round: Round) -> f32 {
     f32::from_bits(if x.is_nan() { bits } else { sign | rounded })
 }
 
-/// In a tie, the larger magnitude.
+/// Nearer of two magnitudes; in a tie, the larger.
 #[inline(always)]
 fn away(x: f64, low: u32, high: u32) -> u32 {
     if low == high {
@@ -84,7 +84,7 @@ fn away(x: f64, low: u32, high: u32) -> u32 {
     }
 }
 
-/// To half precision; `x` is exact or rounded to odd. NaN becomes `0x7e00`.
+/// Rounds to half precision; `x` is exact or rounded to odd. NaN becomes `0x7e00`.
 #[inline(always)]
 pub fn to_f16(x: f64, round: Round) -> u16 {
     let sign = (x.is_sign_negative() as u16) << 15;
@@ -153,7 +153,7 @@ mod tests {
         Round::Odd,
     ];
 
-    /// In units of 2^-24.
+    /// Value of a finite half in units of 2^-24.
     fn units(h: u16) -> i64 {
         let e = (h >> 10 & 31) as i64;
         let m = (h & 1023) as i64;
@@ -161,7 +161,7 @@ mod tests {
         if h >> 15 == 1 { -v } else { v }
     }
 
-    /// In units of 2^-40; searches all halves.
+    /// Rounds `x`, in units of 2^-40; searches all halves.
     fn reference(x: i64, round: Round) -> u16 {
         let sign = if x < 0 { 0x8000 } else { 0 };
         let a = x.unsigned_abs() as i128;

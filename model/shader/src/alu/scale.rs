@@ -31,13 +31,13 @@ pub enum Special {
     Scale16,
 }
 
-/// For `-1022 <= n <= 1023`.
+/// Power of two for `-1022 <= n <= 1023`.
 #[inline(always)]
 fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// For magnitudes from 2^-300 to 2^260; exact, or certainly out of single range.
+/// Computes `x * 2^n` for magnitudes from 2^-300 to 2^260; exact, or certainly out of single range.
 #[inline(always)]
 fn scaled(x: f64, n: i32) -> f64 {
     let n = n.clamp(-700, 700);
@@ -64,7 +64,7 @@ const fn exceptional(x: u32) -> bool {
     a == 0 || a >= 0x7f80_0000
 }
 
-/// For a mantissa in `[1, 2)`.
+/// Halvings that bring a mantissa in `[1, 2)` into `interval`.
 #[inline(always)]
 fn halvings(mantissa: u32, exponent: i32, interval: Interval) -> i32 {
     match interval {

@@ -47,7 +47,7 @@ pub enum Counts {
     Byte([u8; 4]),
 }
 
-/// Per element; counts are modulo its size.
+/// Shifts each element; counts are modulo its size.
 #[inline(always)]
 pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
     match counts {
@@ -170,7 +170,7 @@ pub enum Extend {
     S32,
 }
 
-/// From a `SHADDXL` to the `SHADDXH`, load or store in its tuple.
+/// Carry from a `SHADDXL` to the `SHADDXH`, load or store in its tuple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
     /// Carry, shifted-out bits and extension.

@@ -21,7 +21,7 @@ const EXP2: [f64; 18] = {
     coefficients
 };
 
-/// For `|x| <= 1`.
+/// Computes `2^x` for `|x| <= 1`.
 #[inline(always)]
 fn exp2_small(x: f64) -> f64 {
     let mut sum = EXP2[17];
@@ -216,7 +216,7 @@ pub fn fexp_table(x: u32, part: ExpPart) -> u32 {
     (value as f32).to_bits()
 }
 
-/// Of `n / 32` quarter turns, `0 <= n <= 32`.
+/// Sine of `n / 32` quarter turns, `0 <= n <= 32`.
 #[inline(always)]
 fn sine(n: u32) -> f64 {
     let y = n as f64 * (core::f64::consts::FRAC_PI_2 / 32.0);

@@ -17,7 +17,7 @@ impl Counts {
         self.clauses
     }
 
-    /// Besides itself.
+    /// Bytes of memory taken, besides itself.
     pub(crate) fn bytes(&self) -> usize {
         self.visits.capacity() * size_of::<(u32, u64)>()
     }

@@ -119,7 +119,7 @@ impl<'s> Core<'s> {
         self
     }
 
-    /// One clause, or as many as [`Core::has`].
+    /// Spends one clause, or as many as [`Core::has`].
     #[inline(always)]
     pub(crate) fn spend(&mut self, clauses: u64) -> Done {
         if self.budget == 0 {
@@ -165,7 +165,7 @@ impl<'s> Core<'s> {
         self.lane_costs += lanes * u64::from(each);
     }
 
-    /// Since the last time, in clauses.
+    /// Slow work since the last time, in clauses.
     fn slow_work(&mut self) -> u64 {
         let costs = std::mem::take(&mut self.lane_costs);
         self.earlier_costs += costs;

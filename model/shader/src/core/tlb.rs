@@ -61,7 +61,7 @@ impl<'s> Tlb<'s> {
         self.page(va).ok().cloned()
     }
 
-    /// In this order.
+    /// Looks up two neighbouring pages, in this order.
     #[inline(always)]
     pub(crate) fn neighbours(&mut self, vas: [u64; 2]) -> Result<[&Page<'s>; 2], MmuFault> {
         for va in vas {

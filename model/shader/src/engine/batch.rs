@@ -29,7 +29,7 @@ struct Group {
 pub(crate) trait Execute {
     fn switch(&mut self, _batch: usize) {}
 
-    /// In a joined clause, trouble is a part's.
+    /// Executes a clause. In a joined clause, trouble is a part's.
     fn execute(
         &mut self,
         rows: &mut Rows,
@@ -133,7 +133,7 @@ impl Batch {
         }
     }
 
-    /// Until every lane has ended or waits at a barrier.
+    /// Executes until every lane has ended or waits at a barrier.
     pub(crate) fn run(
         &mut self,
         program: &mut Arc<Program>,

@@ -68,7 +68,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Without tracks.
+    /// Bytes of memory taken, without tracks.
     pub(crate) fn bytes(&self) -> usize {
         let rows: usize = self.rows.iter().map(Rows::bytes).sum();
         rows + self.places.len() * size_of::<Places>() + 4 * self.purpose.uniforms.len()

@@ -139,7 +139,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Without a core: the first one's storage, the host thread's number.
+    /// Moves all lanes to a core. Without a core: the first one's storage, the host thread's number.
     fn move_to(&mut self, core: Option<u32>) {
         if self.placed == core {
             return;

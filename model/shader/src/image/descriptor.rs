@@ -159,7 +159,7 @@ impl Texture {
         )
     }
 
-    /// Of Valhall; its first plane says how texels lie in all.
+    /// Decodes a texture of Valhall; its first plane says how texels lie in all.
     pub fn with_planes(
         texture: &valhall::Texture,
         first: &valhall::Plane,
@@ -201,7 +201,7 @@ impl Texture {
             .wrapping_add(index * self.record_bytes() as u64)
     }
 
-    /// From a record of [`Texture::record_bytes`] bytes.
+    /// Decodes a record of [`Texture::record_bytes`] bytes.
     pub fn plane(&self, record: &[u8; Texture::LONGEST_RECORD]) -> Plane {
         let (base, row, slice) = match (self.records, record.first_chunk()) {
             (Records::V6 | Records::V7, Some(record)) => {
@@ -359,12 +359,12 @@ pub struct ImageBuffer {
 }
 
 impl ImageBuffer {
-    /// From an attribute.
+    /// Index of the buffer record that an attribute names.
     pub fn buffer_index(attribute: &[u32; 2]) -> u32 {
         Attribute { words: *attribute }.buffer_index() as u32
     }
 
-    /// From attribute, buffer record and next record.
+    /// Decodes attribute, buffer record and next record.
     pub fn parse(
         attribute: &[u32; 2],
         buffer: &[u32; 4],

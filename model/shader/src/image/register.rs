@@ -23,7 +23,7 @@ pub enum RegisterFormat {
 }
 
 impl RegisterFormat {
-    /// From a conversion descriptor's field.
+    /// Decodes a conversion descriptor's field.
     pub const fn from_encoding(value: u32) -> Option<RegisterFormat> {
         Some(match value {
             0 => RegisterFormat::F16,
@@ -36,7 +36,7 @@ impl RegisterFormat {
         })
     }
 
-    /// Of 32 bits; for `auto`.
+    /// Register format of 32 bits, for `auto`.
     pub const fn natural(kind: Kind) -> RegisterFormat {
         match kind {
             Kind::Float => RegisterFormat::F32,
@@ -54,7 +54,7 @@ impl RegisterFormat {
         }
     }
 
-    /// For 1 to 4 components.
+    /// Registers for 1 to 4 components.
     #[inline]
     pub const fn registers(self, components: usize) -> usize {
         components.div_ceil(self.per_register())

@@ -207,7 +207,7 @@ fn axes(t: &Texture, s: &Sampler, c: &Coordinates, extent: Extent, nearest: bool
     }
 }
 
-/// One or zero; compares with the first component.
+/// Compares with the first component: one or zero.
 fn compared(function: u32, reference: f32, texel: Texel) -> Texel {
     let depth = f32::from_bits(texel[0]);
     let yes = match function {

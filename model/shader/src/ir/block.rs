@@ -46,7 +46,7 @@ pub(crate) trait Code {
 
 /// An instruction set: gives the program clause numbers, constants and registers' meaning, never operations.
 pub(crate) trait Translate {
-    /// And the fault if it is violated.
+    /// Alignment of a block's address, and the fault if it is violated.
     fn alignment(&self) -> (u64, &'static str);
 
     fn block(

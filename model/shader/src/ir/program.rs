@@ -87,7 +87,7 @@ impl Program {
         }
     }
 
-    /// Tables included.
+    /// Bytes of memory taken, tables included.
     pub(crate) fn bytes(&self) -> usize {
         let messages: usize = self.clauses.iter().map(|one| one.messages.capacity()).sum();
         let parts: usize = self.clauses.iter().map(|one| one.parts.capacity()).sum();
@@ -106,7 +106,7 @@ impl Program {
         self.constants.len()
     }
 
-    /// With constants and push uniforms.
+    /// Adds missing rows, with constants and push uniforms.
     pub(crate) fn complete(&self, rows: &mut Rows, uniforms: &[u32]) {
         while let Some(row) = rows.count().checked_sub(usize::from(special::CONSTANT)) {
             let Some(constant) = self.constants.get(row) else {

@@ -24,7 +24,7 @@ struct Known {
     used: u64,
 }
 
-/// By entry, at most [`MOST_BYTES`]; drops the least recently used.
+/// Decoded shaders by entry, at most [`MOST_BYTES`]; drops the least recently used.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     shaders: HashMap<u64, Known>,
@@ -33,7 +33,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// And how many clauses were decoded: none if memory holds the same code.
+    /// Returns a shader, and how many clauses were decoded: none if memory holds the same code.
     pub(crate) fn shader(
         &mut self,
         entry: u64,
@@ -73,7 +73,7 @@ impl Cache {
         })
     }
 
-    /// Without a program: they were seen.
+    /// Keeps what was made for push uniforms. Without a program: they were seen.
     pub(crate) fn keep_own(
         &mut self,
         program: &Arc<Program>,

@@ -165,7 +165,7 @@ fn load_chunk<const BYTES: usize>(
     Some(())
 }
 
-/// In one page, at a multiple of 4.
+/// Words in one page, at a multiple of 4.
 #[inline(always)]
 fn words_at<const BYTES: usize>(read: &mut Tlb<'_>, va: u64) -> Option<Words> {
     let page = read.page(va).ok()?;

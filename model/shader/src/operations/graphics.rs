@@ -196,7 +196,7 @@ impl Attribute {
         })
     }
 
-    /// On Valhall.
+    /// Attribute that a handle names, on Valhall.
     fn named(core: &mut Core<'_>, handle: u32, what: &str) -> Result<Self, Trouble> {
         let descriptor = valhall::Attribute {
             words: core.descriptor(handle)?,
@@ -383,7 +383,7 @@ impl Corners {
         Ok(Corners(corners))
     }
 
-    /// At the centre, right in perspective.
+    /// Value at the centre, right in perspective.
     fn at(&self, fragments: &Fragments<'_>, [x, y]: [u32; 2]) -> [f32; 4] {
         let weights = fragments.triangle.weights(x, y);
         let (mut value, mut sum) = ([0.0f64; 4], 0.0);

@@ -182,7 +182,7 @@ mod avx2 {
         ]
     }
 
-    /// 16 each.
+    /// Multiplies and adds halves, 16 each.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     fn halves(a: __m256i, b: __m256i, c: __m256i) -> __m256i {

@@ -146,7 +146,7 @@ pub(crate) fn texel_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) 
     finish(op, rows, core, 3)
 }
 
-/// Of a texture's level 0; `b` is layer or slice.
+/// Computes as [`texel_address`], of a texture's level 0; `b` is layer or slice.
 pub(crate) fn texture_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (

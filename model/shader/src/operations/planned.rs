@@ -79,7 +79,7 @@ pub(crate) struct Load {
     repeats: usize,
 }
 
-/// Per lane of `mask`, into rows `to` on.
+/// Bytes to load per lane of `mask`, into rows from `row` on.
 pub(crate) struct Wanted<'a> {
     pub(crate) addresses: &'a [u64; LANES],
     pub(crate) mask: u64,

@@ -16,7 +16,8 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) ->
     })
 }
 
-/// In whole rows; false: the host has no way. One row `d` grows by all `a * b`; it is no factor.
+/// Executes multiply-adds in whole rows; false: the host has no way. One row `d` grows by all `a * b`; it is no
+/// factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn add_all(ops: &[MicroOp], rows: &mut Rows) -> bool {

@@ -102,7 +102,7 @@ impl Request {
         }
     }
 
-    /// Of texture and sampler.
+    /// Handles of texture and sampler.
     fn handles(self, low: u32, high: u32) -> [u32; 2] {
         if self.wide_handles {
             return [high, low];

@@ -160,7 +160,7 @@ pub(crate) fn texture_operation(op: &MicroOp, rows: &mut Rows, core: &mut Core<'
     Ok(())
 }
 
-/// And registers for all components.
+/// Staging words of a texel, and registers for all components.
 fn result(format: u32, texel: Texel, kind: Kind) -> ([u32; 4], usize) {
     use crate::alu::{Clamp, float};
     let clamp = [

@@ -8,7 +8,7 @@ use crate::core::Done;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
-/// Of [`permute`]; `log2` of a group's lanes.
+/// Modifiers of [`permute`]; `log2` of a group's lanes.
 pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {
     let how = match how {
         LaneOp::None => 0,

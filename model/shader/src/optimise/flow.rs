@@ -54,7 +54,7 @@ pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
     }
 }
 
-/// From `d` on.
+/// Rows that a load or store moves, from `d` on.
 pub(super) fn written(op: &MicroOp) -> RowSet {
     (0..op.m as u16).fold(0, |all, word| all | bit(op.d + word))
 }

@@ -82,7 +82,7 @@ impl Waiting {
         written & (changed | self.factors) != 0 || read & changed != 0
     }
 
-    /// It comes before waiting sums. False: it cannot wait.
+    /// Lets a word wait; it comes before waiting sums. False: it cannot wait.
     fn add_word(&mut self, op: &MicroOp) -> bool {
         let (place, address) = (bit(op.d), bit(op.a) | bit(op.b));
         if (place | address) & self.grown != 0 || place & self.factors != 0 {
@@ -93,7 +93,7 @@ impl Waiting {
         true
     }
 
-    /// Its order to other rows is free. False: it cannot wait.
+    /// Lets a sum wait; its order to other rows is free. False: it cannot wait.
     fn add_sum(&mut self, op: &MicroOp) -> bool {
         let (sum, factors) = (bit(op.d), bit(op.a) | bit(op.b));
         if factors & (self.grown | sum) != 0 || sum & self.factors != 0 {

@@ -35,7 +35,7 @@ pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program
     Some(own)
 }
 
-/// And drops what is not read.
+/// Replaces known values, and drops what is not read.
 fn specialise(program: &mut Program, uniforms: &[u32]) {
     let mut evaluator = Evaluator::new(uniforms);
     let Some(entries) = entry_values(program, &mut evaluator) else {
@@ -325,7 +325,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// If nothing else reads the first comparison's result and its operands are still there.
+/// Where the first comparison's result is added, if nothing else reads it and its operands are still there.
 fn carry_use(ops: &[MicroOp], live: RowSet) -> Option<usize> {
     let (compare, rest) = ops.split_first()?;
     let carry = bit(compare.d);

@@ -21,7 +21,7 @@ pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
     }
 }
 
-/// Its micro-operations are the program's last.
+/// Puts probes into a clause; its micro-operations are the program's last.
 pub(crate) fn insert_into(program: &mut Program, number: usize, wanted: Wanted) {
     let Some(clause) = program.clauses.get(number) else {
         return;

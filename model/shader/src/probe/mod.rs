@@ -59,18 +59,19 @@ pub trait Analyser: Send + Sync {
     /// What it is told of.
     fn wanted(&self) -> Wanted;
 
-    /// For one host thread, which takes work groups by chance: putting parts together must not depend on it.
+    /// Makes a part for one host thread, which takes work groups by chance: putting parts together must not depend
+    /// on it.
     fn part(&self, launch: &Launch<'_>) -> Box<dyn Part>;
 }
 
-/// One host thread's share.
+/// What one host thread tells its share to.
 pub trait Part: Send {
     /// A clause begins.
     fn clause(&mut self, visit: &Visit<'_>) {
         let _ = visit;
     }
 
-    /// Before an access.
+    /// Called before an access.
     fn access(&mut self, access: &Access<'_>) {
         let _ = access;
     }
@@ -261,7 +262,7 @@ pub enum AccessKind {
     Atomic,
 }
 
-/// Of several lanes, by one instruction.
+/// Accesses of several lanes, by one instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
     /// The clause and its message.
@@ -279,7 +280,7 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Of a lane's first byte.
+    /// Address of a lane's first byte.
     #[inline]
     pub fn address(&self, lane: usize) -> u64 {
         u64::from(self.high[lane % LANES]) << 32 | u64::from(self.low[lane % LANES])

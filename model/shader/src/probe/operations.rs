@@ -162,7 +162,7 @@ pub(super) fn texel_store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) ->
     texels(op, rows, core, AccessKind::Store)
 }
 
-/// By size.
+/// Tells of texels by size.
 fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) -> Done {
     let gone = sinks(op, rows);
     let mut sizes: [u64; 17] = [0; 17];

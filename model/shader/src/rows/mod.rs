@@ -47,7 +47,7 @@ impl Rows {
         }
     }
 
-    /// Only the last row is zero: a thread's start sets what it can see.
+    /// Resets a batch. Only the last row is zero: a thread's start sets what it can see.
     pub(crate) fn reset(&mut self, count: u16, lanes: usize) {
         let count = usize::from(count).max(REGISTERS);
         if self.rows.len() > count {

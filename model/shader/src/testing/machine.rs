@@ -15,7 +15,7 @@ use crate::ir::{Program, special};
 use crate::rows::{LANES, Rows};
 use crate::{Access, AddressSpace, Control, Dispatch, MmuFault};
 
-/// At its own addresses, two pages around 4 GiB.
+/// Memory at its own addresses, two pages around 4 GiB.
 pub(crate) struct Flat(pub(crate) Ram, pub(crate) u64);
 
 pub(crate) const EDGE: u64 = (1 << 32) - 4096;

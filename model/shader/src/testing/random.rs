@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers that are the same each time.
 
-/// Not 0.
+/// State of a generator, not 0.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

@@ -22,7 +22,7 @@ macro_rules! operations {
         }
         pub(super) use absent_mnemonics;
 
-        /// For compute shaders; `None`: it is executed.
+        /// Why compute shaders lack an operation; `None`: it is executed.
         pub fn absence(mnemonic: M) -> Option<Absence> {
             Some(match mnemonic {
                 $($(M::$drawing)|+ => Absence::$draws($what),)+

@@ -24,7 +24,7 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// Of singles or pairs of halves.
+    /// Selects `c` or `e` by comparing singles or pairs of halves.
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };

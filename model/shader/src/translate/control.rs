@@ -95,7 +95,7 @@ impl Translator<'_> {
         self.branch_to(0, Condition::Always)
     }
 
-    /// `BARRIER`.
+    /// `BARRIER`: waits for the work group.
     pub(super) fn wait(&mut self) -> Result<(), Trap> {
         self.barrier = true;
         Ok(())
@@ -151,7 +151,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// As a power of two.
+    /// Lanes of a group as a power of two.
     fn group(&mut self) -> u32 {
         self.program.sees_warp = true;
         match self.ins.subgroup() {

@@ -62,7 +62,7 @@ pub(crate) fn true_word(truth: Truth, element: Element) -> u32 {
 }
 
 pub(crate) trait Elements: Emit {
-    /// Modulo the width or saturated.
+    /// Adds or subtracts elements, modulo the width or saturated.
     fn sum(
         &mut self,
         subtracts: bool,
@@ -125,7 +125,7 @@ pub(crate) trait Elements: Emit {
         });
     }
 
-    /// Modulo the width.
+    /// Multiplies elements, modulo the width.
     fn product(&mut self, element: Element, d: u16, [a, b]: [u16; 2]) {
         match element.unsigned() {
             Element::U16 => {
@@ -262,7 +262,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
-    /// Then `b` or its complement, the result complemented or not.
+    /// Shifts `a`, then combines it with `b` or its complement, the result complemented or not.
     fn shifted(
         &mut self,
         (kind, counts, after): (Shift, Counts, After),

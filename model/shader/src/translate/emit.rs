@@ -11,7 +11,7 @@ use crate::operations::loops::{self, copy};
 /// For one lane, in sixteenths of a clause.
 pub(crate) const CALL_COST: u32 = 3;
 
-/// For an arrangement like `b1032`.
+/// Byte of an element in an arrangement like `b1032`.
 pub(crate) fn byte_named(name: &str, element: usize) -> u32 {
     let digit = name.as_bytes().get(1 + element).copied();
     u32::from(digit.unwrap_or(b'0') & 3)
@@ -24,10 +24,10 @@ pub(crate) trait Emit {
 
     fn temporary(&mut self) -> Result<u16, Trap>;
 
-    /// In sixteenths of a clause.
+    /// Cost of executing lane by lane, in sixteenths of a clause.
     fn lane_cost(&mut self) -> &mut u32;
 
-    /// Its first value may be seen.
+    /// Notes that a register's first value may be seen.
     fn reads(&mut self, register: u8) {
         self.program().visible |= 1 << (register & 63);
     }

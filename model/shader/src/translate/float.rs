@@ -208,7 +208,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// For modifier and clause header.
+    /// Applies clamp modifier and clause header to a single.
     pub(super) fn finish_single(&mut self) {
         let (d, header) = (self.dest, self.clause.header);
         if self.flushes() {

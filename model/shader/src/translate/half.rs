@@ -104,7 +104,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// For modifier and clause header.
+    /// Applies clamp modifier and clause header to halves.
     pub(super) fn finish_halves(&mut self) {
         let d = self.dest;
         if self.flushes() {

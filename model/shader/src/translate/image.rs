@@ -86,7 +86,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// As conversion descriptors number it.
+    /// Register format as conversion descriptors number it.
     pub(super) fn format(&self) -> u32 {
         match self.ins.register_format() {
             Format::F16 => RegisterFormat::F16 as u32,

@@ -25,7 +25,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPI`.
+    /// `ICMPI`: begins a comparison of long numbers.
     pub(super) fn icmp_low(&mut self, signed: bool) -> Result<(), Trap> {
         let (d, a, b) = (self.dest, self.source(0)?, self.source(1)?);
         let truth = truth(self.ins.result_type());
@@ -36,7 +36,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPM`.
+    /// `ICMPM`: goes on with a comparison of long numbers.
     pub(super) fn icmp_middle(&mut self) -> Result<(), Trap> {
         let (d, a, b, c) = (self.dest, self.source(0)?, self.source(1)?, self.source(2)?);
         rare!(self, d, [a, b, c], 0, |_, a, b, c| integer::icmpm(
@@ -48,7 +48,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPF`.
+    /// `ICMPF`: ends a comparison of long numbers.
     pub(super) fn icmp_top(&mut self) -> Result<(), Trap> {
         let (d, a, b, c) = (self.dest, self.source(0)?, self.source(1)?, self.source(2)?);
         rare!(self, d, [a, b, c], 0, |_, a, b, c| integer::icmpf(

@@ -121,8 +121,8 @@ impl Translator<'_> {
         Ok((low, high))
     }
 
-    /// From an offset in a segment: FMA unit low, ADD unit high word. Allocations do not cross a multiple of 4 GiB:
-    /// no carry.
+    /// Makes an address from an offset in a segment: FMA unit low, ADD unit high word. Allocations do not cross a
+    /// multiple of 4 GiB: no carry.
     pub(super) fn segment(&mut self, subtracts: bool) -> Result<(), Trap> {
         let a = self.source(0)?;
         let low = self.unit == Unit::Fma;

@@ -46,7 +46,7 @@ const LONGEST_CLAUSE: usize = 256;
 /// A product's, or all known.
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
-/// From an FMA instruction to its tuple's ADD instruction, besides the result.
+/// What an FMA instruction leaves to its tuple's ADD instruction, besides the result.
 #[derive(Clone, Copy, Debug, Default)]
 enum Side {
     #[default]
@@ -203,7 +203,7 @@ fn translate(
     })
 }
 
-/// Per lane, in sixteenths of a clause. Slow loads and stores count elsewhere.
+/// Cost per lane, in sixteenths of a clause. Slow loads and stores count elsewhere.
 fn message_cost(message: Message) -> u32 {
     match message {
         Message::Tex | Message::Vartex => 128,
@@ -354,7 +354,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// Until the next tuple's end.
+    /// Takes a row until the next tuple's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

@@ -11,7 +11,7 @@ use crate::ir::{Constant, STAGE_WORDS, special};
 use crate::operations::loops;
 
 impl Translator<'_> {
-    /// Unmodified.
+    /// Row of a source, unmodified.
     pub(super) fn source(&mut self, index: usize) -> Result<u16, Trap> {
         let source = self.ins.sources().get(index).copied();
         let source = source.ok_or_else(|| self.trap("lacks a source"))?;
@@ -78,7 +78,7 @@ impl Translator<'_> {
         })
     }
 
-    /// Without `abs` and `neg`.
+    /// Single-precision source without `abs` and `neg`.
     pub(super) fn single(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         let lanes = self.lanes(index);

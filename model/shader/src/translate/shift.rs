@@ -77,7 +77,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `SHADDXH`.
+    /// `SHADDXH`: high word of a sum of addresses.
     pub(super) fn add_high_words(&mut self) -> Result<(), Trap> {
         let (offset, base) = (self.source(1)?, self.source(0)?);
         let row = self.add_high(offset, base)?;

@@ -16,7 +16,7 @@ use crate::translate::elements::Elements;
 use crate::translate::emit::{CALL_COST, Emit};
 
 impl Translator<'_> {
-    /// By a source that is zero or not.
+    /// Branches by a source that is zero or not.
     pub(super) fn branch(&mut self) -> Result<(), Trap> {
         let distance = self.ins.branch();
         let distance = distance.ok_or_else(|| self.trap("lacks a target"))?;

@@ -27,7 +27,7 @@ impl Translator<'_> {
         }
     }
 
-    /// As conversion descriptors number it.
+    /// Register format as conversion descriptors number it.
     pub(super) fn format(&self) -> Result<u32, Trap> {
         Ok(match self.ins.named(&REGISTER_FORMAT) {
             None | Some("auto") => AUTO,

@@ -36,7 +36,7 @@ fn is_atomic(op: Op) -> bool {
     )
 }
 
-/// Per lane, in sixteenths of a clause.
+/// Cost per lane, in sixteenths of a clause.
 pub(super) fn cost(op: Op) -> u32 {
     match op.row().registers {
         _ if is_atomic(op) => 16,

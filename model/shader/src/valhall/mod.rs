@@ -226,7 +226,7 @@ impl Translator<'_> {
         }
     }
 
-    /// It touches a result too early.
+    /// Refuses a word that touches a result too early.
     fn arrived(&self, pending: &mut Pending) -> Result<(), Trap> {
         match pending.next(self.ins).filter(|_| cfg!(debug_assertions)) {
             None => Ok(()),
@@ -246,7 +246,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// Until the next word's end.
+    /// Takes a row until the next word's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

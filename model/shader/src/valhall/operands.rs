@@ -22,7 +22,7 @@ impl Translator<'_> {
         self.row(operand.code, 0)
     }
 
-    /// Unmodified.
+    /// Rows of the first sources, unmodified.
     pub(super) fn sources<const N: usize>(&mut self) -> Result<[u16; N], Trap> {
         let mut rows = [0; N];
         for (byte, row) in rows.iter_mut().enumerate() {
@@ -31,7 +31,7 @@ impl Translator<'_> {
         Ok(rows)
     }
 
-    /// 64 bits.
+    /// Rows of a source of 64 bits.
     pub(super) fn pair(&mut self, byte: usize) -> Result<[u16; 2], Trap> {
         let code = self.operand(byte)?.code;
         Ok([self.row(code, 0)?, self.row(code, 1)?])

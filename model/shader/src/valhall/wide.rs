@@ -33,7 +33,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Its low word is no row of the others.
+    /// Adds pairs of rows; the sum's low word is no row of the others.
     pub(super) fn add_wide(&mut self, to: [u16; 2], a: [u16; 2], b: [u16; 2]) {
         map!(self, to[0], [a[0], b[0]], |a, b| a.wrapping_add(b));
         map!(

@@ -144,7 +144,7 @@ impl Jobs {
         Ok((table, report))
     }
 
-    /// From an untimed run of its own.
+    /// Counts memory lines per job, in an untimed run of its own.
     fn lines(
         &self,
         recording: &Recording,

@@ -98,7 +98,7 @@ impl Classes {
             .collect())
     }
 
-    /// Or the manifest's, if only one output has labels.
+    /// Class names of the file, or the manifest's, if only one output has labels.
     pub(crate) fn labels<'a>(&'a self, files: &'a Files) -> &'a [String] {
         if let Some((_, labels)) = &self.file {
             return labels;

@@ -88,7 +88,7 @@ impl Destinations {
         }
     }
 
-    /// Its own files, not those of its manifest.
+    /// Notes that a recording's own files are read, not those of its manifest.
     pub(crate) fn reads_named(&mut self, path: &Path) {
         self.reads_file(path);
         for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
@@ -96,7 +96,7 @@ impl Destinations {
         }
     }
 
-    /// In a recording's directory: a link counts as an existing file.
+    /// Claims a file in a recording's directory: a link counts as an existing file.
     pub(crate) fn claim_here(&mut self, path: &Path) -> Result<()> {
         let is_link = path
             .symlink_metadata()
@@ -111,7 +111,7 @@ impl Destinations {
         }
     }
 
-    /// Before any work.
+    /// Claims a place before any work.
     ///
     /// # Errors
     /// The command reads this file, it exists, its directory does not, or another result goes there.
@@ -131,7 +131,7 @@ impl Destinations {
         self.take(path)
     }
 
-    /// Also in a directory yet to be made.
+    /// Takes a place, also in a directory yet to be made.
     fn take(&mut self, path: &Path) -> Result<()> {
         if is_standard_output(path) {
             if self.takes_standard_output() {
@@ -195,7 +195,7 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// In a recording's directory: replaces a link instead of following it.
+    /// Writes in a recording's directory: replaces a link instead of following it.
     pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
         gpureplay_host::write_here(path, contents, self.existing)
             .map_err(|error| not_written(path, &error))

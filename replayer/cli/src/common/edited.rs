@@ -22,7 +22,7 @@ use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
-/// Each job gets its own chain.
+/// Opens a recording; each job gets its own chain.
 pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recording, Destinations)> {
     let recording = Recording::open_trusted(path, trust)?.apart()?;
     let mut destinations = Destinations::new(force.force);
@@ -42,7 +42,7 @@ pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// With external weights.
+/// Binds inputs, with external weights.
 pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<Bindings> {
     let files = recording.files();
     let view = recording.verified().recording();
@@ -75,7 +75,7 @@ pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
     read(path, MAX_CODE, "the code of a shader")
 }
 
-/// With its interface from the `.toml` beside it, if any.
+/// Reads a shader with its interface from the `.toml` beside it, if any.
 pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     let bytes = read_code(path)?;
     let beside = path.with_extension("toml");

@@ -103,7 +103,7 @@ impl ManyInputs {
         }
     }
 
-    /// Of the only unbound tensor, in one session or several in parallel.
+    /// Runs all inputs of the only unbound tensor, in one session or several in parallel.
     pub(crate) fn evaluate<'a>(
         &self,
         session: &mut Session,
@@ -207,7 +207,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Or those up to Ctrl-C. Returns results and seconds after loading, or the first failure.
+    /// Runs all inputs, or those up to Ctrl-C. Returns results and seconds after loading, or the first failure.
     fn share(&self, session: &mut Session, others: &Others<'_>) -> Result<(Vec<Found>, f64)> {
         let total = Some(self.sources.len() as u64);
         let _progress = Progress::start("replaying", self.done.clone(), total, "inputs");

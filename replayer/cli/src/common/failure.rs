@@ -10,7 +10,7 @@ use serde::Serialize;
 /// A shell's exit code for SIGINT.
 pub(crate) const INTERRUPTED: u8 = 128 + nix::sys::signal::Signal::SIGINT as u8;
 
-/// Of a command that did its work.
+/// Outcome of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
@@ -83,7 +83,7 @@ impl Failure {
         }
     }
 
-    /// `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
+    /// Failure in JSON: `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
     pub(crate) fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(&FailureReport {
             error: ErrorReport {

@@ -14,13 +14,13 @@ pub(crate) fn gpu(name: &str) -> Result<Gpu, String> {
     found(name, Profile::by_name(name), Profile::names())
 }
 
-/// Also with command streams.
+/// Finds a GPU by name, also with command streams.
 pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
     let product = Product::by_name(name);
     found(name, product.map(Product::profile), Product::names())
 }
 
-/// Only GPUs that a render node can have.
+/// Accepts only GPUs that a render node can have.
 pub(crate) fn node_gpu(name: &str) -> Result<String, String> {
     any_gpu(name).map(|gpu| gpu.name)
 }

@@ -44,7 +44,7 @@ impl fmt::Display for Stopped {
 /// Each signal is given to one thread of the process.
 static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// From its creation on. A second SIGINT ends the process.
+/// Notes SIGINT from its creation on. A second SIGINT ends the process.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {

@@ -60,7 +60,7 @@ impl Sort {
     }
 }
 
-/// Before [`arrange`] drops some.
+/// Sum of all jobs, before [`arrange`] drops some.
 pub(crate) struct Sum {
     pub(crate) work: Work,
     lines: Option<u64>,
@@ -76,7 +76,7 @@ impl Sum {
         Self { work: sum, lines }
     }
 
-    /// Also the share of lines or else of instructions, in percent.
+    /// Cells of lines, and of the share of lines or else of instructions, in percent.
     pub(crate) fn cells(&self, work: Option<&Work>, lines: Option<u64>) -> Vec<String> {
         match (self.lines, lines) {
             (Some(all), Some(lines)) => vec![short(lines), percent(lines, all)],
@@ -107,7 +107,7 @@ pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize
     }
 }
 
-/// In percent; empty if `all` is 0.
+/// Share in percent; a dash if `all` is 0.
 fn percent(part: u64, all: u64) -> String {
     match all {
         0 => dash(),

@@ -136,7 +136,7 @@ fn listed(all: &[usize]) -> String {
     ranges.join(" ")
 }
 
-/// Per job or shader; a chain's time is in the line of its first listed job.
+/// Writes a line per job or shader; a chain's time is in the line of its first listed job.
 pub(crate) fn comma_separated(
     out: &mut impl Write,
     report: &Report,

@@ -55,7 +55,7 @@ struct Work {
     bytes_written: u64,
 }
 
-/// One JSON object per line.
+/// Writes one JSON object per line.
 pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for job in jobs {

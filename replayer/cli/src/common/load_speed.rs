@@ -38,7 +38,7 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// In turns.
+    /// Measures reading and loading in turns.
     pub(crate) fn measure(file: &Path) -> Result<Self> {
         let (mut reads, mut loads) = (Vec::new(), Vec::new());
         let begun = Instant::now();
@@ -84,7 +84,7 @@ fn median(seconds: Vec<f64>) -> f64 {
     Sorted::new(seconds).median().unwrap_or_default()
 }
 
-/// Of this thread.
+/// CPU time of this thread.
 fn cpu_time() -> Result<Duration> {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)

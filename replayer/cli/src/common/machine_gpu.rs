@@ -90,7 +90,7 @@ pub(crate) fn finding(root: &Path) -> Finding {
     )
 }
 
-/// With a job manager.
+/// Whether the machine has a Valhall GPU with a job manager.
 pub(crate) fn is_valhall(root: &Path) -> bool {
     let mut devices = compatibles(root).into_iter();
     devices.any(|name| name == "arm,mali-valhall-jm")
@@ -109,7 +109,7 @@ pub(crate) fn compatibles(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// For `--gpu`, if known by the device tree.
+/// GPU's name for `--gpu`, if known by the device tree.
 pub(crate) fn name(root: &Path) -> Option<String> {
     machine(root).map(|(name, _)| name)
 }

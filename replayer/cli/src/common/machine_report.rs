@@ -67,7 +67,7 @@ const TRIALS: [Trial; 4] = [
     },
 ];
 
-/// And a self test on each device that `ways` call good.
+/// Describes this machine, and runs a self test on each device that `ways` call good.
 pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let root = Path::new("/");
     let line = |path: &str| {
@@ -145,7 +145,7 @@ fn registers(root: &Path) -> String {
     text + "\n"
 }
 
-/// In a process of its own, for this machine's GPU if known.
+/// Replays in a process of its own, for this machine's GPU if known.
 fn tried(trial: &Trial, device: &str) -> String {
     let said = match replayed(trial, device) {
         Ok(()) => "right".into(),

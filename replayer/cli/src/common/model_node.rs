@@ -189,7 +189,7 @@ fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Co
     Ok(command)
 }
 
-/// As a shell finds it.
+/// Finds a program as a shell does.
 fn found(program: &str) -> Result<PathBuf> {
     if program.contains('/') {
         return Ok(program.into());
@@ -200,7 +200,7 @@ fn found(program: &str) -> Result<PathBuf> {
     file.ok_or_else(|| Failure::Usage(format!("{program}: not found in PATH")))
 }
 
-/// From `#!`; nothing for a program.
+/// Interpreter and argument from `#!`; nothing for a program.
 fn interpreted(file: &Path) -> Result<Vec<OsString>> {
     let wrong = |error| Failure::Usage(format!("{}: {error}", shown(file)));
     let mut start = Vec::new();

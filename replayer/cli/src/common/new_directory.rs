@@ -108,7 +108,7 @@ fn holds(path: &Path, bytes: &[u8]) -> bool {
         && fs::read(path).is_ok_and(|there| there == bytes)
 }
 
-/// It would be outside of the directory.
+/// Refuses a linked folder: the file would be outside of the directory.
 fn stays_inside(directory: &Path, name: &Path) -> Result<()> {
     let folders = name.ancestors().skip(1);
     for folder in folders.filter(|one| !one.as_os_str().is_empty()) {

@@ -15,7 +15,7 @@ use crate::common::failure::Failure;
 use crate::common::terminal;
 use crate::text;
 
-/// By extension.
+/// Kind of result file, by extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Html,
@@ -92,7 +92,7 @@ impl PageOptions {
         Ok(given)
     }
 
-    /// Before any work.
+    /// Claims the result's place before any work.
     pub(crate) fn claim(
         &self,
         recording: &Recording,

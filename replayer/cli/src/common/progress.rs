@@ -12,7 +12,7 @@ use crate::common::terminal::is_quiet;
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Until dropped; nothing without a terminal.
+/// Shows progress until dropped; nothing without a terminal.
 pub(crate) struct Progress {
     shared: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use gpureplay_trace::{Event, PAGE_SIZE, Record, RegionFlags};
 use mali_facts::registers::{JobStatus, lookup};
 
-/// By name, or by offset if unnamed.
+/// Register by name, or by offset if unnamed.
 struct Register(u32);
 
 impl fmt::Display for Register {

@@ -153,7 +153,7 @@ impl Way {
 }
 
 impl Way {
-    /// For users who did not choose this way.
+    /// What to tell users who did not choose this way.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,

@@ -166,7 +166,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Without memory: no stream here uses a heap.
+    /// Gives addresses without memory: no stream here uses a heap.
     fn heap_create(&self, argument: &mut uapi::TilerHeapCreate) -> Result<()> {
         let counts = (1..=argument.max_chunks).contains(&argument.initial_chunks);
         let bytes = argument.chunk_bytes;
@@ -198,7 +198,7 @@ fn query(machine: &Mutex<StreamMachine>, argument: &mut uapi::DevQuery) -> Resul
     }
 }
 
-/// At least `least` bytes; without a place, the size.
+/// Writes an answer of at least `least` bytes; without a place, the size.
 fn answer<T: IntoBytes + Immutable>(
     argument: &mut uapi::DevQuery,
     told: &T,

@@ -26,7 +26,7 @@ enum Known {
     Refused,
 }
 
-/// For a host thread.
+/// Tracks of a host thread.
 #[derive(Debug)]
 pub(crate) struct Tracks {
     known: HashMap<Set, Known>,
@@ -95,7 +95,7 @@ impl Tracks {
         Recorder::new(batches, reached, self.room.bytes_left())
     }
 
-    /// Without a track, notes that there is none.
+    /// Keeps a set's track; without one, notes that there is none.
     pub(crate) fn keep(
         &mut self,
         set: Set,

@@ -29,7 +29,7 @@ impl Reached {
         self.written.truncate(written);
     }
 
-    /// About.
+    /// Bytes of memory taken, about.
     pub(super) fn bytes(&self) -> usize {
         let (read, written) = self.count();
         (read + written) * PAGE_BYTES

@@ -59,7 +59,7 @@ impl Private {
     }
 }
 
-/// Of the words that the bytes are in.
+/// Addresses of the words that the bytes are in.
 fn words(va: u64, bytes: usize) -> impl Iterator<Item = u64> {
     let first = va / WORD as u64;
     let last = va.saturating_add(bytes as u64 - 1) / WORD as u64;

@@ -66,7 +66,7 @@ impl Recorder {
         }
     }
 
-    /// Without a track, batches and pages stay as they were.
+    /// Returns track and known pages; without a track, batches and pages stay as they were.
     pub(super) fn track(
         mut self,
         (counts, wanted): (Counts, bool),
@@ -141,7 +141,7 @@ impl Recorder {
         }
     }
 
-    /// Where a track finds this row's value.
+    /// Row where a track finds this row's value.
     fn source(&mut self, row: u16, rows: &mut Rows) -> u16 {
         if row >= special::CONSTANT || self.depends(row) {
             return row;
@@ -169,7 +169,8 @@ impl Recorder {
         }
     }
 
-    /// Before a result that depends on memory. Inactive lanes keep the row: a known value must be put there.
+    /// Prepares a row for a result that depends on memory. Inactive lanes keep the row: a known value must be put
+    /// there.
     fn begin_result(&mut self, row: u16, rows: &mut Rows) {
         if rows.merges(row) && !self.depends(row) {
             let from = self.source(row, rows);

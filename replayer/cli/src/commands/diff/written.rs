@@ -159,7 +159,7 @@ fn describe(device: &mut OnModel, has_clauses: bool, writer: Writer) -> Option<W
     ))
 }
 
-/// From 1; none of a chain.
+/// Instructions of a launch, counted from 1; none of a chain.
 fn launched(recording: &Recording, number: u32) -> Vec<u8> {
     let view = recording.verified().recording();
     let segments = view.segments().iter();

@@ -214,7 +214,7 @@ struct Found<'a> {
     code: std::result::Result<Shown<'a>, &'a str>,
 }
 
-/// By first job.
+/// Shaders of a recording, by first job.
 fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();

@@ -313,8 +313,8 @@ fn start(app: &[String], (way, layer): (&Way, Option<&Path>), trace: &Path) -> R
     status.map_err(|error| Failure::Usage(format!("{program}: {error}")))
 }
 
-/// In large pieces: on a network file system each write is a message, and the driver waits while its log is full.
-/// Returns the submissions.
+/// Copies in large pieces: on a network file system each write is a message, and the driver waits while its log is
+/// full. Returns the submissions.
 fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<u64> {
     const PIECE: usize = 4 << 20;
     let mut piece = vec![0; PIECE];

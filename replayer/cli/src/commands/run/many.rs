@@ -115,7 +115,8 @@ impl Run {
         Ok(Outcome::Done)
     }
 
-    /// On the model one per host thread, within the memory limit. States need a single session.
+    /// Number of parallel sessions: on the model one per host thread, within the memory limit. States need a single
+    /// session.
     pub(super) fn sessions(&self, recording: &Recording) -> usize {
         let mut states = recording.tensors().iter();
         let states = states.any(|tensor| tensor.kind == TensorKind::State);

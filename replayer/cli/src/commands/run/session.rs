@@ -59,7 +59,7 @@ impl Run {
         Ok((session, inputs))
     }
 
-    /// This process uses the device itself.
+    /// Opens a session on a device that this process uses itself.
     pub(super) fn session_here(
         &self,
         recording: &Recording,
