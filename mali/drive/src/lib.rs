@@ -25,7 +25,7 @@ use gpureplay_core::gpu::{Gpu, Submission};
 use gpureplay_core::verify::{Limits, Rule, Violation};
 
 pub use allow::writable;
-pub use reset::{clean_caches, reset};
+pub use reset::{clean_caches, pending, raised, reset};
 
 /// Architecture versions 6 and 7.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reset and cache cleaning.
+//! Reset, cache cleaning and interrupt lines.
 
-use mali_facts::registers::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
+use mali_facts::registers::gpu::{
+    GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT, GPU_INT_STAT,
+};
+use mali_facts::registers::job::{JOB_INT_RAWSTAT, JOB_INT_STAT};
+use mali_facts::registers::mmu::{MMU_INT_RAWSTAT, MMU_INT_STAT};
 use mali_facts::registers::{GpuCommand, GpuInterrupt};
 
 use gpureplay_core::DeviceError;
-use gpureplay_core::gpu::{Gpu, poll};
+use gpureplay_core::gpu::{Gpu, Lines, poll};
 
 /// Each; ten times the drivers'.
 const RESET_TIMEOUT_US: u32 = 100_000;
 /// As drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;
 
-/// Cleans caches and empties them.
+/// Cleans and empties the GPU's caches.
 ///
 /// # Errors
 /// GPU_INT_RAWSTAT, if not in time.
@@ -43,4 +47,22 @@ pub fn reset<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), DeviceError> {
         }
         command = GpuCommand::HardReset;
     }
+}
+
+/// Lines with a pending interrupt that the masks let through.
+pub fn raised(read: impl FnMut(u32) -> u32) -> Lines {
+    lines([JOB_INT_STAT, MMU_INT_STAT, GPU_INT_STAT], read)
+}
+
+/// Lines with a pending interrupt, whatever the masks.
+pub fn pending(read: impl FnMut(u32) -> u32) -> Lines {
+    lines([JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT], read)
+}
+
+fn lines(registers: [u32; 3], mut read: impl FnMut(u32) -> u32) -> Lines {
+    let mut raised = 0;
+    for (line, register) in registers.into_iter().enumerate() {
+        raised |= u8::from(read(register) != 0) << line;
+    }
+    Lines(raised)
 }

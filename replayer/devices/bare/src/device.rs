@@ -4,9 +4,6 @@
 use mali_drive::page_table::{PageTables, TableMemory};
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_facts::registers::gpu::GPU_INT_RAWSTAT;
-use mali_facts::registers::job::JOB_INT_RAWSTAT;
-use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 
 use crate::callbacks::Callbacks;
 use crate::machine::Machine;
@@ -187,18 +184,8 @@ impl<M: Machine> Gpu for Device<M> {
             return Lines::NONE;
         }
         self.arena.machine.wait_interrupt(timeout_us);
-        let mut raised = 0;
-        for (bit, register) in [
-            (1, JOB_INT_RAWSTAT),
-            (2, MMU_INT_RAWSTAT),
-            (4, GPU_INT_RAWSTAT),
-        ] {
-            // RAWSTAT + 12 is STAT: what the masks let through.
-            if self.read32(register + 12) != 0 {
-                raised |= bit;
-            }
-        }
-        Lines(raised & lines.0)
+        let raised = mali_drive::raised(|register| self.read32(register));
+        Lines(raised.0 & lines.0)
     }
 
     fn now_us(&mut self) -> u64 {

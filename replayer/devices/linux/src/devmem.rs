@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_facts::registers::gpu::{GPU_ID, GPU_INT_RAWSTAT};
-use mali_facts::registers::job::JOB_INT_RAWSTAT;
-use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
+use mali_facts::registers::gpu::GPU_ID;
 
 use crate::board::Board;
 use crate::chains::Chains;
@@ -146,14 +144,7 @@ impl DevMem {
     }
 
     fn raised(&self) -> Lines {
-        let lines = [JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT];
-        let mut raised = 0;
-        for (line, register) in lines.into_iter().enumerate() {
-            if self.registers.read32(register as usize) != 0 {
-                raised |= 1 << line;
-            }
-        }
-        Lines(raised)
+        mali_drive::pending(|register| self.registers.read32(register as usize))
     }
 }
 
