@@ -136,6 +136,13 @@ impl Networks {
             }
             payload::build_release_command(&folder)?;
         }
+        let program = payload::release_command(&folder);
+        if !program.exists() {
+            return Err(Error::Usage(format!(
+                "{} is missing, which compiles and replays: leave --no-build out",
+                program.display()
+            )));
+        }
         let mut failed = 0;
         for name in &names {
             match self.one(&folder, name) {
