@@ -92,7 +92,7 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     handed
 }
 
-/// Only the other GPUs' `record` has it.
+/// Whether an option is given that only the other GPUs' `record` has.
 fn gives_other(words: &[OsString]) -> bool {
     let command = crate::command();
     let has = |path: &[&str], word: &str| {
@@ -104,7 +104,7 @@ fn gives_other(words: &[OsString]) -> bool {
     words.any(|word| has(&["record"], &word) && !has(&["cuda", "record"], &word))
 }
 
-/// By long name, alias or letter.
+/// Whether a word gives an option, by long name, alias or letter.
 fn is_given(option: &Arg, word: &str) -> bool {
     let Some(name) = word.strip_prefix("--") else {
         let letter = word.strip_prefix('-').and_then(|word| word.chars().next());

@@ -184,7 +184,7 @@ fn one_line(arg: Arg) -> Arg {
     arg.help(beginning).long_help(long)
 }
 
-/// To the first sign that ends a thought.
+/// Returns the text up to the first sign that ends a thought.
 fn beginning(text: &str) -> String {
     let ends = [". ", "; ", ": ", " (", ", so that ", ", instead of "];
     let end = ends.iter().filter_map(|end| text.find(end)).min();

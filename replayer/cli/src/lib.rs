@@ -110,8 +110,8 @@ where
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }
 
-/// Without setting up other commands, which takes longer than verifying a small recording. Errors and help are for
-/// [`parsed`].
+/// Parses `run` without setting up other commands, which takes longer than verifying a small recording. Errors and
+/// help are for [`parsed`].
 fn replay(words: &[OsString]) -> Option<Arguments> {
     let own = words
         .get(1..)
@@ -124,7 +124,7 @@ fn replay(words: &[OsString]) -> Option<Arguments> {
     })
 }
 
-/// Only parses; the first word is the program's name.
+/// Checks that words parse; the first is the program's name.
 ///
 /// # Errors
 /// As the command says it.

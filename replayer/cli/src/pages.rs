@@ -42,7 +42,7 @@ fn code(page: &str) -> (Vec<String>, Vec<String>) {
     (blocks, pieces)
 }
 
-/// Without the remark behind the command.
+/// Splits a line into words, without the remark behind the command.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let line = line.split(" # ").next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Of a part, only unknown words are wrong.
+/// Why a command is refused; of a part, only unknown words are wrong.
 fn refusal(words: &[String], part: bool) -> Option<String> {
     let part = part
         || words

@@ -64,7 +64,7 @@ impl Job {
     }
 }
 
-/// In order, and indexed by page.
+/// Headers of a chain, in order and indexed by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     list: Vec<mali_facts::Job>,
@@ -442,7 +442,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Without a dispatch it only makes driver settings: not part of the program.
+    /// Takes a command stream. Without a dispatch it only makes driver settings: not part of the program.
     fn stream(
         &mut self,
         record: &Record<'_>,

@@ -105,8 +105,8 @@ pub fn compile(
     compile_observed(capture, files, options, |_, _| None)
 }
 
-/// As [`compile`]; `observe` may find what each submission reads, from the recording and its tensors. Each part
-/// then takes what it reads, and unnamed memory between parts becomes a tensor of bytes.
+/// Compiles as [`compile`]; `observe` may find what each submission reads, from the recording and its tensors. Each
+/// part then takes what it reads, and unnamed memory between parts becomes a tensor of bytes.
 ///
 /// # Errors
 /// As for [`compile`].
@@ -119,7 +119,7 @@ pub fn compile_observed(
     compile_found(capture, tag_all(capture, files)?, options, observe)
 }
 
-/// By bit patterns.
+/// Finds tensors by bit patterns.
 ///
 /// # Errors
 /// The first one not found.
@@ -129,7 +129,7 @@ pub fn tag_all(capture: &Capture, files: &[TensorFile]) -> Result<Vec<Found>, Co
     Ok(found)
 }
 
-/// For known tensors; `observe` as for [`compile_observed`].
+/// Compiles a trace of known tensors; `observe` as for [`compile_observed`].
 ///
 /// # Errors
 /// As for [`compile`].
@@ -191,7 +191,7 @@ fn submissions(places: &[Place], first: usize) -> (usize, usize) {
     (all(setup), all(run))
 }
 
-/// Also returns where each chain's jobs are, and why it was left as it is.
+/// Joins chains. Also returns where each chain's jobs are, and why the recording was left as it is.
 fn link(
     capture: &Capture,
     recording: Vec<u8>,

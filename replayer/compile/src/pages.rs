@@ -71,7 +71,7 @@ impl Pool {
     }
 }
 
-/// Before or after a job.
+/// Point in a trace, before or after a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u32);
 
@@ -86,12 +86,12 @@ impl Moment {
         Moment(2 * job as u32 + 1)
     }
 
-    /// The job.
+    /// Index of its job.
     pub const fn job(self) -> usize {
         self.0 as usize / 2
     }
 
-    /// Then the GPU made the changes since the previous moment.
+    /// Whether it is after its job: then the GPU made the changes since the previous moment.
     pub const fn is_after(self) -> bool {
         self.0 % 2 == 1
     }

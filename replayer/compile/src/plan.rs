@@ -122,7 +122,7 @@ fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     out
 }
 
-/// This job's, as the GPU writes them.
+/// Addresses without the bytes of this job's headers that the GPU writes.
 fn without_headers(
     capture: &Capture,
     job: usize,
@@ -542,14 +542,14 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// As announced; else the page alone.
+    /// Buffer of a page, as announced; else the page alone.
     fn buffer(&self, va: u64) -> Span {
         let found = self.smallest.range(..=va).next_back();
         let found = found.filter(|(_, (end, _))| va < *end);
         found.map_or((va, va.saturating_add(PAGE)), |(_, (_, buffer))| *buffer)
     }
 
-    /// Without what the replay prepares itself.
+    /// Bytes that the CPU changed before a job, without what the replay prepares itself.
     fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
         let moment = Moment::before(job);
         let mut changed = self.capture.memory.difference(moment, va);

@@ -64,7 +64,7 @@ impl Ranges {
         !self.within(start, end).is_empty()
     }
 
-    /// Ascending.
+    /// Ranges, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.by_start.iter().map(|(s, e)| (*s, *e))
     }

@@ -16,7 +16,7 @@ use crate::pages::{Moment, PageBytes, differing};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// From the first run to the second, for one job.
+/// Where memory moves from the first run to the second, for one job.
 #[derive(Debug, Default)]
 pub(crate) struct Renaming {
     to_second: Places,
@@ -85,7 +85,7 @@ fn addresses(page: &PageBytes, at: usize) -> [(u64, u64); 5] {
 }
 
 impl Renaming {
-    /// By words that the app wrote before a job.
+    /// Finds the renaming by words that the app wrote before a job.
     pub(crate) fn find(
         [first, second]: [&Capture; 2],
         mapped: &[Mapped<'_>; 2],
@@ -127,7 +127,8 @@ impl Renaming {
         out
     }
 
-    /// Unless it contradicts what is known. A buffer with the same size in both runs moves whole.
+    /// Adds a pair of addresses, unless it contradicts what is known. A buffer with the same size in both runs
+    /// moves whole.
     fn add(&mut self, mapped: &[Mapped<'_>; 2], a: u64, b: u64) {
         let (page_a, page_b) = (a - a % PAGE, b - b % PAGE);
         if a % PAGE != b % PAGE

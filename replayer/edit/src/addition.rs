@@ -111,7 +111,7 @@ pub(crate) fn code_and_page(code: &[u8], end: u64) -> (Addition, u64, u64) {
     (addition, at, page)
 }
 
-/// As [`shader`], for a whole job; only the header stays.
+/// Whole job in memory of its own, as [`shader`]; only the header stays.
 ///
 /// # Errors
 /// There is no memory for it.

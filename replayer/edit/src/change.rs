@@ -123,12 +123,12 @@ impl<'r> Subject<'r> {
         })
     }
 
-    /// For other sizes of its work groups.
+    /// What is known about other sizes of its work groups.
     pub fn proof(&self) -> &Proof {
         &self.proof
     }
 
-    /// If it is a job of Bifrost.
+    /// Descriptors of the job, if it is one of Bifrost.
     pub fn compute(&self) -> Option<&Compute> {
         self.target.bifrost()
     }
@@ -138,7 +138,7 @@ impl<'r> Subject<'r> {
         self.target.launch()
     }
 
-    /// Of work groups, worth a try on its GPU.
+    /// Sizes of work groups, worth a try on its GPU.
     pub fn sizes(&self) -> Vec<[u32; 3]> {
         let mut sizes = Launch::sizes(self.launch().global(), self.jobs.profile.max_workgroup_size);
         sizes.retain(|size| *size != self.launch().local);
@@ -318,7 +318,7 @@ impl<'r> Subject<'r> {
         Some(addition.added(scene, &words))
     }
 
-    /// With the first input, unobserved: seconds on the model.
+    /// Runs a change once with the first input, unobserved: seconds on the model.
     pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
         let scene = self.changed_scene(change)?;
         let watch = std::sync::Arc::new(gpureplay_jobs::measure::Watch::default());
@@ -346,7 +346,7 @@ impl<'r> Subject<'r> {
         Some(job.lines())
     }
 
-    /// It may reach only tensors and what the recorded job reached.
+    /// Checks that the changed job reaches only tensors and what the recorded job reached.
     fn inside(&self, before: &Outcome, after: &Outcome) -> Result<()> {
         let mut known = before.footprint.read.clone();
         known.union(&before.footprint.written);

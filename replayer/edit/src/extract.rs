@@ -170,7 +170,7 @@ fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<boo
     (0..recording.tensors().len() as u32).map(of).collect()
 }
 
-/// Also gives how many bytes are uploaded.
+/// Builds the recording. Also gives how many bytes are uploaded.
 fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
     let scene = steps.first()?;
     let region_of = |address: u64| {

@@ -63,7 +63,7 @@ impl Taint {
         self.bound();
     }
 
-    /// Beyond the limit, every word may hold something loaded.
+    /// Bounds what is known: beyond the limit, every word may hold something loaded.
     fn bound(&mut self) {
         self.all_stack |= self.stack.len() > MAX_WORDS;
         if self.all_stack {

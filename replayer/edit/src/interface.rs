@@ -165,7 +165,7 @@ impl Interface {
         Ok(())
     }
 
-    /// Only Bifrost has a renderer state.
+    /// Checks that the renderer state gives what this needs; only Bifrost has one.
     fn fits_state(&self, compute: &Compute, profile: &Profile) -> Result<()> {
         let state = &compute.job.state;
         let initial = self.initial.as_deref().unwrap_or_default();

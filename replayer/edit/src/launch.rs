@@ -175,7 +175,7 @@ pub(crate) fn task_split(local: [u32; 3]) -> u64 {
     local.into_iter().map(bits).sum::<u64>() & 15
 }
 
-/// `16x8x1`.
+/// Sizes as `16x8x1`.
 pub(crate) fn text<T: ToString>(sizes: [T; 3]) -> String {
     sizes.map(|size| size.to_string()).join("x")
 }

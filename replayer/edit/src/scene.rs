@@ -265,7 +265,7 @@ impl Scene {
         })
     }
 
-    /// As [`Scene::run`], observed. Gives memory afterwards.
+    /// Runs as [`Scene::run`], observed. Gives memory afterwards.
     ///
     /// # Errors
     /// As for [`Scene::run`].

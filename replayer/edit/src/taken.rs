@@ -99,7 +99,7 @@ fn round_up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to).saturating_mul(to)
 }
 
-/// Its values are given anew for each run.
+/// Tensor in a job's uniforms: its values are given anew for each run.
 fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
     let tensors = view.tensors().iter();
     let mut found = tensors.filter(|tensor| {
@@ -214,7 +214,7 @@ impl Taken {
         &self.origin
     }
 
-    /// Sizes.
+    /// Sizes of the launch.
     pub fn launch(&self) -> Launch {
         self.launch
     }

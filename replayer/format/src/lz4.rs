@@ -24,7 +24,7 @@ impl Level {
         self.0 + length > WINDOW
     }
 
-    /// Before a block of `length` bytes, after sliding if needed.
+    /// Level before a block of `length` bytes, after sliding if needed.
     pub const fn make_room(self, length: usize) -> Self {
         if self.slides(length) {
             Self(self.0.saturating_sub(HALF))
@@ -123,7 +123,7 @@ fn extend(block: &mut &[u8], nibble: u8) -> Option<usize> {
     Some(length)
 }
 
-/// From output position `at` to `end`; an empty `out` only checks. `None` on any inconsistency.
+/// Walks a block from output position `at` to `end`; an empty `out` only checks. `None` on any inconsistency.
 fn walk(mut block: &[u8], out: &mut [u8], mut at: usize, end: usize) -> Option<()> {
     loop {
         let (&token, rest) = block.split_first()?;

@@ -32,7 +32,7 @@ macro_rules! named {
             /// In the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$item),+];
 
-            /// As commands and documents use it.
+            /// Name that commands and documents use.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $name,)+ }
             }

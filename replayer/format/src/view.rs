@@ -192,7 +192,7 @@ impl<'a> Recording<'a> {
         self.header
     }
 
-    /// [`Header::gpu_id`].
+    /// Identity of the recorded GPU: [`Header::gpu_id`].
     pub const fn gpu_id(&self) -> u32 {
         self.header.gpu_id.get()
     }
@@ -212,7 +212,7 @@ impl<'a> Recording<'a> {
         self.segments
     }
 
-    /// Of all actions; see [`Self::segment_actions`].
+    /// Entries of all actions; see [`Self::segment_actions`].
     pub const fn action_entries(&self) -> &'a [ActionEntry] {
         self.actions
     }
@@ -222,12 +222,12 @@ impl<'a> Recording<'a> {
         self.tensors
     }
 
-    /// Of all tensors; see [`Self::pieces`].
+    /// Pieces of all tensors; see [`Self::pieces`].
     pub const fn piece_entries(&self) -> &'a [PieceEntry] {
         self.pieces
     }
 
-    /// Of all pieces; see [`Self::axes`].
+    /// Axes of all pieces; see [`Self::axes`].
     pub const fn axis_entries(&self) -> &'a [AxisEntry] {
         self.axes
     }

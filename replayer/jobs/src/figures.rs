@@ -46,7 +46,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// From the model's counts.
+    /// Figures from the model's counts.
     pub fn of(counts: &mali_model::Statistics) -> Self {
         let kinds = Message::ALL.iter();
         let counted = kinds.map(|&kind| (kind.name().to_owned(), counts.messages_of(kind)));

@@ -130,7 +130,7 @@ impl Measured {
         [spread(|it| it.cycles), spread(|it| it.timestamp)]
     }
 
-    /// Where the device sees jobs.
+    /// Time of a job, where the device sees jobs.
     pub fn job(&self, index: usize) -> Option<Spread> {
         Spread::of(self.jobs.get(&index)?)
     }
@@ -148,7 +148,7 @@ impl Measured {
         self.pages.get(&index)
     }
 
-    /// In the last run, or in set-up.
+    /// When a chain began and ended in the last run, or in set-up.
     pub fn span(&self, number: usize) -> Option<ChainSpan> {
         self.spans.get(&number).copied()
     }

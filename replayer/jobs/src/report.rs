@@ -162,7 +162,7 @@ pub struct KernelReport {
 }
 
 impl Report {
-    /// By job; one without a count has none.
+    /// Sets memory lines by job; one without a count has none.
     pub fn set_lines(&mut self, lines: &BTreeMap<usize, u64>) {
         let of = |job: usize| lines.get(&job).copied().unwrap_or(0);
         for job in &mut self.jobs {

@@ -49,7 +49,7 @@ enum Item {
     Layer(String),
 }
 
-/// Each part must fit a job; what several parts fit counts once.
+/// Which jobs are meant. Each part must fit a job; what several parts fit counts once.
 #[derive(Clone, Debug)]
 pub struct Selector {
     items: Vec<(String, Item)>,
@@ -155,7 +155,7 @@ fn numbers(item: &str) -> Result<Item, String> {
 }
 
 impl Selector {
-    /// Ascending; at least one.
+    /// Numbers of the selected jobs, ascending; at least one.
     ///
     /// # Errors
     /// A part of the selector fits no job.

@@ -48,7 +48,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Code.
+    /// Bytes of the code.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             Shown::Clauses(code) => &code.bytes,
@@ -72,7 +72,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Of the clause or word at an offset.
+    /// Name of the clause or word at an offset.
     pub fn place(self, offset: u64) -> String {
         match self {
             Shown::Clauses(_) => format!("clause_{}", offset / CLAUSE),

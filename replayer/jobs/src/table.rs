@@ -70,7 +70,7 @@ pub struct Valhall {
 }
 
 impl Compute {
-    /// At most 2^32 − 1 each: sizes and counts are packed into 32 bits.
+    /// Threads by dimension, at most 2^32 − 1 each: sizes and counts are packed into 32 bits.
     pub fn global(&self) -> [u64; 3] {
         let [x, y, z] = self.local;
         let [gx, gy, gz] = self.groups;
@@ -87,13 +87,13 @@ impl Compute {
         self.job.storage.map_or(0, |storage| storage.wls_bytes())
     }
 
-    /// If the code decodes.
+    /// What the code is known by, if it decodes.
     pub fn identity(&self) -> Option<Identity> {
         self.code.as_ref().ok().map(|code| code.identity)
     }
 }
 
-/// Job.
+/// Job of a chain.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// From 0, set-up included: as `run --trace` and `disasm` count.
@@ -125,13 +125,13 @@ impl Job {
         name.or_else(hash).unwrap_or_else(kind)
     }
 
-    /// Of a compute job, if descriptors make sense.
+    /// What a compute job launches, if descriptors make sense.
     pub fn work(&self) -> Option<Launch> {
         let bifrost = || self.compute.as_ref()?.job.launch();
         self.valhall.as_ref().map(|it| it.launch).or_else(bifrost)
     }
 
-    /// If its code decodes.
+    /// Hash of its code, if that decodes.
     pub fn hash(&self) -> Option<u64> {
         let bifrost = || Some(self.compute.as_ref()?.identity()?.hash);
         match &self.valhall {

@@ -334,7 +334,7 @@ impl Bindings {
         Tensor::new(info.dtype, &info.shape, std::mem::take(&mut room.bytes)).ok()
     }
 
-    /// By name, without states.
+    /// Outputs of the last run by name, without states.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         let found = self.tensors.iter().enumerate();
         found

@@ -115,7 +115,7 @@ impl Kind {
 }
 
 impl Choice {
-    /// One line, for help and errors.
+    /// Names of the kinds on one line, for help and errors.
     pub fn names() -> String {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.text).collect();
         names.join(", ")

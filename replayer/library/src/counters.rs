@@ -6,7 +6,7 @@ use mali_facts::registers::gpu::{
     CYCLE_COUNT_HI, CYCLE_COUNT_LO, GPU_CMD, GpuCommand, TIMESTAMP_HI, TIMESTAMP_LO,
 };
 
-/// From before the start command until the end is known.
+/// How far the GPU's counters went, from before a chain's start command until its end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Clock cycles (`CYCLE_COUNT`); stopped while the GPU is off.

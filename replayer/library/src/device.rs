@@ -255,7 +255,7 @@ impl Device {
         }
     }
 
-    /// For a device whose GPU writes to this process's pages.
+    /// Marks a device whose GPU writes to this process's pages.
     #[must_use]
     pub fn that_writes_to_process(mut self) -> Self {
         self.in_process = true;

@@ -12,7 +12,7 @@ use gpureplay_host::shown;
 use crate::explain;
 use crate::host_rules::rule::Broken;
 
-/// Which side has to act.
+/// Which side has to act on an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// A senseless request for this recording.

@@ -96,7 +96,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// From the command line, or else a manifest case.
+    /// Reads expected values from the command line, or else a manifest case.
     pub fn new(
         files: &Files,
         bindings: &Bindings,

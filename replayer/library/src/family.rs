@@ -8,7 +8,7 @@ use mali_facts::Profile;
 use mali_jobs::streams;
 use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
 
-/// Its work is command streams.
+/// The recording's work is command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its work is command streams, not job chains")]
 pub struct NoChains;
@@ -54,7 +54,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// Without a report.
+    /// Checks as [`Verified::deep`], without a report.
     ///
     /// # Errors
     /// As for [`Verified::deep`].
@@ -88,7 +88,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// For linking, and for other GPUs with a job manager.
+    /// Returns job chains, for linking, and for other GPUs with a job manager.
     ///
     /// # Errors
     /// It has command streams.

@@ -99,7 +99,7 @@ impl Files {
         self.manifest.as_ref()?.cases.first()
     }
 
-    /// Also checks the manifest's hash.
+    /// Parses the bytes; also checks the manifest's hash.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -183,7 +183,7 @@ impl Files {
         self.manifest.as_ref()?.images.get(tensor)
     }
 
-    /// As [`values::split`], but keeps the name of the recording's directory whole.
+    /// Splits as [`values::split`], but keeps the name of the recording's directory whole.
     pub(crate) fn split<'a>(&self, path: &'a Path) -> (PathBuf, Option<&'a str>) {
         let (before, inside) = match path.strip_prefix(&self.directory) {
             Ok(inside) => (self.directory.as_path(), inside),

@@ -51,12 +51,12 @@ impl Recording {
         self.in_form(bytes, |manifest| manifest.jobs = jobs)
     }
 
-    /// As read, whatever form this is.
+    /// The recording as read, for every form.
     pub fn recorded(&self) -> &Self {
         self.0.origin.as_ref().unwrap_or(self)
     }
 
-    /// With as few chains as possible; `None` if it is so already or cannot be.
+    /// The recording with as few chains as possible; `None` if it is so already or cannot be.
     pub(crate) fn joined(&self) -> Option<&Self> {
         let made = self.0.joined.get_or_init(|| {
             if self.0.is_form {

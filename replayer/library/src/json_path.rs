@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-/// For `serialize_with`.
+/// Writes a path, for `serialize_with`.
 ///
 /// # Errors
 /// The serializer's.
@@ -14,7 +14,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`one`], optional.
+/// Writes an optional path as [`one`].
 ///
 /// # Errors
 /// The serializer's.
@@ -23,7 +23,7 @@ pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
     path.serialize(serializer)
 }
 
-/// As [`one`], by name.
+/// Writes paths as [`one`], by name.
 ///
 /// # Errors
 /// The serializer's.

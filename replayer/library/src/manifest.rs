@@ -35,7 +35,7 @@ const MOST_PATH: usize = 4096;
 /// Bytes of a description, a command, a fact of the provenance: shown once.
 pub const MOST_TEXT: usize = 1 << 16;
 
-/// Its longest prefix of at most so many bytes.
+/// Longest prefix of a text of at most so many bytes.
 pub fn beginning(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
@@ -162,7 +162,7 @@ pub struct External {
     pub sha256: String,
 }
 
-/// For another GPU: its file holds only data that the first one lacks.
+/// Recording for another GPU: its file holds only data that the first one lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
@@ -221,7 +221,7 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// In hexadecimal, if stated.
+    /// SHA-256 of the recording in hexadecimal, if stated.
     pub fn recording_sha256(&self) -> Option<&str> {
         self.provenance.get("sha256").map(String::as_str)
     }
@@ -260,7 +260,7 @@ impl Manifest {
         outputs.chain(images).chain(external).chain(cases)
     }
 
-    /// Of a file at `path`.
+    /// Decodes the manifest of a file at `path`.
     pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Manifest {
             path: path.to_path_buf(),

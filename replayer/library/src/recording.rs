@@ -109,7 +109,7 @@ impl Recording {
         })))
     }
 
-    /// Its name.
+    /// Name of the recording.
     pub fn name(&self) -> String {
         self.files().name()
     }
@@ -129,7 +129,7 @@ impl Recording {
         self.files().manifest.as_ref()
     }
 
-    /// Where it comes from.
+    /// Files that the recording comes from.
     pub fn files(&self) -> &Files {
         self.0.checked.borrow_owner().borrow_owner()
     }

@@ -31,7 +31,7 @@ pub trait Recorded: Send + Sync {
     fn replay(&self, options: Options) -> Result<Box<dyn Replay>>;
 }
 
-/// For one thread at a time. All as in [`Session`].
+/// Recording on a device, for one thread at a time. All as in [`Session`].
 pub trait Replay: Send {
     /// # Errors
     /// No tensor of this name.

@@ -137,7 +137,7 @@ pub(crate) struct Step {
     pub(crate) skip: bool,
 }
 
-/// From layer `first` to the end of `runs`.
+/// Steps of a replay from layer `first` to the end of `runs`.
 pub(crate) fn steps(layers: &[Layer], first: usize, runs: &Range<usize>) -> Vec<Step> {
     let numbered = layers.iter().enumerate().take(runs.end).skip(first);
     numbered

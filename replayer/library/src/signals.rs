@@ -26,7 +26,7 @@ pub struct HeldSignals {
 }
 
 impl HeldSignals {
-    /// See [`crate::Device::writes_to_process`].
+    /// Holds signals back if `needed`; see [`crate::Device::writes_to_process`].
     pub fn if_needed(needed: bool) -> Self {
         let hold = || {
             let ending: SigSet = ENDING.into_iter().collect();

@@ -43,7 +43,8 @@ fn broken(rule: HostRule, reason: String) -> Result {
     Err(Broken { rule, reason })
 }
 
-/// Ascending. A tensor counts from its first to its last element, gaps included.
+/// Memory of the states, ascending; no other tensor may share it. A tensor counts from its first to its last
+/// element, gaps included.
 fn apart(
     recording: &Recording<'_>,
     tensors: &[TensorInfo],
@@ -136,7 +137,7 @@ struct Use {
     before_read: u32,
 }
 
-/// Before a run's first job; read after the last.
+/// Checks that states are bound before a run's first job; read after the last.
 fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let runs = recording.segments().iter();
     let runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());

@@ -95,7 +95,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// In order.
+    /// All layers of a recording, in order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let segments = (0u32..).zip(recording.segments());
         segments
@@ -146,7 +146,7 @@ pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     read.into_iter().collect()
 }
 
-/// For each start from 0 to `end` - 1: [`crossing`] tensors, and those that `given` has.
+/// Counts for each start from 0 to `end` - 1: [`crossing`] tensors, and those that `given` has.
 pub(crate) fn crossings(
     layers: &[Layer],
     end: usize,
@@ -192,7 +192,7 @@ pub fn layers_named(layers: &[Layer]) -> String {
     format!("its layers are {}", described.join(", "))
 }
 
-/// By name, or by number from 1.
+/// Finds a layer by name, or by number from 1.
 ///
 /// # Errors
 /// There is none.

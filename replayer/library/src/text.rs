@@ -18,7 +18,7 @@ pub fn register(offset: u32) -> String {
 /// A file may say a million.
 const MAX_EXTENTS: usize = 16;
 
-/// `f32[64,64]`.
+/// Type and shape as `f32[64,64]`.
 pub fn typed_shape(element: ElementType, shape: &[u64]) -> String {
     let extents = shape.iter().take(MAX_EXTENTS).map(u64::to_string);
     let extents = extents.collect::<Vec<_>>().join(",");
@@ -47,7 +47,7 @@ pub fn shape_of(_recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
         .collect()
 }
 
-/// `a  f32[64,64]`.
+/// Type and shape of a tensor as `f32[64,64]`.
 pub fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
     typed_shape(element_of(tensor), &shape_of(recording, tensor))
 }

@@ -19,7 +19,7 @@ use crate::unfinished::{self, Unfinished};
 /// Chains, and transfers, kept per run.
 const MAX_SPANS: usize = 1 << 20;
 
-/// In report order.
+/// Parts of a run, in report order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Bytes that every run restores.
@@ -47,7 +47,7 @@ impl Phase {
     }
 }
 
-/// Of a session's last run.
+/// Times of a session's last run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// Reset, power, memory, set-up, if this run had to.
@@ -81,7 +81,7 @@ impl Timing {
     }
 }
 
-/// From a chain's start command until its end is known, by the replaying machine's clock.
+/// When a chain ran, from its start command until its end is known, by the replaying machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainSpan {
     /// GPU address of its first header.
@@ -164,7 +164,7 @@ impl Counts {
         }
     }
 
-    /// For the tensor being copied, or else the recording.
+    /// Counts a transfer for the tensor being copied, or else the recording.
     fn moved(&mut self, bytes: u64, tensor: Phase, time: Duration) {
         self.timing.bytes += bytes;
         if self.left > 0 {
@@ -211,7 +211,7 @@ impl Clock {
         self.counts().timing.chains += chains;
     }
 
-    /// Of loading, and since.
+    /// Events of the last loading, and since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
         (counts.setup.clone(), counts.events.clone())
@@ -247,7 +247,7 @@ impl Timed {
         }
     }
 
-    /// If the chain failed and its headers say so.
+    /// Job that kept the last chain from ending, if the chain failed and its headers say so.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         self.unfinished
     }

@@ -13,7 +13,7 @@ use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values::{self, Archive, Contents, most_bytes};
 
-/// Its weights need the file only once.
+/// Files read last: weights in one file need it only once.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: PathBuf,
@@ -59,7 +59,7 @@ impl Reader {
     }
 }
 
-/// Each with its origin.
+/// Values of all these tensors, each with its origin.
 pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
     if path.is_dir() {
         let one = |info: &TensorInfo| {

@@ -5,11 +5,11 @@ pub use gpureplay_format::ElementType;
 
 /// Names and values of an element type.
 pub trait Element: Sized {
-    /// Per element: 1, 2, 4 or 8.
+    /// Bytes per element: 1, 2, 4 or 8.
     fn bytes(self) -> usize;
     /// Whether it is a floating-point type.
     fn is_float(&self) -> bool;
-    /// In an .npy header, without byte order.
+    /// Code of the type in an .npy header, without byte order.
     fn npy_code(self) -> &'static str;
     /// Such as `float32`.
     fn numpy_name(self) -> String;

@@ -118,12 +118,12 @@ impl Stated {
         Ok(())
     }
 
-    /// By its found name.
+    /// Name of a tensor by its found name.
     pub fn name<'a>(&'a self, found: &'a str) -> &'a str {
         self.rename.get(found).map_or(found, String::as_str)
     }
 
-    /// By the found name.
+    /// Type and shape of a tensor by the found name.
     pub fn form(&self, found: &str) -> Option<&Form> {
         let form = self.forms.get(found);
         form.or_else(|| self.forms.get(self.rename.get(found)?))

@@ -71,7 +71,7 @@ pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, Te
 }
 
 impl Tensor {
-    /// From row-major bytes.
+    /// Makes a tensor from row-major bytes.
     pub fn new(dtype: ElementType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
         let expected = byte_length(dtype, shape)?;
         if bytes.len() != expected {
@@ -95,7 +95,7 @@ impl Tensor {
         Tensor::new(dtype, shape, vec![0; length])
     }
 
-    /// Of `float32` elements.
+    /// Makes a tensor of `float32` elements.
     pub fn from_f32(shape: &[u64], values: &[f32]) -> Result<Tensor, TensorError> {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         Tensor::new(ElementType::F32, shape, bytes)
@@ -134,12 +134,12 @@ impl Tensor {
         self.bytes.is_empty()
     }
 
-    /// Row-major, little-endian.
+    /// Bytes of all elements, row-major, little-endian.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Row-major, little-endian.
+    /// Bytes to change in place, row-major, little-endian.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
@@ -167,12 +167,12 @@ impl Tensor {
         }
     }
 
-    /// Of element `index` (row-major), as a double.
+    /// Value of element `index` (row-major), as a double.
     pub fn value(&self, index: usize) -> f64 {
         self.dtype.value(self.bits(index))
     }
 
-    /// Row-major.
+    /// All values, row-major.
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         (0..self.len()).map(|i| self.value(i))
     }

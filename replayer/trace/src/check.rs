@@ -60,7 +60,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// At the start of a trace.
+    /// Check at the start of a trace.
     pub fn new() -> Self {
         Self::default()
     }

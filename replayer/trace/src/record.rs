@@ -16,7 +16,7 @@ macro_rules! numbered {
             }
             /// Number in the stream.
             pub const fn code(self) -> $repr { self as $repr }
-            /// As dumps use it.
+            /// Name that dumps use.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $text,)+ }
             }

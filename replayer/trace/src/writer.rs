@@ -110,7 +110,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// REG_READ.
+    /// Writes REG_READ.
     pub fn reg_read(&mut self, offset: u32, value: u32) -> io::Result<()> {
         let payload = RegisterPayload {
             offset: offset.into(),
@@ -119,7 +119,7 @@ impl<W: Write> Writer<W> {
         self.record(RecordType::RegRead, 0, &payload, &[])
     }
 
-    /// REG_WRITE.
+    /// Writes REG_WRITE.
     pub fn reg_write(&mut self, offset: u32, value: u32) -> io::Result<()> {
         let payload = RegisterPayload {
             offset: offset.into(),
@@ -217,7 +217,7 @@ impl<W: Write> Writer<W> {
         self.record(RecordType::Submit, slot, &payload, &[])
     }
 
-    /// REGION.
+    /// Writes REGION.
     pub fn region(
         &mut self,
         space: u32,
@@ -256,7 +256,7 @@ impl<W: Write> Writer<W> {
         )
     }
 
-    /// COMPLETE.
+    /// Writes COMPLETE.
     pub fn complete(&mut self, slot: u8, status: u32) -> io::Result<()> {
         let payload = CompletePayload {
             status: status.into(),
@@ -274,7 +274,7 @@ impl<W: Write> Writer<W> {
         self.record(RecordType::Note, 0, &(), &text.as_bytes()[..end])
     }
 
-    /// ERROR.
+    /// Writes ERROR.
     pub fn error(&mut self, code: ErrorCode, detail: u64) -> io::Result<()> {
         let payload = ErrorPayload {
             code: code.code().into(),

@@ -21,7 +21,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// From cargo's environment, or upwards from here.
+    /// Finds the repository from cargo's environment, or upwards from here.
     pub(crate) fn find() -> Result<Folder> {
         let repository = match env::var_os("CARGO_MANIFEST_DIR") {
             Some(manifest) => Path::new(&manifest)

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 /// Arguments: a line split at spaces, or a list.
 pub trait Words {
-    /// One by one.
+    /// Arguments one by one.
     fn words(&self) -> Vec<OsString>;
 }
 
@@ -123,14 +123,14 @@ impl Default for Folder {
 }
 
 impl Folder {
-    /// With a copy of a shipped recording.
+    /// Makes a directory with a copy of a shipped recording.
     pub fn with(recording: &str, name: &str) -> Self {
         let folder = Self::default();
         crate::copy(&crate::shipped(recording), &folder.at(name));
         folder
     }
 
-    /// Where it is.
+    /// Where the directory is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

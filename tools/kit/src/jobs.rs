@@ -10,7 +10,7 @@ pub const JOBS: u64 = 0x200_0000;
 /// Data pages of [`builder`].
 pub const DATA: u64 = 0x300_0000;
 
-/// For a G52.
+/// Builder of a recording for a G52.
 pub fn builder(descriptors: u32, data: u32) -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -24,7 +24,7 @@ pub fn builder(descriptors: u32, data: u32) -> Builder {
     builder
 }
 
-/// With 64-bit addresses.
+/// Null job with 64-bit addresses.
 pub fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -32,7 +32,7 @@ pub fn null_job(next: u64) -> [u8; 32] {
     job
 }
 
-/// Its page is at `va`.
+/// Runs a null job; its page is at `va`.
 pub fn null_chain(builder: &mut Builder, va: u64) {
     builder.upload(va, &null_job(0));
     builder.submit(1, va, 1000);

@@ -14,7 +14,7 @@ use mali_drive::verify;
 const DESCRIPTORS: u64 = 0x200_0000;
 const DATA: u64 = 0x1000_0000;
 
-/// Each the best of several attempts.
+/// Measurements, each the best of several attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Of the file.
@@ -34,7 +34,7 @@ pub enum Contents {
     Compressible,
 }
 
-/// Of about this size.
+/// Recording of about this size.
 ///
 /// # Errors
 /// It cannot be encoded.

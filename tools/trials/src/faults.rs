@@ -43,7 +43,7 @@ pub struct Summary {
     pub bound_us: u64,
 }
 
-/// At every `step`-th call.
+/// Injects faults at every `step`-th call.
 ///
 /// # Errors
 /// The first fault that was not survived.
@@ -187,7 +187,7 @@ impl Trial<'_> {
     }
 }
 
-/// Per action.
+/// Longest wait per action, in microseconds.
 fn longest_wait_us(recording: &Recording<'_>) -> u64 {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());

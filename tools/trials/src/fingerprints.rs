@@ -95,7 +95,7 @@ impl gpureplay_core::Wrapper for Hashed {
     }
 }
 
-/// With the inputs of [`Values::new`].
+/// Replays on the model with the inputs of [`Values::new`].
 ///
 /// # Errors
 /// An unsound recording, or a failed replay.

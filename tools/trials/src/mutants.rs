@@ -118,7 +118,7 @@ pub(crate) const fn format_rule(fault: Fault) -> &'static str {
     }
 }
 
-/// Refused mutants.
+/// Count of refused mutants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// By rule: tried, refused by it.

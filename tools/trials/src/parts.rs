@@ -87,7 +87,7 @@ impl Parts {
         actions.rfind(|entry| entry.op == opcode.code())
     }
 
-    /// To the last segment, which counts them.
+    /// Appends actions to the last segment, which counts them.
     pub fn append(&mut self, entries: &[ActionEntry]) {
         self.section(Section::Actions).extend(entries.as_bytes());
         if let Some(segment) = self.segments().last_mut() {

@@ -126,7 +126,7 @@ fn builder() -> Builder {
     builder
 }
 
-/// At [`JOBS`], one-thread groups, its code's address as a uniform.
+/// Job at [`JOBS`], one-thread groups, its code's address as a uniform.
 fn compute_job(entry: u64, groups: u32) -> [u8; 0x200] {
     let mut job = [0; 0x200];
     let mut put = |at: usize, word: u64| job[at..at + 8].copy_from_slice(&word.to_le_bytes());

@@ -42,7 +42,7 @@ impl Bus for Watched {
     }
 }
 
-/// Its clock moves with each action and never waits.
+/// Model as a device: its clock moves with each action and never waits.
 pub struct Rig {
     device: OnModel<Watched>,
     bus: Arc<Watched>,
@@ -96,7 +96,7 @@ impl Rig {
         &self.device
     }
 
-    /// Without the rig's clock.
+    /// The model, without the rig's clock.
     pub fn get_mut(&mut self) -> &mut OnModel<Watched> {
         &mut self.device
     }

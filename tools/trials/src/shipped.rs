@@ -15,7 +15,7 @@ pub struct Shipped {
     pub bytes: Vec<u8>,
 }
 
-/// By name.
+/// All shipped recordings by name.
 ///
 /// # Errors
 /// They are not where the source tree has them.
@@ -41,7 +41,7 @@ pub fn all() -> std::io::Result<Vec<Shipped>> {
     Ok(found)
 }
 
-/// Those of job chains.
+/// Shipped recordings of job chains.
 ///
 /// # Errors
 /// As for [`all`].

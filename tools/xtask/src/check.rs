@@ -41,7 +41,7 @@ pub(crate) struct Check {
     list: bool,
 }
 
-/// By crate name.
+/// What a change concerns, by crate name.
 #[derive(Debug, Default, PartialEq)]
 struct Concerned {
     changed: BTreeSet<String>,

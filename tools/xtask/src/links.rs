@@ -104,7 +104,7 @@ impl Page {
     }
 }
 
-/// As web sites do: small letters, digits, hyphens.
+/// Anchor of a heading as web sites make it: small letters, digits, hyphens.
 fn anchor(heading: &str) -> String {
     heading
         .chars()

@@ -159,7 +159,7 @@ fn write_sources(folder: &Path) -> Result<()> {
     output(mirror.arg(folder)).map(drop)
 }
 
-/// To the last build.
+/// Link to the last build.
 pub(crate) fn link() -> PathBuf {
     cache().join("mesa")
 }

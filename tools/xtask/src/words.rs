@@ -106,7 +106,7 @@ impl Words {
 }
 
 impl Style {
-    /// Since `subjects_after`, without merges. None in a clone that lacks it.
+    /// Commits since `subjects_after`, without merges. None in a clone that lacks it.
     fn subjects(&self) -> Result<Vec<String>> {
         let range = format!("{}..HEAD", self.subjects_after);
         let known = format!("{}^{{commit}}", self.subjects_after);
@@ -159,7 +159,7 @@ impl Style {
     }
 }
 
-/// For users: no test, task or trial.
+/// Whether a source is for users: no test, task or trial.
 fn speaks(path: &str) -> bool {
     let mut parts = path.split('/');
     !path.starts_with("tools/")
@@ -184,7 +184,7 @@ fn whole(text: &str, phrase: &str) -> bool {
     })
 }
 
-/// Without code blocks.
+/// Prose of a page, without code blocks.
 struct Prose {
     blocks: Vec<String>,
     longest_table: usize,

@@ -75,7 +75,7 @@ struct Target {
     src_path: PathBuf,
 }
 
-/// By directory.
+/// Reads all crates, by directory.
 pub(crate) fn crates() -> Result<Vec<Crate>> {
     let top = root();
     let mut crates = Vec::new();

@@ -21,7 +21,7 @@ use crate::common::notes::NoteOptions;
 use crate::common::steps::StateArgument;
 use crate::common::terminal;
 
-/// `KEY=VALUE`.
+/// `KEY=VALUE` on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair<T> {
     pub(crate) key: String,
@@ -150,7 +150,7 @@ impl Choices {
         self.writes.iter().chain(old)
     }
 
-    /// Refuses several.
+    /// Returns the recording's directory; refuses several.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();
@@ -287,7 +287,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     Ok(out)
 }
 
-/// They cannot be told apart in memory.
+/// Warns of equal elements: they cannot be told apart in memory.
 fn warn_of_equal_elements(file: &TensorFile) {
     let d = distinctiveness(&file.tensor);
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {

@@ -116,7 +116,7 @@ struct Summary {
     last: Option<Number>,
 }
 
-/// Or until Ctrl-C. Returns values to write, and where.
+/// Runs N times, or until Ctrl-C. Returns values to write, and where.
 pub(crate) fn run(
     session: &mut Session,
     (runs, inputs): (u32, Option<&Path>),

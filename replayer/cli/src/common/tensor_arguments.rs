@@ -60,7 +60,7 @@ impl TensorFile {
         }
     }
 
-    /// By name, or the only one of the kind. Stated type and shape must fit.
+    /// Finds a tensor by name, or the only one of the kind. Stated type and shape must fit.
     pub(crate) fn resolve(
         &self,
         tensors: &[TensorInfo],
@@ -106,7 +106,7 @@ impl TensorFile {
     }
 }
 
-/// Without inputs, those of the manifest's first case.
+/// Binds these inputs; without any, those of the manifest's first case.
 pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) -> Result<()> {
     for given in inputs {
         let tensors = session.recording().tensors();

@@ -30,7 +30,7 @@ pub(crate) struct StatedOptions {
     tensors: Option<PathBuf>,
 }
 
-/// `LEFT=RIGHT`.
+/// `LEFT=RIGHT` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Equation<T> {
     left: String,
@@ -51,7 +51,7 @@ impl<T: FromStr<Err: std::fmt::Display>> FromStr for Equation<T> {
     }
 }
 
-/// By the name under which a tensor was found.
+/// File of descriptions, by the name under which a tensor was found.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Descriptions {
@@ -104,7 +104,7 @@ fn read_descriptions(path: &Path) -> Result<Stated> {
     Ok(stated)
 }
 
-/// For editing, and `--tensors`.
+/// Makes a file of descriptions, for editing and `--tensors`.
 pub(crate) fn suggestion<'a>(tensors: impl Iterator<Item = (&'a str, &'a str, Form)>) -> String {
     let mut out = String::from(
         "# Tensors as they were found. Change names, types and shapes; the number of bytes stays.\n",

@@ -225,8 +225,8 @@ impl<'a> Runs<'a> {
         found
     }
 
-    /// One run got new zeroed memory where the other reused a freed buffer: a matter of timing. Neither run wrote
-    /// these bytes, so nothing can depend on them.
+    /// Bytes that differ because one run got new zeroed memory where the other reused a freed buffer: a matter of
+    /// timing. Neither run wrote these bytes, so nothing can depend on them.
     fn left_over(&self, va: u64, other: u64, moment: Moment) -> Vec<(usize, usize)> {
         let [first, second] = self.captures;
         let [in_first, in_second] = &self.mapped;

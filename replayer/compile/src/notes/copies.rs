@@ -306,7 +306,7 @@ fn job(moved: &Moved) -> Launched {
     }
 }
 
-/// If the driver mapped a buffer of its size when it was made.
+/// Where an object lies, if the driver mapped a buffer of its size when it was made.
 fn mapped(events: &Events, object: u32) -> Option<Buffer> {
     let root = events.roots.get(&object)?;
     let pages = root.size.checked_next_multiple_of(PAGE)?;

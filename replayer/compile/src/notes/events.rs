@@ -174,7 +174,7 @@ impl Event {
         }
     }
 
-    /// In steps: given objects are looked at one by one.
+    /// Work in steps: given objects are looked at one by one.
     pub(super) fn work(&self) -> usize {
         match self {
             Event::Host(_) | Event::Moved(_) => 1,
@@ -212,7 +212,7 @@ pub(super) enum Shape<'a> {
 }
 
 impl Event {
-    /// Without sizes, any number of elements is alike.
+    /// What it has in common with like steps; without sizes, any number of elements is alike.
     pub(super) fn shape(&self, sizes: bool) -> Shape<'_> {
         match self {
             Event::Host(host) => {
@@ -235,7 +235,7 @@ impl Event {
         self.shape(true) == other.shape(true)
     }
 
-    /// In order.
+    /// Objects that it is about, in order.
     pub(super) fn objects(&self) -> Vec<u32> {
         match self {
             Event::Host(host) => vec![host.at.object],
@@ -507,7 +507,7 @@ impl Queued {
         Some(chains.start)
     }
 
-    /// After earlier launches of its queue, before later ones.
+    /// Submissions before a transfer: it comes after earlier launches of its queue, before later ones.
     fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
         let launches = transfer.queue.and_then(|queue| self.launches.get(&queue));
         let Some(launches) = launches.filter(|_| !transfer.complete) else {

@@ -25,7 +25,7 @@ pub struct Dispatch {
     pub local: Option<[u64; 3]>,
 }
 
-/// Known chains.
+/// What is known about a trace's chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
     /// `None` for the runtime's and unexplained ones.

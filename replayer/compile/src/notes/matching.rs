@@ -47,7 +47,7 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<
     }
 }
 
-/// Prefix sums.
+/// Prefix sums of the chains' work-items.
 struct Items {
     /// One more than chains.
     sums: Vec<u128>,
@@ -85,7 +85,7 @@ impl Items {
         )
     }
 
-    /// From the last first chain: ends only go back, so one pass finds all.
+    /// Runs of all first chains, the last one first: ends only go back, so one pass finds all.
     fn runs(&self, wanted: &Wanted) -> impl Iterator<Item = Option<Range<usize>>> {
         let mut end = self.sums.len();
         (0..self.chains()).rev().map(move |first| {
@@ -104,7 +104,8 @@ impl Items {
     }
 }
 
-/// As many launches as possible get chains. Two ways from opposite ends agree where there is no choice.
+/// Matches one queue: as many launches as possible get chains. Two ways from opposite ends agree where there is no
+/// choice.
 fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
     let (rows, chains) = (wanted.len(), items.chains());
     let columns = chains + 1;
@@ -158,7 +159,7 @@ fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
     matched.collect()
 }
 
-/// At most two, and the last step of one.
+/// Ways to a state: their number, at most two, and the last step of one.
 #[derive(Clone, Debug)]
 struct Ways {
     count: u8,
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!(found, [chain(1), chain(2)]);
     }
 
-    /// Brute force.
+    /// Finds a launch's chains by brute force.
     fn one_by_one(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         let needed = wanted.items?;
         if !wanted.within.contains(&first) || *items.get(first)? == 0 {

@@ -38,8 +38,8 @@ pub(super) fn name(launch: &Launched, given: &Given) -> String {
     format!("{kernel}.{argument}")
 }
 
-/// For a pointer to bytes, guessed from them. Computed values may be much smaller than measured ones: a softmax has
-/// any magnitude.
+/// Element type of a tensor; for a pointer to bytes, guessed from them. Computed values may be much smaller than
+/// measured ones: a softmax has any magnitude.
 pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementType {
     let word = type_name
         .split([' ', '*'])
@@ -70,7 +70,8 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
     }
 }
 
-/// In contrast, the halves of a 32-bit number differ in size, and the two bytes of a pair of pixels do not.
+/// Whether bytes are 16-bit floats of everyday size. In contrast, the halves of a 32-bit number differ in size, and
+/// the two bytes of a pair of pixels do not.
 fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
     const FEWEST: u32 = 8;
     const BIAS: u32 = 15;

@@ -280,7 +280,8 @@ impl<'a> Builder<'a> {
         events.take_while(|event| self.work.spend(event.work() as u64))
     }
 
-    /// Without a second run: the last launch before the last write that a launch uses.
+    /// Step after which writes are inputs, without a second run: the last launch before the last write that a
+    /// launch uses.
     fn last_writes(&self) -> usize {
         let list = &self.events.list;
         let used = |(step, event): &(usize, &Event)| match event {
@@ -397,7 +398,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Without a second run, whether it counts as an input.
+    /// Whether a write differs between the runs; without a second run, whether it counts as an input.
     fn differs(&self, step: usize, host: &Host, inputs_from: usize) -> bool {
         let other = self.second.and_then(|(_, events)| events.list.get(step));
         match (other, self.step) {

@@ -180,7 +180,7 @@ fn same_sizes(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     }
 }
 
-/// By content, or else the buffer mapped when the object was made.
+/// Where an object lies: by content, or else in the buffer mapped when the object was made.
 fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Option<u64> {
     let moment = |host: &Host| match host.direction {
         Direction::Read => host.jobs.checked_sub(1).map(Moment::after),

@@ -191,7 +191,7 @@ const FEWEST: usize = 2;
 
 type Sample = [u8; SAMPLE];
 
-/// From all over, without common ones such as zeros.
+/// Samples from all over the bytes, without common ones such as zeros.
 fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
     let telling = |sample: &&Sample| {
         let (words, _) = sample.as_chunks::<WORD>();
@@ -271,7 +271,7 @@ fn differences(
     out
 }
 
-/// To whole words; from the buffer's start if near.
+/// Widens a range by what was written beside it, to whole words; from the buffer's start if near.
 fn widened(written: &Ranges, mut at: Range<u64>, start: u64) -> Range<u64> {
     for (low, high) in written.iter() {
         if high >= at.end && low <= at.end.saturating_add(GAP) {

@@ -65,7 +65,7 @@ impl Search<'_> {
         out
     }
 
-    /// One stride per dimension: dense, padded, permuted.
+    /// Layouts with one stride per dimension: dense, padded, permuted.
     fn strided(&self) -> Vec<Piece> {
         let dimensions = self.dimensions();
         let mut out: Vec<Piece> = Vec::new();
@@ -212,7 +212,7 @@ impl Search<'_> {
         out
     }
 
-    /// From the first `block` elements to all; innermost axis first.
+    /// Extends axes from the first `block` elements to all; innermost axis first.
     fn grow(&self, base: u64, block: u64, axes: &mut Vec<Axis>) -> bool {
         if block == self.elements() {
             return true;
@@ -270,7 +270,7 @@ impl Search<'_> {
         self.holds(&Piece { va, element, axes })
     }
 
-    /// Also checks who wrote it.
+    /// Whether a piece's elements are in place; also checks who wrote them.
     fn holds(&self, piece: &Piece) -> bool {
         let dtype = self.tensor.dtype();
         let size = dtype.bytes();

@@ -53,7 +53,7 @@ pub(super) fn find(
     starts.into_iter().map(piece).collect()
 }
 
-/// At most [`WINDOWS`], far apart if there are many.
+/// Offsets of varied parts, at most [`WINDOWS`], far apart if there are many.
 fn windows(bytes: &[u8], size: usize) -> Vec<usize> {
     let varied = |window: &[u8]| {
         let distinct: BTreeSet<&[u8]> = window.chunks(size).collect();

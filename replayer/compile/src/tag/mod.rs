@@ -137,7 +137,7 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
     }))
 }
 
-/// Also in types that apps convert to.
+/// The tensor, also in types that apps convert to.
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {

@@ -80,7 +80,7 @@ impl Keys {
         keys
     }
 
-    /// One per dimension.
+    /// Inserts groups of eight bytes, one per dimension.
     fn insert_groups(&mut self, tensor: &Tensor, element: usize) {
         let size = tensor.dtype().bytes();
         let group = 8 / size;

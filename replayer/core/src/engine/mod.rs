@@ -23,7 +23,7 @@ pub trait Tensors {
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]>;
 }
 
-/// For recordings that need no values.
+/// No tensors: for recordings that need no values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTensors;
 
@@ -36,7 +36,7 @@ impl Tensors for NoTensors {
     }
 }
 
-/// About 32 KiB; static in firmware.
+/// Working memory of a session, about 32 KiB; static in firmware.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
     history: History,
@@ -135,7 +135,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         &mut self.driver.gpu
     }
 
-    /// In the last run so far.
+    /// Chains submitted in the last run so far.
     pub const fn submits(&self) -> u32 {
         self.submits
     }
@@ -226,7 +226,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.reset()
     }
 
-    /// After an error: GPU reset, no memory.
+    /// Ends a run. After an error: GPU reset, no memory.
     fn conclude(&mut self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         if result.is_ok() {
             self.action = NO_ACTION;
@@ -244,7 +244,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Err(error)
     }
 
-    /// Without reset a GPU keeps its pages.
+    /// Resets the GPU and releases its memory. Without reset a GPU keeps its pages.
     fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
         self.driver.state = F::RESET;

@@ -24,7 +24,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// With `skip` without its jobs.
+    /// Runs a segment, with `skip` without its jobs.
     pub(super) fn run_one(
         &mut self,
         segment: &Segment,
@@ -135,7 +135,7 @@ const fn work<F: Family>() -> Opcode {
     }
 }
 
-/// Of jobs that do not run.
+/// Whether an action belongs to jobs that do not run.
 fn left_out<F: Family>(opcode: Opcode, tensor: u32, tensors: &mut dyn Tensors) -> bool {
     match opcode {
         Opcode::Submit | Opcode::Rearm | Opcode::BindOutput => true,

@@ -125,7 +125,7 @@ pub use wait::poll;
 
 use crate::error::{DeviceError, ErrorKind};
 
-/// Interrupt lines.
+/// Set of interrupt lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines(pub u8);
 

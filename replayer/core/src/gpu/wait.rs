@@ -4,7 +4,7 @@
 use super::Gpu;
 use crate::error::DeviceError;
 
-/// Until `read & mask == value`, without interrupts.
+/// Reads a register until `read & mask == value`, without interrupts.
 ///
 /// # Errors
 /// The last value, at the end of the time.

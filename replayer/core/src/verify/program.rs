@@ -168,7 +168,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// By overwriting the GPU's result before the next submit.
+/// Whether a chain is made ready by overwriting the GPU's result before the next submit.
 #[inline(never)]
 fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
     let mut actions = since

@@ -38,7 +38,7 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// One address for both sides; polling, coherent, no registers: for struct update.
+    /// Arena with one address for both sides; polling, coherent, no registers: for struct update.
     pub const fn arena(address: usize, bytes: usize) -> Self {
         extern "C" fn read32(_: *mut c_void, _: u32) -> u32 {
             0

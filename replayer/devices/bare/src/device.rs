@@ -29,7 +29,7 @@ struct Arena<M> {
 }
 
 impl<M: Machine> Arena<M> {
-    /// Offset.
+    /// Takes zeroed pages; returns their offset.
     fn take(&mut self, pages: usize) -> Option<usize> {
         let start = self.used;
         let length = pages.checked_mul(PAGE)?;
@@ -140,7 +140,7 @@ impl<M: Machine> Device<M> {
         &self.arena.machine
     }
 
-    /// With page tables.
+    /// Bytes of memory in use, with page tables.
     pub const fn memory_used(&self) -> usize {
         self.arena.used
     }

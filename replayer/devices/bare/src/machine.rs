@@ -44,7 +44,8 @@ pub trait Machine {
         Format::Lpae
     }
 
-    /// If not, implement [`Machine::clean`] and [`Machine::invalidate`].
+    /// Whether the GPU sees the processor's caches. If not, implement [`Machine::clean`] and
+    /// [`Machine::invalidate`].
     fn is_coherent(&self) -> bool {
         true
     }

@@ -47,7 +47,7 @@ pub fn read() -> Option<Counter> {
 }
 
 impl Counter {
-    /// Only upwards; `false` when the flash did not take it.
+    /// Stores a value, only upwards; `false` when the flash did not take it.
     pub fn raise(&self, value: u64) -> bool {
         if value <= self.value {
             return true;

@@ -99,7 +99,7 @@ impl Linked<'_> {
         self.states[0].iter().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
-    /// One per run, cyclically.
+    /// Value of a tensor: one per run, cyclically.
     fn value(&self, tensor: u32) -> Option<&'static [u8]> {
         let all = *INPUTS.get(self.position(tensor)?)?;
         if !GOES_ON {
@@ -328,7 +328,7 @@ fn replay(start: u64) {
     text("\nDONE\n");
 }
 
-/// From `start.s`; `start` is the counter at reset.
+/// Entry from `start.s`; `start` is the counter at reset.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_main(start: u64) -> ! {
     cpu::start_mmu();
@@ -344,7 +344,7 @@ extern "C" fn firmware_interrupt() {
     board::interrupt();
 }
 
-/// For every other vector.
+/// Called by every other vector: says what happened and ends.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_exception(syndrome: u64, address: u64, fault: u64) -> ! {
     text("EXCEPTION");

@@ -28,7 +28,7 @@ impl Trusted {
     }
 }
 
-/// Of a rightly signed pack; otherwise reports why.
+/// Recording of a rightly signed pack; otherwise reports why.
 pub fn recording(pack: &'static [u8]) -> Option<Trusted> {
     let Some(stored) = counter::read() else {
         text("REFUSED no place for the counter\n");

@@ -54,7 +54,7 @@ pub struct Board {
     pub source: String,
 }
 
-/// As in device trees (32 less than the GIC's).
+/// Interrupt numbers as in device trees (32 less than the GIC's).
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupts {
@@ -80,7 +80,7 @@ impl Board {
         toml::from_str(text).ok()
     }
 
-    /// By the device tree below `root` (`/`).
+    /// Finds this machine's board by the device tree below `root` (`/`).
     pub fn of_machine(root: &Path) -> Option<Self> {
         let path = root.join("sys/firmware/devicetree/base/compatible");
         let machine = fs::read(path).ok()?;

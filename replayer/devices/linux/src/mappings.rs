@@ -13,7 +13,7 @@ pub(crate) struct Mapping {
     pub(crate) memory: Mapped,
 }
 
-/// Ascending.
+/// Memory that the GPU sees, ascending.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Vec<Mapping>);
 
@@ -31,7 +31,7 @@ impl Mappings {
         std::mem::take(&mut self.0)
     }
 
-    /// With the offset in it.
+    /// Mapping that holds `va`, with the offset in it.
     fn find(&self, va: u64) -> Option<(&Mapping, usize)> {
         let after = self.0.partition_point(|mapping| mapping.va <= va);
         let mapping = self.0.get(after.checked_sub(1)?)?;

@@ -141,7 +141,7 @@ fn raised_lines(event: &[u8]) -> u8 {
         .sum()
 }
 
-/// After holding it for `held`.
+/// Whether a process gives the GPU away after holding it for `held`.
 fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
     held.is_some_and(|held| held >= TURN) && is_asked()
 }
@@ -279,7 +279,7 @@ impl Nano {
         self.said(PollFlags::empty()).intersects(LOST)
     }
 
-    /// Without waiting.
+    /// Takes the driver's interrupts without waiting.
     fn take_events(&mut self) -> Lines {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];

@@ -9,7 +9,7 @@ use mali_drive::page_table::{Format, PageTables, TableMemory};
 
 use crate::mapped::Mapped;
 
-/// With bus addresses.
+/// Pages for tables, with bus addresses.
 #[derive(Debug)]
 pub(crate) struct TablePages {
     memory: Mapped,
@@ -96,7 +96,7 @@ impl OwnTables {
         1 + tables(39) + tables(30) + tables(21)
     }
 
-    /// Until [`OwnTables::forget`].
+    /// Builds tables in `pages`, which stay until [`OwnTables::forget`].
     pub(crate) fn build(&mut self, mut pages: TablePages) -> Result<PageTables, DeviceError> {
         let mut tables =
             PageTables::new(Format::Lpae, &mut pages).ok_or(DeviceError::OutOfMemory)?;

@@ -43,7 +43,7 @@ pub(crate) fn refused(errno: nix::Error) -> DeviceError {
 
 pub(crate) trait Driver: Debug + Send {
     fn name(&self) -> &str;
-    /// For verified recordings, without the GPU.
+    /// Checks that it can replay a verified recording, without the GPU.
     fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit>;
     /// Old and new starts of moving 16 MiB code windows.
     fn code_moves(&self, _: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
@@ -93,7 +93,7 @@ impl Stock {
         self.driver.name()
     }
 
-    /// For verified recordings, without the GPU.
+    /// Checks a verified recording against the driver, without the GPU.
     ///
     /// # Errors
     /// The driver cannot replay it.

@@ -90,7 +90,7 @@ pub(crate) fn run(
     }
 }
 
-/// By no fault of its own.
+/// Whether a job was taken off the GPU by no fault of its own.
 fn was_interrupted(status: u32) -> bool {
     [0, 3, 4].contains(&(status & 0xff))
 }

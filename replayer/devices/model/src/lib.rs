@@ -125,7 +125,7 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// In a chain, or a launch of these words; `None` if unknown.
+    /// What writes the byte at `va` in a chain, or a launch of these words; `None` if unknown.
     pub fn writer(&mut self, chain: &Chain, words: &[u8], va: u64) -> Option<Writer> {
         match &mut self.body {
             Body::Chains(gpu) => gpu.writer(chain.space.into(), chain.head, va),

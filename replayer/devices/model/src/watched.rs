@@ -9,7 +9,7 @@ use crate::OnModel;
 pub trait Watch {
     /// False fails the run.
     fn starts(&mut self, device: &mut OnModel, number: u32, chain: &Chain) -> bool;
-    /// After a successful chain.
+    /// Called after a successful chain.
     fn ended(&mut self, device: &mut OnModel, number: u32) {
         let _ = (device, number);
     }

@@ -132,7 +132,7 @@ fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
 }
 
 impl Flow {
-    /// Of a shader of Valhall.
+    /// Looks at all words of a shader of Valhall.
     pub fn of_words(words: &Words) -> Self {
         let mut flow = Self {
             named: words.registers,

@@ -61,7 +61,7 @@ impl Matcher {
         self.filled = whole;
     }
 
-    /// As (length, distance); (_, 0) when there is none.
+    /// Longest earlier match of the bytes at `at`, as (length, distance); (_, 0) when there is none.
     fn longest(&self, window: &[u8], at: usize) -> (usize, usize) {
         let limit = window.len() - at;
         let mut candidate = self.heads[hash(&window[at..])];
@@ -83,7 +83,7 @@ impl Matcher {
         (length, distance)
     }
 
-    /// As (length, distance), from `start`.
+    /// Longest match of each position from `start`, as (length, distance).
     fn longest_matches(&mut self, window: &[u8], start: usize) -> Vec<(usize, usize)> {
         self.catch_up(window, start);
         let mut best = vec![(0, 0); window.len() - start];

@@ -109,7 +109,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Its only operand is an address or an offset.
+    /// Adds an action whose only operand is an address or an offset.
     pub fn action(&mut self, opcode: Opcode, d: u64) {
         self.push(entry(opcode, 0, 0, d));
     }

@@ -59,7 +59,7 @@ impl Builder {
 }
 
 impl<'a> Recording<'a> {
-    /// In the order of kinds.
+    /// Bytes of all sections, in the order of kinds.
     pub fn sections(&self) -> [&'a [u8]; SECTIONS] {
         [
             bytes(self.identity()),

@@ -47,7 +47,8 @@ impl Builder {
         self.submit_with(slot, DEFAULT_JOB_CONFIG, chain, timeout_us);
     }
 
-    /// As [`Builder::submit`] with bits 15:0 of JS_CONFIG, without address space (3:0) and flush reduction (14).
+    /// Submits as [`Builder::submit`] with bits 15:0 of JS_CONFIG, without address space (3:0) and flush reduction
+    /// (14).
     pub fn submit_with(&mut self, slot: u8, config: u16, chain: u64, timeout_us: u32) {
         self.push(Opcode::Submit, slot, config & !0x400f, timeout_us, chain);
         self.submitted = true;

@@ -162,7 +162,7 @@ impl Notes {
             .collect()
     }
 
-    /// With these notes.
+    /// Text of the shader with these notes.
     pub fn text(&self, code: Shown<'_>) -> String {
         let mut text = String::new();
         for (number, (lines, piece)) in self.pieces(code).into_iter().enumerate() {

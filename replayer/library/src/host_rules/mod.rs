@@ -82,7 +82,7 @@ fn names_differ(tensors: &[TensorInfo]) -> Result {
     }
 }
 
-/// Each output takes host memory, even if they share GPU memory.
+/// Checks room for outputs: each takes host memory, even if they share GPU memory.
 fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
@@ -232,7 +232,7 @@ fn span(axes: &[AxisEntry]) -> u64 {
     reach.fold(1, u64::saturating_add)
 }
 
-/// Also covered again, where that matters. Stretches have first and end.
+/// First element that stretches (first and end) do not cover, or cover again where that matters.
 fn uncovered_by_stretches(
     mut stretches: Vec<(u64, u64)>,
     elements: u64,
@@ -249,7 +249,7 @@ fn uncovered_by_stretches(
     (covered < elements).then_some(covered)
 }
 
-/// For loop nests with gaps, element by element.
+/// First uncovered element of loop nests with gaps, element by element.
 fn uncovered_by_elements<'a>(
     places: impl Iterator<Item = (u64, &'a [AxisEntry])>,
     elements: u64,

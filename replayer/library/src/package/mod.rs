@@ -36,7 +36,7 @@ enum Purpose {
     Look,
 }
 
-/// Each folder has to be made.
+/// Refuses files in too many folders: each has to be made.
 fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut folders = BTreeSet::new();
     for name in names {
@@ -85,7 +85,7 @@ impl Files {
         Self::open_for(Purpose::Use, path, trust)
     }
 
-    /// As [`Files::open`], without a private copy: files beside the recording cannot be used.
+    /// Opens as [`Files::open`], without a private copy: files beside the recording cannot be used.
     ///
     /// # Errors
     /// As for [`Files::open`].
@@ -192,7 +192,7 @@ impl Files {
         })
     }
 
-    /// Only this user can enter the new directory. Only these files can be used from then on.
+    /// Writes files into a new directory that only this user can enter. Only these files can be used from then on.
     fn from_contents(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let failed = |error: std::io::Error| Error::Write {
@@ -226,7 +226,7 @@ impl Files {
         })
     }
 
-    /// For a pack, in its private copy.
+    /// The recording's own file; for a pack, in its private copy.
     pub fn file(&self) -> PathBuf {
         match &self.copy {
             Some(_) => self.directory.join(RECORDING),
@@ -242,7 +242,7 @@ impl Files {
         }
     }
 
-    /// For people: not that of a temporary copy.
+    /// Path of a file for people: not that of a temporary copy.
     pub fn shown(&self, file: &Path) -> PathBuf {
         let inside = file.strip_prefix(&self.directory).ok();
         match (&self.copy, inside) {
@@ -308,13 +308,13 @@ fn is_pack(path: &Path) -> bool {
     read.is_ok() && Pack::is_pack(&start)
 }
 
-/// Also refuses too many folders.
+/// Refuses names too like its own; also too many folders.
 fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
     apart(path, contents.keys().map(String::as_str))?;
     within_folders(path, contents.keys().map(String::as_str))
 }
 
-/// They are all that the manifest names.
+/// Recording among files that are all that the manifest names.
 fn covered<'a>(
     contents: &'a Contents<'_>,
     manifest: Option<&Manifest>,

@@ -22,7 +22,8 @@ const HEAD: usize = 64;
 /// Place of the whole file's length.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
-/// At most `most` bytes; no device. A pipe is read to its end, or until too long.
+/// Reads a file that the user names, of at most `most` bytes; no device. A pipe is read to its end, or until too
+/// long.
 ///
 /// # Errors
 /// The system's, or the file is too long.
@@ -31,7 +32,7 @@ pub fn read_named(path: &Path, most: u64) -> crate::Result<Vec<u8>> {
     read.map_err(|error| crate::Error::file(path, error))
 }
 
-/// Refuses devices.
+/// Opens a file that the user names; refuses devices.
 pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_char_device() || kind.is_block_device() {
@@ -40,12 +41,12 @@ pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     fs::File::open(path)
 }
 
-/// Of a file with another length or kind only the start: enough to say what is wrong.
+/// Reads a recording or a pack; of a file with another length or kind only the start: enough to say what is wrong.
 pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }
 
-/// At most `limit` bytes.
+/// Reads as [`read_recording`], at most `limit` bytes.
 pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || {
         let reason = format!("longer than {limit} bytes");
@@ -79,7 +80,7 @@ pub(crate) struct Held {
     pub(crate) seal: Option<Seal>,
 }
 
-/// Only this user can enter it. Removed on drop.
+/// Files in a directory that only this user can enter. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
     pub(crate) _directory: TempDir,

@@ -16,7 +16,7 @@ use crate::trust::signature_error;
 const MAX_COMPARED: u64 = 64 << 20;
 
 impl Files {
-    /// It protects from mistakes only: a stranger may sign with any key.
+    /// What the recording's signature says. It protects from mistakes only: a stranger may sign with any key.
     pub fn seal(&self) -> Option<Seal> {
         if let Some(held) = &self.held {
             return held.seal.clone();

@@ -234,7 +234,7 @@ impl Session {
         Ok(())
     }
 
-    /// This resets the GPU.
+    /// Takes the recording off the device; this resets the GPU.
     pub(super) fn unload(&mut self) {
         self.next = 0;
         self.checkpoint = None;

@@ -20,7 +20,7 @@ pub(super) struct Checkpoint {
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }
 
-/// Without thread storage; address and bytes.
+/// Memory that jobs may change, without thread storage; address and bytes.
 fn writable(recording: &Recording<'_>) -> impl Iterator<Item = (u64, u64)> {
     recording.regions().iter().filter_map(|region| {
         let writable = Access(region.access).contains(Access::WRITE);
@@ -105,7 +105,7 @@ pub(super) struct Spacing {
 }
 
 impl Spacing {
-    /// As close as [`READ_PER_RUN`] allows.
+    /// Spacing as close as [`READ_PER_RUN`] allows.
     pub(super) fn new(recording: &Recording<'_>, layers: &[Layer]) -> Self {
         let bytes = writable(recording).fold(0u64, |sum, (_, length)| sum.saturating_add(length));
         let boundaries = layers.iter().filter(|layer| layer.chains > 0).count() as u64;

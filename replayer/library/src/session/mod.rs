@@ -185,13 +185,14 @@ impl Session {
         self.ignore_identity = yes;
     }
 
-    /// From the next loading on, around each chain: see [`crate::ChainSpan::counters`]. Costs some register
-    /// accesses per chain.
+    /// Sets whether GPU counters are read from the next loading on, around each chain: see
+    /// [`crate::ChainSpan::counters`]. Costs some register accesses per chain.
     pub fn count_gpu(&mut self, yes: bool) {
         self.counts_gpu = yes;
     }
 
-    /// For complete runs, as by default. Saves submissions per run, and may cost more before the first.
+    /// Sets whether layers are joined for complete runs, as by default. Saves submissions per run, and may cost
+    /// more before the first.
     pub fn join_layers(&mut self, yes: bool) {
         self.joins = yes;
     }
@@ -206,7 +207,7 @@ impl Session {
         &self.bindings
     }
 
-    /// From another session of this recording.
+    /// Binds all values from another session of this recording.
     pub fn bind_all(&mut self, bindings: Bindings) {
         self.bindings = bindings;
         self.unload();
@@ -223,12 +224,12 @@ impl Session {
         }
     }
 
-    /// Of the last run.
+    /// Times of the last run.
     pub fn timing(&self) -> &Timing {
         &self.timing
     }
 
-    /// Of the last run, over all attempts.
+    /// Events of the last run, over all attempts.
     pub fn events(&self) -> Events {
         self.clock.events().1
     }
@@ -340,7 +341,7 @@ impl Session {
         self.bindings.bind_all_of(TensorKind::State, path.as_ref())
     }
 
-    /// As the next run starts from, by name. Loads the recording if only set-up knows them.
+    /// States that the next run starts from, by name. Loads the recording if only set-up knows them.
     ///
     /// # Errors
     /// As for [`Session::prepare`].
@@ -355,7 +356,7 @@ impl Session {
         names.into_iter().map(value).collect()
     }
 
-    /// To the values at opening.
+    /// Resets all states to the values at opening.
     pub fn reset_states(&mut self) {
         for (tensor, _) in self.bindings.states.sizes() {
             self.bindings.states.set(tensor, None);
@@ -511,7 +512,7 @@ impl Session {
         self.recorded_values = yes;
     }
 
-    /// By name or number from 1 (`gpureplay info`); returns it from 0 ([`Session::run_layers`]).
+    /// Finds a layer by name or number from 1 (`gpureplay info`); returns it from 0 ([`Session::run_layers`]).
     ///
     /// # Errors
     /// There is none.
@@ -563,7 +564,7 @@ impl Session {
         self.bindings.want(name)
     }
 
-    /// Of the last run, by name.
+    /// Outputs of the last run, by name.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         self.bindings.outputs()
     }

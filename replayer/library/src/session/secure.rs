@@ -52,7 +52,7 @@ impl Session {
         Ok(Self::with(recording, state, Clock::default()))
     }
 
-    /// For other threads; secure world only.
+    /// Canceller for other threads; secure world only.
     pub fn canceller(&self) -> Option<Canceller> {
         match &self.state {
             State::Secure(secure) => Some(secure.client.canceller()),
@@ -127,7 +127,7 @@ impl Session {
     }
 }
 
-/// With names of rules and sections.
+/// Explains an error with names of rules and sections.
 fn explained(error: gpureplay_linux::optee::Error) -> Error {
     Error::Secure {
         text: explain::secure(&error),

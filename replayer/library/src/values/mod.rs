@@ -121,7 +121,7 @@ pub(crate) fn read_with(
     }
 }
 
-/// Only the header if type or shape differ.
+/// Reads an `.npy` file; only the header if type or shape differ.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
     let fits = |dtype: ElementType, shape: &[u64]| info.takes(dtype, shape);
     let read = read_npy_if(file, fits).map_err(|error| match error {
@@ -214,7 +214,7 @@ pub fn read_any(path: &Path) -> Result<Tensor> {
     })
 }
 
-/// One byte more shows that it is longer.
+/// Reads a file of at most `limit` bytes; one byte more shows that it is longer.
 pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Never exists.
+/// Decoded picture, which never exists.
 pub(super) struct Picture(Infallible);
 
 #[derive(Clone)]

@@ -99,7 +99,7 @@ impl Picture {
         }
     }
 
-    /// From 0 to 1; `each` gets number and pixels of each row.
+    /// Gives luminance from 0 to 1; `each` gets number and pixels of each row.
     pub(super) fn grey(
         &self,
         part: &Part,
@@ -120,7 +120,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// From 0 to 1, pixel by pixel; `each` gets number and values of each row.
+    /// Gives red, green and blue from 0 to 1, pixel by pixel; `each` gets number and values of each row.
     pub(super) fn rgb(
         &self,
         part: &Part,
@@ -133,7 +133,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// One channel, from 0 to 1.
+    /// One channel of a pixel, from 0 to 1.
     fn sample(&self, pixel: usize, channel: usize) -> f32 {
         let first = (pixel * self.channels + channel) * self.depth;
         match self.samples.get(first..first + self.depth) {
@@ -204,7 +204,7 @@ fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     (0..to).map(tap)
 }
 
-/// Before memory is taken.
+/// Refuses too large a picture, before memory is taken.
 fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     let extent = u64::from(MAX_EXTENT);
     if width == 0 || height == 0 || width > extent || height > extent || width * height > MAX_PIXELS
@@ -216,7 +216,7 @@ fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Before reading; rewinds it.
+/// Refuses too long a file, before reading; rewinds it.
 fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let length = file.seek(SeekFrom::End(0)).map_err(io)?;

@@ -68,8 +68,8 @@ impl<R: Read + Seek> Archive<R> {
         })
     }
 
-    /// Without `name`, that of `info`'s name, or the only one. Reads nothing of another type or shape. `from` is
-    /// for errors.
+    /// Reads the tensor `name`; without `name`, that of `info`'s name, or the only one. Reads nothing of another
+    /// type or shape. `from` is for errors.
     pub(crate) fn read(
         &mut self,
         name: Option<&str>,

@@ -217,7 +217,7 @@ pub enum NoteError {
     Longer(String),
 }
 
-/// Not for secrets: collisions are easy to make.
+/// Hash to compare contents. Not for secrets: collisions are easy to make.
 pub fn content_hash(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {

@@ -204,7 +204,7 @@ fn number<T: FromStr>(field: &'static str, text: &str) -> Result<T, NoteError> {
     text.parse().map_err(|_| wrong(field, text))
 }
 
-/// `OBJECT+OFFSET`.
+/// Reads `OBJECT+OFFSET`.
 fn place(field: &'static str, text: &str) -> Result<Place, NoteError> {
     let (object, offset) = text.split_once('+').ok_or_else(|| wrong(field, text))?;
     Ok(Place {
@@ -213,7 +213,7 @@ fn place(field: &'static str, text: &str) -> Result<Place, NoteError> {
     })
 }
 
-/// `X,Y,Z`.
+/// Reads `X,Y,Z`.
 fn sizes(field: &'static str, text: &str) -> Result<[u64; 3], NoteError> {
     let mut out = [0; 3];
     let mut parts = text.split(',');
@@ -226,7 +226,7 @@ fn sizes(field: &'static str, text: &str) -> Result<[u64; 3], NoteError> {
     }
 }
 
-/// `NAME:TYPE:VALUE`.
+/// Reads `NAME:TYPE:VALUE`.
 fn argument(word: &str) -> Result<Argument, NoteError> {
     let bad = || wrong("argument", word);
     let mut parts = word.splitn(3, ':');

@@ -77,7 +77,7 @@ fn base(folder: &Folder, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Its kernel is old enough for Arm's driver.
+/// Makes the second guest: its kernel is old enough for Arm's driver.
 pub(crate) fn kbase_kernel(folder: &Folder) -> Result<()> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;

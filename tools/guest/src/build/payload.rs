@@ -104,7 +104,7 @@ fn command(folder: &Folder) -> Result<()> {
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
-/// On the guest's C library, as an app's loader loads them.
+/// Builds the OpenCL layer and the recorder on the guest's C library, as an app's loader loads them.
 fn opencl_layer(folder: &Folder) -> Result<()> {
     shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
     shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
@@ -186,7 +186,7 @@ fn install(program: &Path, to: &Path) -> Result<()> {
     place(program, &to.join(program.file_name().unwrap_or_default()))
 }
 
-/// With the C library inside.
+/// Cross-compiles a package with the C library inside.
 fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     let target = folder.local.join("cargo");
     let flags = "-C target-feature=+crt-static";

@@ -45,7 +45,7 @@ impl Static {
     }
 }
 
-/// Without an interpreter, nothing loads libraries.
+/// Whether an ELF file is static, for aarch64. Without an interpreter, nothing loads libraries.
 fn is_static_aarch64(elf: &[u8]) -> bool {
     const AARCH64: u64 = 183;
     const INTERPRETER: u64 = 3;

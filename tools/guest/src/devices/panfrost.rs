@@ -189,8 +189,8 @@ impl Panfrost {
     }
 }
 
-/// By name prefix. A line of `cases`: number, recording, words of a run; @ is the results' directory. Returns the
-/// count.
+/// Copies recordings by name prefix, and what the model answers. A line of `cases`: number, recording, words of a
+/// run; @ is the results' directory. Returns the count.
 pub(crate) fn expect(
     folder: &Folder,
     share: &Path,

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// In the kernel's ticks.
+/// Processor time so far, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Others {
     /// Of all processors.

@@ -197,7 +197,7 @@ fn kept_path(folder: &Folder, name: &str) -> PathBuf {
     network_dir(folder, name, "g52").join(KEPT)
 }
 
-/// Seconds.
+/// Times of one run, in seconds.
 #[derive(Debug, PartialEq)]
 struct Time {
     way: String,

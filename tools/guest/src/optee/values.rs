@@ -42,7 +42,7 @@ fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
     }
 }
 
-/// `NAME=PATH`.
+/// Makes `NAME=PATH`.
 fn assigned(name: &str, path: &Path) -> OsString {
     let mut assignment = OsString::from(format!("{name}="));
     assignment.push(path);
@@ -107,7 +107,7 @@ impl Digits {
     }
 }
 
-/// Writes NAME.pack.
+/// Writes a shipped recording as the signed pack NAME.pack.
 pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result<PathBuf> {
     let folder = recording(rig.folder, &format!("{name}-g52"));
     let file = read(&folder.join("recording.gpr"))?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// In the order of docs/reference/format.md; unchanged parts stay.
+/// Whole manifest, in the order of docs/reference/format.md; unchanged parts stay.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {

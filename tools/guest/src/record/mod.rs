@@ -262,7 +262,7 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// For the second input set.
+    /// File with what the live stack answered for the second input set.
     pub(crate) fn live(&self, output: &str) -> PathBuf {
         self.work
             .join("live")

@@ -21,7 +21,7 @@ pub(crate) enum Driver {
 }
 
 impl Driver {
-    /// For the guest's first program.
+    /// Name for the guest's first program.
     pub(super) fn name(self) -> &'static str {
         match self {
             Driver::Stock => "stock",

@@ -52,7 +52,7 @@ pub(crate) struct Machine<'a> {
 pub(crate) const CHANNELS: [&str; 4] = ["console", "control", "out", "err"];
 
 impl Machine<'_> {
-    /// It dies with its parent.
+    /// Command that runs the machine. It dies with its parent.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]);
@@ -182,7 +182,7 @@ pub(crate) fn socket(private: &Path, name: &str) -> std::path::PathBuf {
     private.join(format!("{name}.sock"))
 }
 
-/// By the build root's own loader: needs no chroot, so no root.
+/// Adds a program, run by the build root's own loader: needs no chroot, so no root.
 pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
     tool(command, guest, name);
     let root = guest.join("build-root");
@@ -205,7 +205,7 @@ pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
         .arg(root.join("usr/bin").join(name));
 }
 
-/// Without UTF-8 conversion.
+/// Puts a path into an option without UTF-8 conversion.
 pub(crate) fn with_path(before: &str, path: &Path, after: &str) -> OsString {
     let mut option = OsString::from(before);
     option.push(path);

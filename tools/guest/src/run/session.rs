@@ -546,7 +546,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .map_err(Error::start("setpriv"))
 }
 
-/// For the guest's init.
+/// Writes what the guest's init reads.
 fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
     create_dir(host)?;
     let write = |name: &str, bytes: Vec<u8>| {

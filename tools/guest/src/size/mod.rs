@@ -32,7 +32,7 @@ pub(crate) struct Size {
     write: bool,
 }
 
-/// In bytes.
+/// Most stack of a bare-metal image, in bytes.
 pub(crate) fn stack_bound(folder: &Folder, image: &Path) -> Result<u64> {
     object::Object::of_program(folder, image)?.stack_bound()
 }

@@ -10,7 +10,7 @@ use crate::{
     folder::Folder,
 };
 
-/// With read-only data.
+/// Bytes of text, with read-only data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
     pub(crate) text: u64,

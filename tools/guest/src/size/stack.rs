@@ -94,7 +94,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Bytes.
+/// Bytes by which an instruction lowers the stack pointer.
 fn lowered(mnemonic: &str, operands: &str) -> u64 {
     let operands = operands.split("//").next().unwrap_or_default().trim();
     if mnemonic == "sub"

@@ -10,7 +10,7 @@ use super::places::{Places, resubmitted};
 use super::tables::HIGH;
 use crate::parts::{Parts, action};
 
-/// In a compute job.
+/// Offsets in a compute job.
 mod offset {
     pub(super) const CONTROL: u64 = 16;
     pub(super) const NEXT: u64 = 24;
@@ -32,7 +32,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// Without profile: may write zeros only.
+/// Recording for a product without profile: may write zeros only.
 pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     let mut parts = parts.clone();
     parts.platform.gpu_id |= 0x0774_0000;

@@ -96,7 +96,7 @@ impl<'a> Places<'a> {
         self.patched(&[(self.chain + at, &value.to_le_bytes())])
     }
 
-    /// One more region at [`HIGH`], endless chains: small, but hours to check.
+    /// Recording with one more region at [`HIGH`], endless chains: small, but hours to check.
     pub(super) fn endless(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         let mut parts = self.parts.clone();
         let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);

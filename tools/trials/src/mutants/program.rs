@@ -15,7 +15,7 @@ use Opcode::{BindInput, BindOutput, Fill, Launch, Rearm, Seek, Submit, Upload, W
 /// JS_CONFIG of drivers: caches cleaned and emptied before and after.
 const CONFIG: u16 = 0x3300;
 
-/// One copy moves 70 GiB.
+/// Tensor at many places: one copy moves 70 GiB.
 fn many_places(parts: &mut Parts) {
     const COUNT: u32 = 70;
     let added = region(HIGH, 1 << 18, Access::READ_WRITE, RegionKind::Data);

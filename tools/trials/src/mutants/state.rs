@@ -54,7 +54,7 @@ fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {
     index
 }
 
-/// Or at the segment's end.
+/// Inserts an action before action `at`, or at the segment's end.
 fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     let segments = parts.segments();
     let place = segments[segment].first_action.get() + at;

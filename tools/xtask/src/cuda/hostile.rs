@@ -235,7 +235,7 @@ fn in_text(text: &str, change: Change, random: &mut Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Of a value's first number.
+/// Place of a value's first number.
 fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
     let value = line.find(['=', '['])? + 1;
     let begin = line[value..].find(|it: char| it.is_ascii_digit())? + value;

@@ -109,7 +109,7 @@ fn sum(report: &Value, kind: &str, part: &str, member: &str) -> u64 {
     sites.filter_map(|site| site[part][member].as_u64()).sum()
 }
 
-/// With planted races.
+/// Compares counts of probes, with planted races.
 pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     let all = record(bench)?;
     let mut wrong = 0;

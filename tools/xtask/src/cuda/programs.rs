@@ -214,7 +214,7 @@ pub(super) fn build(bench: &Bench) -> Result<()> {
     })
 }
 
-/// Given ones, else what compilers here build.
+/// OpenMP programs: given ones, else what compilers here build.
 pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
     if !bench.openmp.is_empty() {
         let paths = bench.openmp.iter();

@@ -55,7 +55,7 @@ pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
     Ok((output.status.success(), text))
 }
 
-/// Also the other processes tried.
+/// Replays a launch. Also returns how many other processes were tried.
 fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     let (right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
     let restarts = text.matches("trying another process").count();
@@ -191,7 +191,7 @@ pub(super) fn disk(folder: &Path) -> f64 {
         .sum()
 }
 
-/// With those inside graphs.
+/// Launches that the hooks counted, with those inside graphs.
 fn counted(text: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -209,7 +209,7 @@ fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     command
 }
 
-/// From `durations --json`, per kernel, grid and block.
+/// What `durations --json` says, per kernel, grid and block.
 #[derive(Deserialize)]
 pub(super) struct Duration {
     pub(super) kernel: String,
@@ -278,7 +278,7 @@ pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
     Ok((text + &limits, wrong + bad))
 }
 
-/// Beyond LLVM's compiled limits they are refused.
+/// Checks that sizes beyond LLVM's compiled limits are refused.
 fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(String, usize)> {
     let mut text = String::from("\n| Kernel | Sizes | Said |\n| --- | --- | --- |\n");
     let mut bad = 0;
@@ -448,7 +448,7 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// From another machine, one per directory.
+/// Replays recordings from another machine, one per directory.
 pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
     let (mut text, mut wrong) = (String::new(), 0);
     let entries = std::fs::read_dir(folder).map_err(|source| Error::Io {

@@ -116,7 +116,7 @@ fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// One launch less each; returns launches, and wrong results.
+/// Replays with one launch less each; returns launches, and wrong results.
 fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let path = bench.work.path().join(recording).join("runs/0.toml");
     let text = fs::read_to_string(&path).map_err(io("read", &path))?;

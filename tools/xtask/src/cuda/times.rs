@@ -29,7 +29,7 @@ fn median(values: Vec<f64>) -> f64 {
     Sorted::new(values).median().unwrap_or(f64::NAN)
 }
 
-/// Median microseconds.
+/// Times by Nsight Compute, in median microseconds.
 fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
     let mut ncu = Command::new("timeout");
     ncu.current_dir(bench.work.path())

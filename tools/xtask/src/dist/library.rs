@@ -54,7 +54,7 @@ impl Needs {
         Ok(needs)
     }
 
-    /// From `readelf --wide --dynamic --version-info`.
+    /// Reads what `readelf --wide --dynamic --version-info` prints.
     fn of(text: &str) -> Self {
         let between = |line: &str, from: &str, to: char| -> Option<String> {
             let rest = line.split_once(from)?.1;
@@ -159,8 +159,8 @@ impl Library {
 }
 
 impl Layout {
-    /// For pkg-config; private libraries: those of `rustc --print native-static-libs` that a C compiler does not
-    /// add.
+    /// Text for pkg-config; private libraries: those of `rustc --print native-static-libs` that a C compiler does
+    /// not add.
     fn description(&self) -> String {
         let Self { prefix, libraries } = self;
         format!(

@@ -70,7 +70,7 @@ enum Machine {
 }
 
 impl Machine {
-    /// For compilers and wheels.
+    /// Name for compilers and wheels.
     fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",

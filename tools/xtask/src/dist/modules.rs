@@ -121,7 +121,7 @@ impl Package {
         )
     }
 
-    /// One build: modules may call each other.
+    /// Makefile of one build: modules may call each other.
     fn makefile(&self) -> String {
         let folders: Vec<String> = self
             .modules

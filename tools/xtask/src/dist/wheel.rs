@@ -9,7 +9,7 @@ use std::{
 use super::{Machine, Source, VERSION, library::Library};
 use gpureplay_task::{Result, output};
 
-/// Its name states the C library.
+/// Writes the wheel. Its name states the C library.
 pub(super) fn write(
     source: &Source,
     machine: Machine,

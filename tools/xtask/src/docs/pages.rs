@@ -19,7 +19,7 @@ use crate::{
 /// Above everything else: not in the figure.
 const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];
 
-/// Without implied arrows.
+/// Figure of the crates, without implied arrows.
 pub(super) fn graph(crates: &[Crate]) -> String {
     let drawn: Vec<&Crate> = crates
         .iter()
@@ -60,7 +60,7 @@ fn reaches(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool 
     })
 }
 
-/// Without its tests.
+/// Our crates that a crate uses, without its tests.
 fn ours(known: &Crate) -> impl Iterator<Item = &str> {
     known
         .dependencies

@@ -152,7 +152,8 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// With joined lines, without remarks: all of shell blocks, and of others those that call this program.
+/// Commands of a page with joined lines, without remarks: all of shell blocks, and of others those that call this
+/// program.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {
@@ -176,7 +177,7 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// Without its remark; none if nothing else is there.
+/// Line without its remark; none if nothing else is there.
 fn command(line: &str) -> Option<String> {
     let line = line.trim();
     let line = match line.strip_prefix(FROM_SOURCE) {

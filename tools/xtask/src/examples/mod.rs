@@ -157,7 +157,7 @@ fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     Ok(path)
 }
 
-/// In one shell; the page states the answers.
+/// Runs docs/start.md in one shell; the page states the answers.
 fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
     let python = match python() {
         Ok(python) => python,

@@ -222,7 +222,7 @@ impl Here {
         command
     }
 
-    /// It ends with `N passed, 0 failed`.
+    /// Runs a program. It ends with `N passed, 0 failed`.
     fn checked(&self, program: &str, arguments: &[&str], gpu: &str) -> Result<End> {
         let kernels = root().join("tools/guest/apps/kernels");
         let mut command = self.program(program, gpu);

@@ -117,7 +117,7 @@ fn allowed(from: &str, to: &str) -> bool {
     !apart && floor(to) <= floor(from)
 }
 
-/// From 0.
+/// Floor of a directory, from 0.
 fn floor(folder: &str) -> Option<usize> {
     let fits = |place: &&str| {
         let rest = folder.strip_prefix(*place);

@@ -62,7 +62,7 @@ impl Reasons {
     }
 }
 
-/// By the first row of a section's table.
+/// Directories with a section, by the first row of its table.
 fn explained(page: &str) -> BTreeMap<String, String> {
     let sections = page.split("\n## `").skip(1);
     let folder = |section: &str| {

@@ -25,7 +25,7 @@ enum Expect {
     },
 }
 
-/// From a picture, at an index.
+/// Expected number from a picture, at an index.
 type Values = fn(&[f32], usize) -> f32;
 
 type Named = (&'static str, Values);
@@ -198,7 +198,7 @@ pub fn misused() -> impl Iterator<Item = &'static str> {
     MISUSED.iter().map(|(name, _)| *name)
 }
 
-/// Both recorded inputs of [`SCRIPT`].
+/// Writes both recorded inputs of [`SCRIPT`].
 ///
 /// # Errors
 /// A file cannot be written.

@@ -13,7 +13,7 @@ pub enum End {
     Skipped(String),
 }
 
-/// Sums.
+/// Sums of passed, failed and skipped checks.
 #[derive(Default)]
 pub struct Counts {
     passed: u32,

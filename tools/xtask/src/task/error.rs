@@ -84,7 +84,7 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
-    /// For a program that did not start.
+    /// Wraps the error of a program that did not start.
     pub fn start(program: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let program = program.into();
         move |source| Error::Start { program, source }

@@ -23,7 +23,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// On this terminal.
+/// Runs a program on this terminal.
 ///
 /// # Errors
 ///

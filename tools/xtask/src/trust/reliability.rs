@@ -46,7 +46,7 @@ impl Reliability {
     }
 }
 
-/// Without runs, with an open finding, or too little time.
+/// Fuzz targets without runs, with an open finding, or too little time.
 fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<String> {
     let none = Total::default();
     let mut short = Vec::new();

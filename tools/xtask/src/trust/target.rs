@@ -66,7 +66,7 @@ struct Soundness {
     next_seed: u64,
 }
 
-/// By name, seeds last.
+/// All targets by name, seeds last.
 pub(super) fn all() -> Result<Vec<Target>> {
     let path = root().join("fuzz/Cargo.toml");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -208,7 +208,7 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
     })
 }
 
-/// From `Done 1417 runs in 61 second(s)`.
+/// Seconds from `Done 1417 runs in 61 second(s)`.
 fn run_time(log: &str) -> Option<f64> {
     let line = log.lines().rev().find(|line| line.starts_with("Done "))?;
     let (_, rest) = line.split_once(" in ")?;

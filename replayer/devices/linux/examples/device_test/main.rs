@@ -44,7 +44,7 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
 use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfrost};
 use mali_drive::verify;
 
-/// By tensor index.
+/// Values by tensor index.
 struct Values {
     given: BTreeMap<u32, Vec<u8>>,
     found: BTreeMap<u32, Vec<u8>>,

@@ -24,7 +24,7 @@ impl Gaps {
         Ok(Self::between(&maps))
     }
 
-    /// In /proc/self/maps, from the driver's lowest address on.
+    /// Gaps in /proc/self/maps, from the driver's lowest address on.
     fn between(maps: &str) -> Self {
         let mut between = Vec::new();
         let mut end = LOWEST;
@@ -60,7 +60,7 @@ impl Gaps {
         self.end
     }
 
-    /// Ascending; without the end.
+    /// Gaps, ascending; without what is above the last mapping.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.between.iter().copied()
     }

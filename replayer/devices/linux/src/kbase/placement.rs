@@ -81,7 +81,7 @@ pub(crate) fn ranges(recording: &Recording<'_>) -> Vec<Range> {
         .collect()
 }
 
-/// With the code's end.
+/// Windows that have code, with the code's end.
 fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     let mut ends = BTreeMap::new();
     for range in ranges.iter().filter(|range| range.executable()) {
@@ -98,7 +98,7 @@ fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     ends
 }
 
-/// In order. Ranges ascend without overlap; `limit` ends GPU addresses.
+/// Plans the regions to make, in order. Ranges ascend without overlap; `limit` ends GPU addresses.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -179,7 +179,7 @@ pub(crate) fn moves(
     Ok(found)
 }
 
-/// With room for this much code.
+/// Lowest window with room for this much code.
 fn lowest(gaps: &Gaps, least: u64, bytes: u64, limit: u64) -> Option<u64> {
     gaps.iter().find_map(|(from, to)| {
         let first = from.checked_next_multiple_of(CODE_ALIGNMENT)?;

@@ -20,7 +20,7 @@ const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
 /// Other threads take addresses meanwhile.
 const TRIES: u32 = 10;
 
-/// Without access.
+/// Page of a file, mapped without access.
 #[derive(Debug)]
 pub(crate) struct Area(u64);
 

@@ -18,7 +18,7 @@ pub const MOST_RECORDING_BYTES: usize = 2 << 20;
 /// In, and out, per run; with an 8-byte header per tensor.
 pub const MOST_TENSOR_BYTES: usize = 1 << 20;
 
-/// GlobalPlatform's.
+/// GlobalPlatform's answers.
 pub(crate) mod answer {
     pub(crate) const CANCELLED: u32 = 0xffff_0002;
     pub(crate) const ACCESS_DENIED: u32 = 0xffff_0001;

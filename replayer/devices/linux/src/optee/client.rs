@@ -139,7 +139,8 @@ impl Client {
         Self::open_within(PATIENCE + LOADING)
     }
 
-    /// Without tee-supplicant, which has the application's file, the kernel would wait forever.
+    /// Opens within a time. Without tee-supplicant, which has the application's file, the kernel would wait
+    /// forever.
     ///
     /// # Errors
     /// As for [`Client::open`].

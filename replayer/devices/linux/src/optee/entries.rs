@@ -4,7 +4,7 @@
 
 const HEADER: usize = 8;
 
-/// With the header.
+/// Bytes that a tensor takes with the header.
 fn taken(bytes: usize) -> usize {
     bytes.next_multiple_of(8).saturating_add(HEADER)
 }

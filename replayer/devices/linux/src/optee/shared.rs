@@ -39,7 +39,7 @@ impl Shared {
         self.map.len()
     }
 
-    /// At most all of it.
+    /// Its first bytes as a parameter, at most all of it.
     pub(crate) fn parameter(&self, kind: u64, bytes: usize) -> abi::Parameter {
         abi::Parameter {
             kind,
@@ -50,14 +50,14 @@ impl Shared {
         }
     }
 
-    /// As many as fit.
+    /// Copies bytes to its start, as many as fit.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: the range is inside of the mapping, to which no reference exists, so `bytes` does not overlap it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr(), length) };
     }
 
-    /// As many as there are.
+    /// Copies bytes from its start, as many as there are.
     pub(crate) fn read(&self, bytes: &mut [u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: as in `write`, in the other direction.

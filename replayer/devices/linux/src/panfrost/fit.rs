@@ -9,7 +9,7 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use super::placement::{Range, plan};
 use crate::misfit::{Misfit, plain_chains};
 
-/// For verified recordings, without the GPU.
+/// Checks a verified recording against the driver, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     plain_chains(recording)?;
     let regions = recording.regions().iter();

@@ -46,7 +46,7 @@ pub(crate) struct Step {
     pub(crate) filler: bool,
 }
 
-/// In order, in an empty address space. Ranges ascend without overlap.
+/// Plans the objects to create, in order, in an empty address space. Ranges ascend without overlap.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -106,7 +106,7 @@ fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     }
 }
 
-/// As large as alignment permits.
+/// Cuts a range into objects, each as large as alignment permits.
 fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     let mut at = range.va;
     while at < range.end() {
@@ -132,7 +132,7 @@ fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Its size divides the address.
+/// Bytes of the largest code object at `at`: its size divides the address.
 fn code_at(at: u64, left: u64) -> u64 {
     let page = at / PAGE;
     let most = left.min(SEGMENT - at % SEGMENT) / PAGE;

@@ -55,7 +55,7 @@ pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     top.checked_sub(STREAM + page).filter(|at| *at >= page)
 }
 
-/// For verified recordings, without the GPU.
+/// Checks a verified recording against the driver, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_STREAMS {
         return Err(Misfit::Chains);

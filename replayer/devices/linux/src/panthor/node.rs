@@ -71,7 +71,7 @@ impl Node {
         })
     }
 
-    /// One queue, all shader cores.
+    /// Makes a group with one queue, on all shader cores.
     pub(crate) fn group(&self, vm: u32, info: &abi::GpuInfo) -> Result<u32, nix::Error> {
         let queues = [abi::QueueCreate {
             priority: 0,

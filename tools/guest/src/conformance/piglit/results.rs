@@ -237,7 +237,7 @@ impl Results {
     }
 }
 
-/// Without the device's name.
+/// Reason of a skip, without the device's name.
 fn reason_of_skip(detail: &str) -> String {
     let reason = detail
         .split_once("because ")

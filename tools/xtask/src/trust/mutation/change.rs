@@ -23,7 +23,7 @@ pub(super) enum Genre {
     Other,
 }
 
-/// From 1.
+/// Place in a file; lines and columns count from 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -58,7 +58,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Without the place: `replace == with != in write`.
+    /// What is done, without the place: `replace == with != in write`.
     fn what(&self) -> &str {
         self.name.splitn(4, ':').nth(3).unwrap_or_default().trim()
     }

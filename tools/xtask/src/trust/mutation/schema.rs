@@ -15,7 +15,7 @@ use super::change::{Change, Genre};
 /// Is change N on?
 const ON: &str = "::gpureplay_format::mutation::on";
 
-/// In the text that [`instrument`] made.
+/// Where a change lies in the text that [`instrument`] made.
 pub(super) struct Place {
     pub(super) number: u32,
     pub(super) range: Range<usize>,

@@ -234,7 +234,7 @@ impl Tree {
         Ok(refusals)
     }
 
-    /// By error; else all on the same lines.
+    /// Leaves out changes by error; else all on the same lines.
     fn refuse(&mut self, refusals: &[Refusal], places: &BTreeMap<String, (String, Vec<Place>)>) {
         for refusal in refusals {
             let spans = || {
@@ -333,7 +333,7 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Only differing files, for cargo.
+/// Copies a file only if it differs, for cargo.
 fn put(from: &Path, to: &Path) -> Result<()> {
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
         let old = std::fs::read(to).map_err(Error::io("read", to))?;

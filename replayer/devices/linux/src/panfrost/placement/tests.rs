@@ -76,7 +76,7 @@ impl Numbers {
     }
 }
 
-/// Ascending: some touch, some are large, a third is code.
+/// Ascending ranges: some touch, some are large, a third is code.
 fn ranges(numbers: &mut Numbers) -> Vec<Range> {
     let mut at = FIRST / PAGE;
     let mut ranges = Vec::new();
