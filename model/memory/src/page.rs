@@ -232,7 +232,7 @@ impl<'a> Page<'a> {
         }
         let mut words = rest.chunks_exact_mut(8);
         for word in &mut words {
-            word.copy_from_slice(&self.load_u64(at).to_le_bytes());
+            word.copy_from_slice(&self.load_aligned_u64(at).to_le_bytes());
             at += 8;
         }
         for byte in words.into_remainder() {
@@ -258,7 +258,7 @@ impl<'a> Page<'a> {
         for word in words {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(word);
-            self.store_u64(at, u64::from_le_bytes(bytes));
+            self.store_aligned_u64(at, u64::from_le_bytes(bytes));
             at += 8;
         }
         count
