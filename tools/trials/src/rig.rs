@@ -19,8 +19,8 @@ const PAGES: usize = 1 << 16;
 /// Between the replay's pages.
 const FOREIGN: usize = 64;
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
-/// Per chain.
-const CLAUSES: u64 = 1 << 25;
+/// Of all chains and launches of a rig.
+const CLAUSES: u64 = 1 << 23;
 /// Microseconds per register access on the rig's clock.
 const ACCESS_US: u64 = 20;
 
@@ -78,9 +78,7 @@ impl Rig {
         });
         let options = Options {
             threads: 1,
-            clause_budget: CLAUSES,
-            // Per job of a chain, or for all launches.
-            work_limit: streams.then_some(CLAUSES),
+            work_limit: Some(CLAUSES),
             ..Options::default()
         };
         Ok(Self {

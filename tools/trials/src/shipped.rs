@@ -15,6 +15,16 @@ pub struct Shipped {
     pub bytes: Vec<u8>,
 }
 
+impl Shipped {
+    /// One of [`LONG`].
+    pub fn is_long(&self) -> bool {
+        LONG.contains(&self.name.as_str())
+    }
+}
+
+/// Trainings: the model takes most of a second for each run.
+pub const LONG: [&str; 2] = ["train-clblast-g52", "train-digits-g52"];
+
 /// All shipped recordings by name.
 ///
 /// # Errors

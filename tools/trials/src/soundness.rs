@@ -19,8 +19,8 @@ use crate::rig::{Rig, Values, model};
 
 /// For recordings of strangers.
 pub const LIMITS: Limits = Limits {
-    pages: 4096,
-    wait_us: 20_000_000,
+    pages: 1 << 15,
+    wait_us: 60_000_000,
     total_us: 3_600_000_000,
     moved_bytes: 1 << 24,
 };
