@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds what is measured.
 
-use gpureplay_task::measured::Table;
+use gpureplay_task::{measured::Table, output};
 use serde_json::{Map, Value, json};
 
 use super::object::{Bytes, Object};
-use crate::{error::Result, firmware::bare, folder::Folder};
+use crate::{build::payload::in_root, error::Result, firmware::bare, folder::Folder};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
@@ -19,6 +19,8 @@ pub(crate) struct Row {
 pub(crate) struct Sizes {
     pub(crate) rows: Vec<Row>,
     pub(crate) stack: u64,
+    /// Name and version of the build root's, whose code has these sizes.
+    pub(crate) compiler: String,
 }
 
 struct Target {
@@ -103,13 +105,31 @@ impl Sizes {
             "signature check in the image (optional)",
             signed.without(image),
         ));
-        Ok(Sizes { rows, stack })
+        Ok(Sizes {
+            rows,
+            stack,
+            compiler: compiler(folder)?,
+        })
+    }
+
+    /// Each row above its goal, in words.
+    pub(crate) fn above_goals(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(|row| {
+            let (bytes, goal) = (row.bytes.together(), row.goal?);
+            (bytes > goal).then(|| format!("{}: {bytes} bytes, the goal is {goal}", row.name))
+        })
+    }
+
+    /// Last sentence of a table's text.
+    pub(crate) fn compiled_by(&self) -> String {
+        format!("Compiled by {}.", self.compiler)
     }
 
     pub(crate) fn table(&self) -> Table {
         let about = format!(
-            "The image uses at most {} bytes of stack, by the calls in its code, an interrupt included.",
-            self.stack
+            "The image uses at most {} bytes of stack, by the calls in its code, an interrupt included. {}",
+            self.stack,
+            self.compiled_by()
         );
         let mut table = Table::new(
             about,
@@ -139,6 +159,13 @@ impl Sizes {
         all.insert("stack".into(), self.stack.into());
         all.into()
     }
+}
+
+/// As `rustc 1.97.1`.
+fn compiler(folder: &Folder) -> Result<String> {
+    let text = output(in_root(folder).args(["rustc", "--version"]))?;
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    Ok(words.join(" "))
 }
 
 fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
