@@ -197,7 +197,10 @@ fn point(link: &Path, folder: &Path) -> Result<()> {
     }
     let new = link.with_extension(std::process::id().to_string());
     symlink(folder, &new).map_err(Error::io("create", &new))?;
-    fs::rename(&new, link).map_err(Error::io("create", link))
+    fs::rename(&new, link).map_err(|error| {
+        let _ = fs::remove_file(&new);
+        Error::io("replace", link)(error)
+    })
 }
 
 fn tail(log: &Path) -> String {
@@ -229,5 +232,16 @@ mod tests {
             assert_eq!(fs::read_link(&link).unwrap(), folder);
         }
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_in_the_links_place_stays_alone() {
+        let cache = tempfile::tempdir().unwrap();
+        let link = cache.path().join("mesa");
+        fs::create_dir(&link).unwrap();
+        let error = point(&link, &cache.path().join("mesa-1")).unwrap_err();
+        assert!(error.to_string().contains("mesa"), "{error}");
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
+        assert!(link.is_dir());
     }
 }

@@ -157,7 +157,7 @@ impl Networks {
                 }
             }
         }
-        if self.write_doc {
+        if self.write_doc && failed < names.len() {
             let file = match self.gpu.as_str() {
                 TIMED => "networks".to_owned(),
                 gpu => format!("networks-{gpu}"),
