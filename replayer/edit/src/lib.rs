@@ -17,7 +17,7 @@ pub mod interface;
 mod kernel;
 pub mod launch;
 mod pointers;
-pub mod proof;
+mod proof;
 mod provenance;
 mod scene;
 pub mod shader;

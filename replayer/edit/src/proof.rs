@@ -85,14 +85,6 @@ fn of_flow(flow: &Flow, place: impl Fn(u32) -> String) -> Vec<String> {
     reasons
 }
 
-/// Reasons against other sizes of a Bifrost job.
-pub fn reasons(compute: &Compute) -> Vec<String> {
-    match flow(compute) {
-        Ok(flow) => of_flow(&flow, clause),
-        Err(error) => vec![format!("its code cannot be read: {error}")],
-    }
-}
-
 pub(crate) fn flow(compute: &Compute) -> std::result::Result<Flow, &String> {
     compute.code.as_ref().map(|code| {
         let mut flow = Flow::of(&code.shader);
@@ -106,10 +98,6 @@ pub(crate) fn clause(offset: u32) -> String {
     format!("clause_{}", offset / 16)
 }
 
-/// `flow`: the code's, or why it cannot be read.
-///
-/// # Errors
-/// The job does not run on the model.
 pub(crate) fn prove(
     scene: &Scene,
     flow: std::result::Result<Flow, &String>,
