@@ -67,7 +67,7 @@ enum Task {
     },
     /// Measures the time of a call against the same replay in the normal world, and the sizes of the parts.
     Measure {
-        /// Put the tables into docs/optee.md.
+        /// Write the tables to measurements/optee.json.
         #[arg(long)]
         write: bool,
     },
