@@ -23,7 +23,6 @@ pub(crate) enum Node {
     Set(MemsetNode),
     Empty,
     Event,
-    /// Runs twice.
     Twice(Handle),
 }
 

@@ -121,7 +121,6 @@ impl CudaRun {
     }
 }
 
-/// Inputs, host numbers, outputs.
 fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
     let ports = [
         (TensorKind::Input, &run.inputs),

@@ -194,7 +194,6 @@ impl Gpu {
     }
 }
 
-/// Releases the context on drop.
 pub(crate) struct Context {
     gpu: Gpu,
     handle: Handle,

@@ -134,7 +134,7 @@ impl Given {
             .filter(|tensor| !tensor.places.is_empty());
         let found: HashSet<Hash> = found.map(|tensor| tensor.hash).collect();
         let (mut others, mut expected) = (0, HashMap::new());
-        // Tensor and new hash by recorded hash.
+        // By recorded hash.
         let mut alike: HashMap<Hash, (&str, Hash)> = HashMap::new();
         for tensor in &run.tensors {
             let wrong = |reason: &str| {

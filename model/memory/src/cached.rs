@@ -42,7 +42,6 @@ struct Apart {
 
 enum State {
     Apart(Apart),
-    /// Both see the same.
     Uncached,
 }
 

@@ -397,7 +397,6 @@ impl Device {
         }
     }
 
-    /// Ends [`Device::run_jobs`], too.
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;

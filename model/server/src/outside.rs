@@ -45,7 +45,6 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Power is on.
     pub(crate) fn new() -> Registers {
         Registers {
             line: 0,

@@ -17,7 +17,6 @@ const FLAG_REPLY: u32 = 1;
 const FLAG_NO_REPLY: u32 = 1 << 4;
 const FLAG_ERROR: u32 = 1 << 5;
 
-/// Linux's error numbers.
 pub(crate) mod errno {
     pub(crate) const EIO: u32 = 5;
     pub(crate) const EINVAL: u32 = 22;
@@ -27,7 +26,6 @@ pub(crate) mod errno {
 pub(crate) mod region {
     pub(crate) const BAR0: u32 = 0;
     pub(crate) const CONFIG: u32 = 7;
-    /// Regions.
     pub(crate) const COUNT: u32 = 9;
 }
 
@@ -94,7 +92,6 @@ impl Header {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
-    /// For its command.
     #[error("the body has {length} bytes, {needed} are needed")]
     Short {
         /// Bytes.
@@ -113,7 +110,6 @@ pub(crate) enum Malformed {
         /// Bytes carried.
         data: usize,
     },
-    /// Unknown number.
     #[error("command {0} is not supported")]
     Command(u16),
 }

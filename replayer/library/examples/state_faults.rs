@@ -35,7 +35,6 @@ struct Trials<'a> {
 struct Ended {
     states: Vec<(String, Tensor)>,
     calls: Range<u64>,
-    /// Repeated runs.
     failed: u32,
 }
 

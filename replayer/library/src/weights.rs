@@ -22,7 +22,6 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Checks the hash.
     pub(crate) fn read(
         &mut self,
         files: &Files,

@@ -3,7 +3,6 @@
 
 use core::fmt;
 
-/// With numbers in the stream and names for people.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$item_meta:meta])* $item:ident = $value:literal, $text:literal;)+ }) => {
         $(#[$meta])*

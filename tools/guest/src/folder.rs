@@ -100,7 +100,6 @@ impl Folder {
             })
     }
 
-    /// Held until dropped.
     pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
         create_dir(dir)?;
         let path = dir.join("lock");

@@ -80,7 +80,6 @@ fn wanted() -> Option<(&'static Record, Region)> {
     }
 }
 
-/// `cuProfilerStart` or `cuProfilerStop`.
 pub(crate) fn profiler(starts: bool) {
     match wanted() {
         Some((record, Region::Profiler)) if starts => begin(record),

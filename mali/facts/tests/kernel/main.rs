@@ -14,7 +14,6 @@ use mali_facts::registers::{
     gpu, job, job_slot, lookup, mmu,
 };
 
-/// Prefixes of macros about hardware.
 const PREFIXES: &[&str] = &[
     "ADDRESS_SPACE",
     "AS0_",
@@ -201,7 +200,7 @@ fn nano_driver() {
         ("AS0_FAULTADDRESS", space(address_space::FAULTADDRESS_LO)),
         ("AS0_STATUS", space(address_space::STATUS)),
     ];
-    // Of one maker's chips; not in the register map.
+    // One maker's; not in the register map.
     let calls = ["PWR_OVERRIDE1_AMLOGIC"];
     compare(
         &macros,

@@ -50,7 +50,6 @@ pub struct StreamWork<B: Bus> {
 
 #[derive(Debug)]
 pub(super) enum End {
-    /// Empty ring.
     Empty,
     /// After a change of a sync object, before a call.
     Turn,

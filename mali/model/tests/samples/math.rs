@@ -99,7 +99,6 @@ pub(crate) const CASES: &[Case] = &[
 
 #[derive(Clone, Copy, PartialEq)]
 enum Domain {
-    /// With special ones.
     All,
     Normal,
     /// To ±1000, near whole numbers too.

@@ -16,7 +16,6 @@ pub(crate) enum After {
     Sum(Sum),
 }
 
-/// `comparison!(element, [unsigned, signed], compare)`.
 macro_rules! comparison {
     ($element:expr, [$unsigned:ident, $signed:ident], $compare:expr) => {
         match ($compare, $element.is_signed()) {
@@ -36,7 +35,6 @@ macro_rules! comparison {
     };
 }
 
-/// `shifts!(kind, |m| counts)`.
 macro_rules! shifts {
     ($kind:expr, |$m:ident| $counts:expr) => {
         match $kind {

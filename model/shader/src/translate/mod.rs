@@ -91,7 +91,6 @@ struct Translator<'p> {
     next_temporary: u16,
     branch: Option<Branch>,
     barrier: bool,
-    /// In sixteenths of a clause.
     lane_cost: u32,
 }
 

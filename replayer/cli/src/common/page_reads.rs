@@ -71,7 +71,6 @@ impl Observer for Pages {
     }
 }
 
-/// Whole pages where bytes are unknown.
 #[derive(Default)]
 struct Memory {
     bytes: Touched,

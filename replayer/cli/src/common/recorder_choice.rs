@@ -50,7 +50,6 @@ pub(crate) enum Name {
 pub(crate) enum Way {
     Kernel(PathBuf),
     User(PathBuf),
-    /// With the model as render node.
     Model(PathBuf, ModelNode),
 }
 

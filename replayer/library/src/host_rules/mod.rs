@@ -52,7 +52,6 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     Ok(tensors)
 }
 
-/// Written again after another process used the GPU.
 fn settings_are_few(recording: &Recording<'_>) -> Result {
     let entries = recording.action_entries().iter();
     let count = entries
@@ -473,7 +472,7 @@ mod tests {
         };
         assert_eq!(copied(1), None);
         assert_eq!(copied(2), Some(HostRule::CopyRuns));
-        // From a review: 17 kB of file, 64 GiB, hours.
+        // 17 kB of file, 64 GiB, hours.
         assert_eq!(copied(1024), Some(HostRule::CopyRuns));
         let rows = [piece(0, &[(8192, 8192, 8192), (8192, 1, 1)])];
         assert_eq!(

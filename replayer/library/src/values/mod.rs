@@ -49,7 +49,6 @@ enum Kind {
     Raw,
     Safetensors,
     Picture,
-    /// `.npy` by its first bytes, or else raw.
     Unnamed,
 }
 

@@ -39,7 +39,6 @@ const DEBS: [&str; 5] = [
 struct Part {
     name: &'static str,
     what: &'static str,
-    /// Where the ten probabilities are.
     answers: Answers,
 }
 

@@ -62,7 +62,6 @@ pub(super) struct Bounds {
     pub(super) blocks: u32,
 }
 
-/// Separated by spaces or semicolons.
 #[derive(Clone, Debug)]
 pub(super) struct AllBounds(pub(super) Vec<Bounds>);
 
@@ -90,7 +89,6 @@ impl FromStr for AllBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampler {
     All,
-    /// By seed.
     Random(u64),
     /// By earlier tries; with a seed.
     Learn(u64),
@@ -124,7 +122,6 @@ impl Sampler {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Budget {
-    /// After N tries.
     Tries(u64),
     Time(Duration),
 }

@@ -87,7 +87,6 @@ impl Runner {
                             {
                                 *result = Some(verdict);
                             }
-                            // A whole run takes long.
                             let mut err = std::io::stderr().lock();
                             let _ = writeln!(err, "{verdict:?} {}", change.name);
                         }
