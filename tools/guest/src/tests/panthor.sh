@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # In the guest with a Mali-G610: panthor awake, asleep, and with several apps. See panthor.rs.
 set -eo pipefail
-dmesg | grep -o 'mali-g610 id 0xa867 .*'
-dmesg | grep -o 'CSF FW v.*'
+# Linux 7 writes these two lines in other words.
+dmesg | grep -io 'mali-g610 id 0xa867 .*'
+dmesg | grep -o 'CSF FW .*v1\..*'
 clinfo -l | grep 'Mali-G610'
 power=$(echo /sys/bus/platform/devices/*.gpu/power)
 live() { saxpy --x x2.npy --y y2.npy --a 2.5 --out $1; }
