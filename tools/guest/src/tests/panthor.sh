@@ -31,7 +31,8 @@ done
 # The recorder maps memory that the app says it will not map; the app sees the driver's answers.
 driver_cases sealed > plain
 cat plain
-[ "$(cut -d' ' -f4 plain | head -n 2 | tr '\n' ' ')" = "0 1022 " ]
+# Linux 6.12 refuses to map it (EINVAL), Linux 7 already to say where it would be mapped (EPERM).
+[[ "$(cut -d' ' -f4 plain | head -n 2 | tr '\n' ' ')" =~ ^0\ (1022|1)\ $ ]]
 if gpureplay record --raw sealed.trace -- sh -c 'driver_cases sealed > recorded' 2> said; then exit 1; fi
 grep 'gave the GPU no job' said
 [ "$(< plain)" = "$(< recorded)" ]
