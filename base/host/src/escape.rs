@@ -35,6 +35,7 @@ const FORMAT: [(char, char); 21] = [
     ('\u{e0080}', '\u{e00ff}'),
 ];
 
+/// Control and format characters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || FORMAT

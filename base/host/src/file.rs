@@ -51,6 +51,7 @@ pub fn write_unless(
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
+    // Takes a link's name too.
     write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 

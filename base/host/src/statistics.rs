@@ -219,13 +219,14 @@ mod tests {
         let found = Percentiles::of(&times);
         assert_eq!(found.p50, 100.0);
         assert_eq!((found.p90, found.p99), (Some(180.0), Some(198.0)));
+        // One run shows no 99 in 100.
         let one = Percentiles::of(&[3.0]);
         assert_eq!((one.p50, one.p90, one.p99), (3.0, None, None));
     }
 
     #[test]
     fn spreads_are_those_of_a_sample() {
-        // Squares of differences 32, of a sample 32 / 7.
+        // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, squares of differences 32, of a sample 32 / 7.
         let found = Summary::of(&[9.0, 2.0, 4.0, 5.0, 4.0, 7.0, 4.0, 5.0]);
         assert_eq!((found.runs, found.mean), (8, 5.0));
         assert!((found.deviation - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);

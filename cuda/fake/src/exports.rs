@@ -525,6 +525,7 @@ exports! {
             }
             attribute::node::CONDITIONAL => {
                 let body = graphs().create();
+                // Lives for ever, as the node.
                 (*parameters).words[2] = std::ptr::from_mut(Box::leak(Box::new(body))) as u64;
                 graphs().add(graph, &after, Node::Twice(body))?
             }

@@ -24,6 +24,7 @@ pub(crate) fn check(function: &str) -> Result<(), Status> {
     Ok(())
 }
 
+/// Whether wanted addresses are taken.
 pub(crate) fn collides() -> bool {
     number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
 }

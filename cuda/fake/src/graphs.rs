@@ -23,6 +23,7 @@ pub(crate) enum Node {
     Set(MemsetNode),
     Empty,
     Event,
+    /// Runs twice.
     Twice(Handle),
 }
 

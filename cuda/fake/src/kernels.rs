@@ -125,11 +125,12 @@ pub(crate) unsafe fn run(
             "gpureplay_scratch" => {}
             // gpureplay_read(u64 *from, u64 bytes): no caches here.
             "gpureplay_read" => {}
+            // gpureplay_copy(u64 *from, u64 *to, u64 bytes)
             "gpureplay_copy" => {
                 let [from, to, bytes] = [0, 8, 16].map(|offset| word(parameters, offset));
                 std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
             }
-            // Two sums per 64 kB.
+            // gpureplay_shares(u32 *memory, u64 bytes, u64 key, u64 *sums): two per 64 kB.
             "gpureplay_shares" => {
                 let [memory, bytes, key, sums] =
                     [0, 8, 16, 24].map(|offset| word(parameters, offset));
@@ -151,7 +152,7 @@ pub(crate) unsafe fn run(
                     (*sums)[1] = (*sums)[1].wrapping_add(other.wrapping_mul(word));
                 }
             }
-            // Words, mixed with their numbers.
+            // gpureplay_sum(u64 *memory, u64 words, u64 first, u64 *sum): words, mixed with their numbers.
             "gpureplay_sum" => {
                 let [memory, words, first, sum] =
                     [0, 8, 16, 24].map(|offset| word(parameters, offset));
@@ -177,7 +178,7 @@ pub(crate) unsafe fn run(
             }
             // bump(u32 *unused): adds 1 through the variable `target`.
             "bump" => *(*(variable("target")? as *const u64) as *mut u32) += 1,
-            // idle(float *p)
+            // idle(float *p): changes nothing.
             "idle" => {}
             // textured(u64 *handles): its text reads a texture.
             "textured" => {}
@@ -243,7 +244,7 @@ pub(crate) unsafe fn run(
                 }
                 *at = 1;
             }
-            // Counts differences above a half.
+            // check(float *a, float *b, u32 *wrong): counts differences above a half.
             "check" => {
                 let (a, b) = (
                     word(parameters, 0) as *const f32,

@@ -118,6 +118,7 @@ fn a_call_happens_where_the_access_does() {
     // 32 bits in this scope.
     assert!(text.contains("mov.b32 %gpureplay_b, %rd1;\nadd.s32 %gpureplay_b, %gpureplay_b, 0;"));
     assert!(text.contains("mov.u32 %gpureplay_b, room;\nadd.s32 %gpureplay_b, %gpureplay_b, 8;"));
+    // Other kernels stay.
     assert!(
         text.contains(
             ".visible .entry other() { .reg .b64 %rd<2>; st.global.u32 [%rd1], 0; ret; }"

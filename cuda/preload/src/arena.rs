@@ -34,6 +34,7 @@ struct Slab {
     memory: Handle,
     /// Address and size.
     free: BTreeMap<u64, u64>,
+    /// Address and size.
     used: BTreeMap<u64, u64>,
 }
 
@@ -42,6 +43,7 @@ struct Arena {
     reserved: BTreeMap<i32, bool>,
 }
 
+/// For the program's own reservations.
 static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
 
 /// Picks addresses for reservations without a wanted address.
@@ -160,6 +162,7 @@ impl Arena {
         let wanted = size
             .checked_next_multiple_of(RESERVATION)
             .ok_or(Status::OUT_OF_MEMORY)?;
+        // Reuses addresses whose memory was given back.
         let idle =
             |slab: &&mut Slab| slab.device == device && slab.memory == 0 && slab.size == wanted;
         if let Some(slab) = self.slabs.iter_mut().find(idle) {

@@ -149,7 +149,7 @@ fn collect(mut get: impl FnMut(usize, *mut usize, *mut usize) -> Status) -> Resu
         let (mut offset, mut size) = (0, 0);
         match get(layout.len(), &raw mut offset, &raw mut size) {
             Status::SUCCESS => layout.push([offset, size]),
-            // No more parameters.
+            // So the driver says that there are no more.
             Status::INVALID_VALUE => return Ok(layout),
             status => return Err(status),
         }

@@ -49,6 +49,7 @@ pub(crate) struct Plan {
 #[derive(Default)]
 struct Kernels {
     once: Vec<Handle>,
+    /// Nodes decide on them.
     decided: Vec<Handle>,
     /// Of a deciding node.
     has_unknown: bool,
@@ -275,6 +276,7 @@ pub(crate) fn changed(executable: Handle, call: &'static str) {
 
 type Picked = (Arc<Function>, u64);
 
+/// Node by node to record.
 pub(crate) fn launch(
     entry: &'static str,
     executable: Handle,
@@ -429,6 +431,7 @@ pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -
         height,
         ..
     } = *set;
+    // The element's size selects the bits.
     let bytes = value.to_le_bytes();
     let short = u16::from_le_bytes([bytes[0], bytes[1]]);
     // SAFETY: our caller's promise.

@@ -68,6 +68,7 @@ fn decided(
         }
         Mode::Record(_) if run::is_wanted() => run::launch(&launch(), || call(function, None)),
         Mode::Record(settings) => {
+            // One relaxed load decides if no filter matches.
             let wanted = if functions::is_unwanted(function) {
                 None
             } else {

@@ -91,6 +91,7 @@ impl Memory {
             .retain(|start, _| *start < address || *start >= end);
     }
 
+    /// Joins a device's neighbouring mappings.
     pub(crate) fn snapshot(&self) -> Reach {
         let mut pieces: Vec<Piece> = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces.values() {

@@ -44,6 +44,7 @@ pub(crate) struct Record {
     pub(crate) names: Vec<(String, String)>,
 }
 
+/// Around a whole region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Region {
     /// `cuProfilerStart` and `cuProfilerStop`.

@@ -45,6 +45,7 @@ pub(crate) fn finish(has_cupti: bool) {
     let mut text = String::new();
     if has_cupti {
         for (name, [hooks, cupti]) in &*TALLY.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Strings take all; kernels' names have no tabs.
             let _ = writeln!(text, "{}\t{hooks}\t{cupti}", name.replace('\t', " "));
         }
     } else {

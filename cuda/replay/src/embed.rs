@@ -121,6 +121,7 @@ impl CudaRun {
     }
 }
 
+/// Inputs, host numbers, outputs.
 fn tensors(run: &Run) -> Result<Vec<TensorInfo>> {
     let ports = [
         (TensorKind::Input, &run.inputs),

@@ -194,6 +194,7 @@ impl Gpu {
     }
 }
 
+/// Releases the context on drop.
 pub(crate) struct Context {
     gpu: Gpu,
     handle: Handle,

@@ -142,6 +142,7 @@ impl Loaded {
         Ok(OpenMp::read(&environment, &recorded))
     }
 
+    /// Never lowers the limit.
     pub(crate) fn allow_shared(&self, gpu: &Gpu, bytes: u32) -> Result<(), ReplayError> {
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.attribute(gpu, number)? {
@@ -195,13 +196,14 @@ pub(crate) fn layout(
         };
         match status {
             Status::SUCCESS => layout.push([offset, size]),
-            // No more parameters.
+            // So the driver says that there are no more.
             Status::INVALID_VALUE => return Ok(layout),
             status => driver("cuFuncGetParamInfo", status)?,
         }
     }
 }
 
+/// The image, or its PTX if options need it.
 pub(crate) fn text(
     image: &[u8],
     kernel: &str,

@@ -76,6 +76,7 @@ impl Poison {
 enum Scramble {
     /// The lowest: indices and counts stay near.
     Bit,
+    /// All its bits.
     Word,
 }
 
@@ -340,6 +341,7 @@ mod tests {
         ]
     }
 
+    /// Piece 1 is twice piece 0.
     fn double(memory: &mut Memory, count: usize) {
         for word in 0..count {
             let value = at(memory, 0, word).wrapping_mul(2);
@@ -377,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_kernel_that_accumulates_proves_nothing() {
-        // It adds nothing; or less than a float can hold.
+        // It adds what is nothing here; and it adds less than a float can hold.
         let (nothing, _) = poison(&three(), |memory| {
             for word in 0..4 {
                 let value = at(memory, 2, word).wrapping_add(at(memory, 1, word));
@@ -398,7 +400,7 @@ mod tests {
 
     #[test]
     fn outputs_are_told_from_state_that_they_depend_on() {
-        // Piece 2 stays if even, and is added to all of piece 1.
+        // Piece 2 stays what it is if it is even, and is added to all of piece 1.
         let (poison, from) = poison(&three(), |memory| {
             double(memory, 4);
             for word in 0..4 {

@@ -153,6 +153,7 @@ mod tests {
         found.unwrap_or_else(|never| match never {})
     }
 
+    /// Counts numbers that differ by more than a half.
     fn check(memory: &mut Memory) {
         let value = |memory: &Memory, piece: usize, word: usize| {
             let bytes = &memory[piece][word * 4..word * 4 + 4];

@@ -80,7 +80,9 @@ pub struct Session {
     tools: OnceCell<Tools>,
     /// Filled per block before launches, in bytes.
     scratch: Option<u32>,
+    /// Before the launch.
     backups: Backups,
+    /// After the launch.
     expected: Expected,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,

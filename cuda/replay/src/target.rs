@@ -104,6 +104,7 @@ impl Target {
             .collect())
     }
 
+    /// Refuses whole runs.
     fn launches_only(&self) -> Result<(), Failure> {
         if self.is_run {
             return Err(Failure::Usage(

@@ -134,7 +134,7 @@ impl Given {
             .filter(|tensor| !tensor.places.is_empty());
         let found: HashSet<Hash> = found.map(|tensor| tensor.hash).collect();
         let (mut others, mut expected) = (0, HashMap::new());
-        // By recorded hash.
+        // Tensor and new hash by recorded hash.
         let mut alike: HashMap<Hash, (&str, Hash)> = HashMap::new();
         for tensor in &run.tensors {
             let wrong = |reason: &str| {

@@ -78,6 +78,7 @@ impl Watched {
         picture::write(&self.machine.memory, v6);
     }
 
+    /// Runs the chain at JOBS on slot 1.
     pub(crate) fn submit_and_run(&mut self) {
         self.run(1, JOBS);
     }

@@ -29,7 +29,7 @@ pub(super) fn submit<G: Gpu>(
     // With one chain at a time.
     let config = u32::from(chain.configuration()) & !JobConfigFlags::CHAIN_FLAG.bits();
     let (low, high) = (chain.head() as u32, (chain.head() >> 32) as u32);
-    // Registers keep values: write only changes.
+    // They keep their values: write only changes.
     let next = u64::from(high) << 32 | u64::from(config) | u64::from(slot);
     if at.state.loaded != next {
         if at.gpu.read32(JS_PRESENT) >> slot & 1 == 0 {

@@ -34,6 +34,7 @@ static LINES: [u16; 3] = [
     JOB_INT_CLEAR as u16,
     MMU_INT_CLEAR as u16,
 ];
+/// Distance to the mask register.
 const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
 const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
 const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);
@@ -64,7 +65,7 @@ pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result
             });
         }
     }
-    // Of the last domain, shader cores.
+    // The shader cores.
     at.state.affinity &= !unused_cores;
     for &clear in &LINES {
         let clear = u32::from(clear);

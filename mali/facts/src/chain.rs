@@ -110,7 +110,7 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
 /// Reads headers once, a few times in a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     let (mut address, mut length) = (head, 0);
-    // Header after the longest chain, if not 0.
+    // After the longest chain.
     let mut excess = 0;
     // Brent's algorithm: the mark moves up after `span` headers, which doubles. A loop in the longest chain is met
     // within three times its length.

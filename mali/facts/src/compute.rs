@@ -51,6 +51,7 @@ impl ComputeJob {
     }
 }
 
+/// `None` for other jobs, too.
 fn part<const N: usize, M: Memory + ?Sized>(memory: &M, job: &Job, offset: u64) -> Option<[u8; N]> {
     let compute = job.job_type() == Some(JobType::Compute);
     bytes(memory, job.address.checked_add(offset)?).filter(|_| compute)

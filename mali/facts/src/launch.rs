@@ -155,6 +155,7 @@ mod tests {
             (launch.storage, launch.storage_bytes),
             ([0x7000, 0x9000], [64, 256])
         );
+        // None for other jobs, and at memory's end.
         let other = Job {
             address: 0x80,
             header: header.with("Type", 2),

@@ -57,7 +57,7 @@ impl Touches {
                     read.insert(buffer);
                     written.insert(buffer);
                 }
-                // Threads' memory carries nothing to another job.
+                // Threads' own memory carries nothing to another job.
                 _ => {}
             }
         }

@@ -369,7 +369,7 @@ pub fn flatten(
                 flat.words
                     .push(word & !ALL_ENDPOINTS | word & COMPUTE_ENDPOINT);
             }
-            // A call may end on its caller's scoreboard; none known does.
+            // A call may end on its caller's scoreboard; nothing known does so.
             Some(op @ (Op::Call | Op::Branch)) => return Err(WalkError::Dynamic { at, op }),
             _ => flat.words.push(word),
         }

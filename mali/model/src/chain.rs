@@ -331,7 +331,7 @@ impl<B: Bus> Runner<'_, B> {
                 memory.write(address, &words)
             }
         };
-        // The job's own fault is reported.
+        // The job's own fault is the one to report.
         match (result, fault) {
             (Err(error), None) => Err(JobFault::descriptor(JobStatus::JOB_WRITE_FAULT, error)),
             _ => Ok(()),

@@ -40,6 +40,7 @@ impl ChainControl {
         self.request.fetch_max(STOP_AFTER_JOB, Ordering::Relaxed);
     }
 
+    /// Abandons the running job.
     pub(crate) fn stop_now(&self) {
         self.request.store(STOP_NOW, Ordering::Relaxed);
         self.shader.abort();
@@ -63,6 +64,7 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
     pub(crate) seed: u64,
     pub(crate) cores_ready: u64,
+    /// Whether the level-2 cache is on.
     pub(crate) l2_ready: bool,
 }
 

@@ -172,7 +172,7 @@ pub fn retarget(
         let bytes = u64::from(one.pages) * u64::from(gpureplay_format::PAGE_SIZE);
         (one.new, one.new.saturating_add(bytes))
     }));
-    // What did not grow is enough.
+    // What did not grow stays and holds enough.
     let kept = storage::ranges(&jobs, &pair.used_of_target).into_iter();
     storage.extend(kept.filter(|range| grown.iter().all(|one| one.old != range.0)));
     let settings = settings.into_iter().map(|(_, one)| one);
@@ -270,7 +270,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
                 recorded: value,
                 value: match value & bits {
                     same if same == value => Some(value),
-                    // Drivers do not write the register then.
+                    // Drivers with nothing to set do not write the register.
                     0 => None,
                     rest => Some(rest),
                 },

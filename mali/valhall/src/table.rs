@@ -20,6 +20,7 @@ macro_rules! table {
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
         }
 
+        /// In the order of [`Op::ALL`].
         static ROWS: [Row; Op::ALL.len()] = [$(Row {
             name: $name,
             opcode: $opcode,

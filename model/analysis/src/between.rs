@@ -153,6 +153,7 @@ impl Between {
         concerns.then(|| MOST.saturating_sub(kept))
     }
 
+    /// Returns races with earlier jobs.
     pub(crate) fn ended(&mut self, job: usize, reach: Reach) -> Vec<(usize, Pair, Found)> {
         let earlier = self.unordered.get(&job).into_iter().flatten();
         let races = earlier

@@ -13,6 +13,7 @@ use crate::pattern::Pattern;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) accesses: u64,
+    /// Bytes that lanes asked for.
     pub(crate) asked: u64,
     /// Each byte once per warp.
     pub(crate) used: u64,

@@ -12,8 +12,10 @@ use crate::pattern::Pattern;
 /// Accesses outside tensors by an instruction; reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stray {
+    /// By lanes.
     pub(crate) lanes: u64,
     pub(crate) bytes: u64,
+    /// Outside tensors.
     pub(crate) lowest: u64,
     pub(crate) highest: u64,
     /// Of the lowest address.
@@ -82,6 +84,7 @@ impl Outside {
     #[cold]
     fn stray(&mut self, access: &Access<'_>, lane: usize, at: u64, bytes: u64) {
         let writes = access.kind != AccessKind::Load;
+        // They belong to no tensor.
         match self.map.kind(at) {
             Some(AreaKind::Scratch) => return,
             Some(AreaKind::Descriptors | AreaKind::Code) if !writes => return,

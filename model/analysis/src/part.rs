@@ -30,6 +30,7 @@ pub(crate) struct Findings {
     pub(crate) reach: Option<Reach>,
     pub(crate) thread_storage: u64,
     pub(crate) group_storage: u64,
+    /// Accesses not told of.
     pub(crate) unseen: u64,
 }
 

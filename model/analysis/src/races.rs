@@ -135,6 +135,7 @@ pub(crate) enum Place2 {
     Group,
 }
 
+/// An example, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) times: u64,
@@ -152,6 +153,7 @@ pub(crate) struct Races {
     atomics: HashMap<u64, [Who; 2]>,
     storages: Storages,
     size: u32,
+    /// Work groups come one after the other.
     barriers: bool,
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,

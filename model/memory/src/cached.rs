@@ -42,6 +42,7 @@ struct Apart {
 
 enum State {
     Apart(Apart),
+    /// Both see the same.
     Uncached,
 }
 

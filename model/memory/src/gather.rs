@@ -184,8 +184,7 @@ mod avx512 {
                     .add(offset)
             }
         };
-        // SAFETY: offsets are so far from pages' ends that all words are inside; the pages are valid memory while
-        // borrowed.
+        // SAFETY: offsets are so far from the ends of pages that all words are inside, and the pages are valid memory while they are borrowed.
         unsafe { gather_lanes(lane, to) }
     }
 
@@ -218,6 +217,7 @@ mod avx512 {
             );
             [low, high, low, high]
         } else {
+            // Lanes n, n + 4, n + 8, n + 12.
             let four = |n: usize| {
                 let vector = _mm512_setzero_si512();
                 // SAFETY: the caller's promise.
@@ -256,8 +256,8 @@ mod avx512 {
         offsets: &[u32; GATHER_LANES],
         to: &mut [u32; GATHER_LANES],
     ) {
-        // SAFETY: the words are inside the page, valid memory while borrowed; there are 64 bytes on this side. The
-        // access is like an atomic one, as in `words`.
+        // SAFETY: the words are inside of the page, which is valid memory while it is borrowed, and there are 64 bytes on this side. The compiler does not
+        // look into assembler code, so that the access is as good as an atomic one; the processor does not split an aligned word.
         unsafe {
             let offsets = offsets_in_page(offsets);
             let words: __m512i;
@@ -332,6 +332,7 @@ mod tests {
             .flat_map(|n| [n as u8 ^ (n >> 8) as u8])
             .collect();
         ram.write(first, &bytes).unwrap();
+        // Last and first places, and others.
         let edges = [
             0, 4, 4080, 4096, 4100, 8176, 16, 12, 4076, 8172, 8, 4080, 0, 20, 4096, 4,
         ];
@@ -402,6 +403,7 @@ mod tests {
         for (offset, word) in offsets.into_iter().zip(words) {
             assert_eq!(page.load_u32(offset as usize & !3), word);
         }
+        // The last lane comes last.
         page.scatter_words(&[8; GATHER_LANES], &std::array::from_fn(|lane| lane as u32));
         assert_eq!(page.load_u32(8), 15);
     }

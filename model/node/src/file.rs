@@ -32,6 +32,7 @@ pub(crate) struct Held {
 pub(crate) struct File {
     /// Never used again.
     number: u64,
+    /// Counts.
     changes: u64,
     objects: BTreeMap<u32, Held>,
     syncs: BTreeMap<u32, Arc<SyncObject>>,

@@ -22,6 +22,7 @@ const PATH: &CStr = c"/dev/dri/renderD128";
 const VARIABLE: &str = "GPUREPLAY_NODE_GPU";
 const DEFAULT: &str = "g52";
 
+/// What is stored lives for ever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
 /// Until then nothing is the node's.
 static OPENED: AtomicBool = AtomicBool::new(false);

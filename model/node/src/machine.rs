@@ -33,6 +33,7 @@ pub(crate) struct Submission {
     /// File and change count: equal numbers, equal page tables.
     pub(crate) space: (u64, u64),
     pub(crate) mappings: Arc<Mappings>,
+    /// The first job.
     pub(crate) chain: u64,
     pub(crate) fragment: bool,
 }
@@ -99,6 +100,7 @@ impl Machine {
             parameter::CORE_GROUPS => wide(model, gpu::L2_PRESENT_LO).count_ones().into(),
             parameter::TIMESTAMP => wide(model, gpu::TIMESTAMP_LO),
             parameter::TIMESTAMP_FREQUENCY => TIMESTAMP_FREQUENCY,
+            // It is coherent.
             parameter::SELECTED_COHERENCY => parameter::COHERENT,
             _ => return None,
         })

@@ -128,6 +128,7 @@ mod tests {
         assert_eq!(entry(0x200_2000, 3), 0x5000_42c1);
     }
 
+    /// High up, with code that cannot be written.
     #[test]
     fn pages_and_blocks_of_aarch64() {
         let memory = Memory::new().unwrap();

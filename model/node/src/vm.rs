@@ -231,6 +231,7 @@ mod tests {
         execute: false,
     };
 
+    /// Against a list of pages.
     #[test]
     fn regions_are_cut_and_replaced() {
         let memory = Memory::new().unwrap();

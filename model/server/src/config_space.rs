@@ -17,6 +17,7 @@ const BAR0: Range<usize> = 0x10..0x14;
 const INTERRUPT_LINE: usize = 0x3c;
 const INTERRUPT_PIN: usize = 0x3d;
 
+/// The interrupt pin is asserted.
 const INTERRUPT_STATUS: u8 = 1 << 3;
 
 pub(crate) struct ConfigSpace {

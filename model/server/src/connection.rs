@@ -99,6 +99,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
+/// No process listens.
 fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());

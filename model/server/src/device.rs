@@ -397,6 +397,7 @@ impl Device {
         }
     }
 
+    /// Ends [`Device::run_jobs`], too.
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;

@@ -54,6 +54,7 @@ impl Intx {
         Ok(())
     }
 
+    /// Fires when high and not masked.
     pub(crate) fn set_level(&mut self, level: bool) {
         self.level = level;
         self.update();

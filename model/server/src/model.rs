@@ -11,6 +11,7 @@ use mali_model::{
     Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, StreamWork, Work,
 };
 
+/// Of BAR 0, with jobs.
 const JOBS_BAR: u32 = 0x1_0000;
 
 pub(crate) enum Model {

@@ -45,6 +45,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
+    /// Power is on.
     pub(crate) fn new() -> Registers {
         Registers {
             line: 0,

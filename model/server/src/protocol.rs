@@ -17,6 +17,7 @@ const FLAG_REPLY: u32 = 1;
 const FLAG_NO_REPLY: u32 = 1 << 4;
 const FLAG_ERROR: u32 = 1 << 5;
 
+/// Linux's error numbers.
 pub(crate) mod errno {
     pub(crate) const EIO: u32 = 5;
     pub(crate) const EINVAL: u32 = 22;
@@ -26,6 +27,7 @@ pub(crate) mod errno {
 pub(crate) mod region {
     pub(crate) const BAR0: u32 = 0;
     pub(crate) const CONFIG: u32 = 7;
+    /// Regions.
     pub(crate) const COUNT: u32 = 9;
 }
 
@@ -92,6 +94,7 @@ impl Header {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
+    /// For its command.
     #[error("the body has {length} bytes, {needed} are needed")]
     Short {
         /// Bytes.
@@ -110,6 +113,7 @@ pub(crate) enum Malformed {
         /// Bytes carried.
         data: usize,
     },
+    /// Unknown number.
     #[error("command {0} is not supported")]
     Command(u16),
 }

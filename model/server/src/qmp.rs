@@ -8,6 +8,7 @@ use std::time::Duration;
 
 const MAXIMUM_LINE: u64 = 1 << 20;
 
+/// For QEMU's answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, thiserror::Error)]

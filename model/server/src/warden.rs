@@ -35,6 +35,7 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
+    /// Stops after `grace`, continues after `limit`.
     pub(crate) fn new(grace: Duration, limit: Duration) -> Arc<Warden> {
         Arc::new(Warden {
             state: Mutex::new(State {
@@ -53,10 +54,12 @@ impl Warden {
         });
     }
 
+    /// Interrupts are raised.
     pub(crate) fn end(&self) {
         self.enter(Phase::Idle);
     }
 
+    /// An access waits, or goes on.
     pub(crate) fn stall(&self, begins: bool) {
         let mut state = self.lock();
         state.stalled = match begins {
@@ -69,6 +72,7 @@ impl Warden {
         self.changed.notify_all();
     }
 
+    /// Ends [`Warden::watch`].
     pub(crate) fn quit(&self) {
         self.enter(Phase::Quit);
     }

@@ -93,7 +93,7 @@ fn launch(
     let workgroups = u64::try_from(dispatch.workgroups());
     let workgroups =
         workgroups.map_err(|_| invalid(format!("{:?} work groups", dispatch.workgroup_count)))?;
-    // Like a branch to 0: an empty kernel has no address.
+    // Like a branch to 0: an empty kernel has no code and no address.
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
@@ -244,6 +244,7 @@ fn layout(
     workgroups: u64,
     threads: usize,
 ) -> Result<(Layout, u32), String> {
+    // For instructions that look at a warp's lanes.
     let whole_warps = program.sees_warp || wanted.is_some() || (!draws && program.is_open());
     let warp = if whole_warps {
         dispatch.architecture.warp_lanes()

@@ -13,6 +13,7 @@ const SHARED: [&str; 11] = [
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
 const NVIDIA: &str = "/dev/nvidiactl";
 
+/// Puts `cuda` before the command for a CUDA recording, or for record with an NVIDIA GPU.
 pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
     to_cuda_on(words, Path::new(NVIDIA).exists())
 }

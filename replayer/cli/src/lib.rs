@@ -172,6 +172,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 let text = error.to_string().trim_end().to_owned();
                 failed_in_json(&Failure::Usage(text));
             }
+            // A failure cannot be reported.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -224,6 +225,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Escapes words that are no plain text.
 fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     let plain: Vec<String> = words
         .iter()

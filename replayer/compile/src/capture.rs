@@ -157,6 +157,7 @@ const SETTINGS: [u32; 4] = [
 #[derive(Default)]
 struct Reading {
     written: BTreeMap<u32, u32>,
+    /// Page-table root of the first job.
     root: Option<u64>,
     started: Option<u64>,
     /// Since the last reset.
@@ -426,7 +427,7 @@ impl Capture {
                     .find(|(register, _)| *register == offset)
                 {
                     Some((_, old)) => *old = value,
-                    // Writing back what was read changes nothing.
+                    // Writing back what was read changes nothing, whatever bits the GPU starts with.
                     None if reading.found.get(&offset) == Some(&value) => {}
                     None => reading.settings.push((offset, value)),
                 }

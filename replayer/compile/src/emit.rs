@@ -231,7 +231,7 @@ impl Emitter<'_> {
         for (moment, ranges) in &self.plan.early {
             self.upload(ranges, *moment);
         }
-        // After what was loaded at their places.
+        // After what was loaded at their places, before the jobs that use them.
         let first = self.plan.first_run;
         self.bind(|t| t.role == Role::Weight && (t.job == 0 || t.job > first));
         let weights = self.by_job(|t| (t.role == Role::Weight).then_some(t.job));
@@ -265,6 +265,7 @@ impl Emitter<'_> {
                 if job > first {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
                 }
+                // Before the first job of the part that reads them.
                 while bindings.next_if(|(at, _)| *at < job).is_some() {}
                 while let Some((_, tensor)) = bindings.next_if(|(at, _)| *at == job) {
                     self.builder.bind_input(self.ids[*tensor]);

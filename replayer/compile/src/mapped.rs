@@ -95,6 +95,7 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
+    /// Brute force, for pages 1 to 20.
     fn looked_up(capture: &Capture, job: usize, va: u64) -> Option<Holder> {
         let mapped = capture.mapped.range(..=Moment::before(job));
         let all = mapped.flat_map(|(moment, buffers)| buffers.iter().map(move |b| (*moment, *b)));

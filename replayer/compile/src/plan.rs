@@ -109,6 +109,7 @@ fn computed(capture: &Capture) -> BTreeSet<u64> {
     out
 }
 
+/// Joins ranges with small gaps.
 fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     const GAP: usize = 32;
     let mut out: Vec<(usize, usize)> = Vec::new();
@@ -138,6 +139,8 @@ fn without_headers(
         .collect()
 }
 
+/// A run must bind them again.
+///
 /// An app frees a weight when the GPU has its own form of it, and the driver reuses the memory. A weight still
 /// whole at a run's start may be read.
 ///
@@ -499,8 +502,10 @@ impl Planner<'_> {
         })
     }
 
+    /// Widened to whole buffers.
     fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
         let mut out = Ranges::default();
+        // Skip nested buffers.
         let mut widened = Ranges::default();
         for job in jobs {
             let moment = Moment::after(job);
@@ -579,6 +584,7 @@ impl Planner<'_> {
         without_headers(self.capture, job, va, offsets)
     }
 
+    /// Whether set-up can load a change once.
     fn loads_early(
         &self,
         job: usize,

@@ -402,6 +402,7 @@ fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
     }
 }
 
+/// Unwritten memory is full of [`SOIL`].
 struct Soiled {
     model: OnModel,
     work: Work,

@@ -89,6 +89,7 @@ impl Taint {
         self.bound();
     }
 
+    /// Registers that may then hold something loaded.
     fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
         let Some(place) = place.filter(|_| !self.all_stack) else {
             let any = self.all_stack || !self.stack.is_empty();

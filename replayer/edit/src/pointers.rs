@@ -333,6 +333,7 @@ mod tests {
 
     #[test]
     fn pointers_are_found_at_each_word() {
+        // A float, a pointer at no multiple of 8, a number, another pointer.
         let words = [0x3f80_0000u32, 0x1010, 0, 7, 0x1800, 0, 0x1010];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         pointers().replace(&mut bytes, "uniforms").unwrap();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use gpureplay_library::manifest::MOST_TEXT;
 use gpureplay_library::{Recording, weights::sha256};
 
+/// What was done to which recording.
 pub(crate) const EDITED: &str = "edited";
 
 const THEN: &str = "; then ";

@@ -410,6 +410,7 @@ impl Watch for Play<'_> {
             if !region.is_some_and(is_kept) || device.read_memory(address, &mut page).is_err() {
                 continue;
             }
+            // Unchanged pages take no memory.
             let before = self.scene.memory.0.get(&address).unwrap_or(&zeros);
             let same = [before, &zeros].into_iter().find(|it| ***it == page);
             let page = same.map_or_else(|| Arc::new(page), Arc::clone);

@@ -84,6 +84,7 @@ impl<'r> Target<'r> {
         resized.ok_or_else(|| EditError::Size("the stream has no such job".into()))
     }
 
+    /// Offset from the job's header, and bytes.
     pub(crate) fn words(self, launch: &Launch) -> Result<Vec<(u64, Vec<u8>)>> {
         match self {
             Self::Bifrost(compute) => launch.words(compute),

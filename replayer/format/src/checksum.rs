@@ -63,6 +63,7 @@ impl Checksum {
     }
 }
 
+/// Blocks of four words and a rest of less than 32 bytes.
 trait Blocks {
     fn as_chunks_of_32(&self) -> (&[[U64; 4]], &[u8]);
 }

@@ -275,6 +275,7 @@ impl Jobs {
             let jobs = self.jobs.get(chain.jobs.clone()).unwrap_or_default();
             let mut before: Vec<Vec<bool>> = Vec::new();
             for (at, job) in jobs.iter().enumerate() {
+                // Jobs of the chain that have ended when it starts.
                 let mut ended = vec![false; at];
                 if job.waits.barrier {
                     ended.fill(true);

@@ -22,6 +22,7 @@ pub fn main() -> Result<()> {
     session.run_layers(0..pool)?;
     let conv2 = session.read("conv2")?;
     session.bind("pool1", maximum(&conv2))?;
+    // The layer between is skipped.
     session.run_layers(pool + 1..layers)?;
     let one_on_cpu = session.read("probabilities")?;
 

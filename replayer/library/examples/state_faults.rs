@@ -35,6 +35,7 @@ struct Trials<'a> {
 struct Ended {
     states: Vec<(String, Tensor)>,
     calls: Range<u64>,
+    /// Repeated runs.
     failed: u32,
 }
 

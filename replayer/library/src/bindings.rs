@@ -409,6 +409,7 @@ impl Tensors for Bindings {
     }
 }
 
+/// Pictures as the manifest says.
 fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
     let image = files.image(&info.name);
     let (file, part) = files.split(path);

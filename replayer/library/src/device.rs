@@ -29,6 +29,7 @@ pub use crate::names::MAX_THREADS;
 /// An opened device.
 pub struct Device {
     body: Body,
+    /// See [`Device::writes_to_process`].
     in_process: bool,
     jobs: Arc<AtomicU64>,
     description: String,

@@ -251,6 +251,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x10_0000_0000;
 
+    /// All outputs are in the same memory.
     fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         files_of_layer("run", outputs, pages, manifest)
     }

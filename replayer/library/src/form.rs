@@ -87,10 +87,12 @@ impl Recording {
             path: self.files().path.clone(),
             text: error.to_string(),
         })?;
+        // Keeps a private copy of the files alive.
         Self::beside(self.files_of(bytes, |_| {}), &self)
     }
 
     fn in_form(&self, bytes: Vec<u8>, describe: impl FnOnce(&mut Manifest)) -> Result<Self> {
+        // Keeps a private copy of the files alive.
         Self::of_form(self.files_of(bytes, describe), Some(self.clone()), true)
     }
 

@@ -390,6 +390,7 @@ impl Manifest {
         }
     }
 
+    /// Chains must be submitted.
     pub(crate) fn names_chains_of(&self, chains: usize) -> std::result::Result<(), String> {
         match (1..)
             .zip(&self.jobs)

@@ -40,6 +40,7 @@ pub(crate) struct Shared {
     _beside: Option<Recording>,
     /// A form of another recording has no forms.
     pub(crate) is_form: bool,
+    /// Made on demand.
     pub(crate) joined: OnceLock<Option<Recording>>,
 }
 

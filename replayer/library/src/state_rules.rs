@@ -103,6 +103,7 @@ fn stretches<'a>(
     })
 }
 
+/// No upload or fill of a run lies in a state.
 fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, usize)]) -> Result {
     let runs = recording.segments().iter();
     let mut runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());

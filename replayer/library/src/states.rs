@@ -27,6 +27,7 @@ struct Slot {
 pub(crate) struct States {
     /// By tensor; states only.
     slots: Vec<Option<Slot>>,
+    /// An inference has begun and not ended.
     begun: bool,
 }
 
@@ -98,6 +99,7 @@ impl States {
         }
     }
 
+    /// GPU memory may hold something else.
     pub(crate) fn lost(&mut self) {
         for slot in self.all() {
             slot.came = false;

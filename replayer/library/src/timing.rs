@@ -230,6 +230,7 @@ pub(crate) struct Timed {
     started: Instant,
     counts_gpu: bool,
     before: Option<Counters>,
+    /// It kept the last chain from ending.
     unfinished: Option<Unfinished>,
 }
 
@@ -349,6 +350,7 @@ impl Wrapper for Timed {
 pub(crate) struct Announced<'a> {
     pub(crate) bindings: &'a mut Bindings,
     pub(crate) clock: &'a Clock,
+    /// Bytes in GPU memory by tensor, copies included.
     pub(crate) sizes: &'a [u64],
 }
 

@@ -22,6 +22,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// Checks the hash.
     pub(crate) fn read(
         &mut self,
         files: &Files,

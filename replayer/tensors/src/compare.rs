@@ -72,6 +72,7 @@ pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Diffe
         } else {
             f64::INFINITY
         };
+        // A NaN against a number is infinitely far off.
         let inside = ratio <= relative && ratio.is_finite();
         if !inside {
             out.outside += 1;

@@ -18,7 +18,7 @@ pub struct Distinctiveness {
 
 /// Counts bit patterns of a tensor's elements.
 pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
-    // A table of patterns would take several times the memory.
+    // A table of patterns would take several times the memory and most of the compile time of a large network.
     let mut bits: Vec<u64> = (0..tensor.len()).map(|i| tensor.bits(i)).collect();
     bits.sort_unstable();
     let groups = || bits.chunk_by(|a, b| a == b);
@@ -48,6 +48,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
             )
         };
         let bits = match dtype {
+            // Two binades of either sign.
             ElementType::F32 => {
                 let p = pattern(25);
                 0x3e80_0000 + (p & 0x00ff_ffff) + ((p >> 24) << 31)
@@ -69,6 +70,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
     Ok(tensor)
 }
 
+/// Multiply and shift rounds.
 fn permute(value: u64, seed: u64, width: u32) -> u64 {
     let mask = if width >= 64 {
         u64::MAX

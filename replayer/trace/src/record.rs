@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+/// With numbers in the stream and names for people.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$item_meta:meta])* $item:ident = $value:literal, $text:literal;)+ }) => {
         $(#[$meta])*

@@ -100,6 +100,7 @@ impl Folder {
             })
     }
 
+    /// Held until dropped.
     pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
         create_dir(dir)?;
         let path = dir.join("lock");

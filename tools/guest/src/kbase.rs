@@ -185,6 +185,7 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// A replay per input set is recorded; then all recordings replay.
     pub(crate) fn run(&self, driver: &Path) -> Result<Outcome> {
         let folder = self.folder;
         build::kbase_kernel(folder)?;
@@ -373,6 +374,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 const RUNS: [(&str, &str); 2] = [("first", ""), ("second", "2")];
 const KILLS: u32 = 10;
+/// By an ordinary user; the recorder is not read.
 const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
 /// Recordings begin with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up until the

@@ -96,6 +96,7 @@ pub fn campaign(
         .flat_map(|segment| recording.segment_actions(segment).flatten())
         .filter(|action| match action {
             Action::Seek { .. } | Action::Write { .. } => false,
+            // No weights given, no intermediate tensors read.
             Action::BindInput { tensor } | Action::BindOutput { tensor } => recording
                 .tensors()
                 .get(*tensor as usize)

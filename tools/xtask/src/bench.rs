@@ -78,6 +78,7 @@ impl Model {
         let new = build_model(&root())?;
         let mut best: [Vec<(String, Time)>; 2] = Default::default();
         for round in 0..self.rounds.max(1) as usize {
+            // Alternates which comes first.
             for at in [round % 2, 1 - round % 2] {
                 let mut command = Command::new([old, &new][at]);
                 command.args(["1", &self.runs.to_string()]);

@@ -11,6 +11,7 @@ use gpureplay_sign::{
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
 
+/// Contents: the name and a byte 1.
 fn packed(names: &[&str]) -> Vec<u8> {
     let files: BTreeMap<String, Vec<u8>> = names
         .iter()
@@ -23,6 +24,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().unwrap()
 }
 
+/// With right checksums again.
 fn refused(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> PackError {
     let named = u32::from_le_bytes(number(&bytes, 32)) as usize;
     let files = u32::from_le_bytes(number(&bytes, 12)) as usize;
@@ -70,6 +72,7 @@ fn names_of_a_pack_ascend_after_the_recording() {
         refused(twice, |bytes| bytes[last] = b'r'),
         PackError::Name(1)
     );
+    // Names' bytes of no file.
     let shorter = refused(bytes.clone(), |bytes| bytes[HEADER + 3 * ENTRY + 24] = 0);
     assert_eq!(shorter, PackError::Name(3));
     let none = refused(packed(&["a", "recording.gpr"]), |bytes| {
@@ -159,9 +162,11 @@ fn the_form_of_a_signature_is_checked_before_its_seal() {
         changed[names + at] = letter;
         assert_eq!(unreadable(&changed), SignatureError::Name(index));
     }
+    // Names' byte of no file.
     let mut longer = bytes.clone();
     longer.insert(names + 2, b'c');
     assert_eq!(unreadable(&longer), SignatureError::Shape);
+    // For their number, whatever follows.
     for files in [3, MAX_FILES, MAX_FILES + 1, u32::MAX] {
         let mut changed = bytes.clone();
         changed[12..16].copy_from_slice(&files.to_le_bytes());

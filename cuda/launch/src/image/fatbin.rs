@@ -12,6 +12,7 @@ use crate::image::{ImageError, MAX_IMAGE};
 
 /// Flag: compressed with LZ4.
 const LZ4: u64 = 0x2000;
+/// Flag: compressed with Zstandard.
 const ZSTANDARD: u64 = 0x8000;
 /// At least, in bytes.
 const MEMBER_HEADER: usize = 64;

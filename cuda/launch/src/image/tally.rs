@@ -27,6 +27,7 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// Of short images; see [`Allowance`].
 const WORK_OF_ANY: u64 = 256 << 20;
+/// Besides the name's bytes.
 const WORK_OF_EACH: usize = 16;
 
 /// Decompressed bytes, and parse work, of a recording's images.

@@ -102,6 +102,7 @@ pub fn instrument(
     rewriter.out.push_str(probes);
     rewriter.out.push('\n');
     for function in &module.functions {
+        // Not other kernels.
         if !function.is_entry || function.name == kernel {
             rewriter.function(function)?;
         }

@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub(super) start: usize,
+    /// One past its last byte.
     pub(super) end: usize,
     pub(super) what: What<'a>,
 }

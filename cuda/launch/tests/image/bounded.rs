@@ -252,7 +252,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     let name = |length: usize| cubin(&"k".repeat(length), &[0], 0, (1, &"s".repeat(length)));
     assert_eq!(contents(&name(MAX_NAME)).unwrap().kernels.len(), 1);
     refused(contents(&name(MAX_NAME + 1)), "65536 bytes of a name");
-    // Names overlap.
+    // Overlapping names: another begins at each byte.
     let starts: Vec<usize> = (0..1100).collect();
     let alike = |length| contents(&cubin(&"k".repeat(length), &starts, 0, (0, "")));
     assert_eq!(alike(MAX_NAME - 8192).unwrap().kernels.len(), 1100);
@@ -304,7 +304,7 @@ fn images_share_an_allowance() {
     let starts: Vec<usize> = (0..1100).collect();
     let names = cubin(&"k".repeat(MAX_NAME - 8192), &starts, 0, (0, ""));
     assert_eq!(fit(&names), (4, work.to_owned()));
-    // Honest images never use up what they bring.
+    // Honest lengths take what they bring.
     let text = format!(".version 8.0\n{}", ";".repeat(1 << 20));
     let mut allowance = Allowance::default();
     for _ in 0..40 {

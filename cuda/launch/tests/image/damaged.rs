@@ -14,6 +14,7 @@ const GOLDEN: [&[u8]; 6] = [
     include_bytes!("golden/speed.fatbin"),
     include_bytes!("golden/required.ptx"),
 ];
+/// Sums and products go wrong here.
 const EDGES: [u64; 8] = [
     0,
     1,
@@ -56,6 +57,7 @@ fn damaged(random: &mut Rng, image: &mut Vec<u8>) {
     }
 }
 
+/// Returns kernels.
 fn read(image: &[u8]) -> usize {
     if let Some(prefix) = image.get(..PREFIX)
         && let Ok(Extent::Sections {

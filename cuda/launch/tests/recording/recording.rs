@@ -292,6 +292,7 @@ fn a_manifest_without_its_regions_is_as_long_as_it_may_be() {
     const LIMIT: usize = 512 << 10;
     let golden = include_str!("golden/launch.toml");
     let (head, regions) = golden.split_at(golden.find("[[region]]").unwrap());
+    // Of so many bytes.
     let comment = |length: usize| format!("#{}\n", "-".repeat(length - 2));
     let of = |head_more: usize, region_more: usize| {
         let launch = Launch::parse(&format!(
@@ -515,6 +516,7 @@ fn chunks_that_another_piece_has_are_not_read_again() {
     let (old, new) = (store.put(&before).unwrap(), store.put(&after).unwrap());
     let size = after.len() as u64;
     assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
+    // Shared chunks' files are gone.
     for chunk in [
         &before[..CHUNK],
         &before[2 * CHUNK..3 * CHUNK],

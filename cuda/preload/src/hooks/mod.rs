@@ -61,6 +61,7 @@ macro_rules! hooks {
 
         pub(super) static HOOKS: &[super::Hook] = &TABLE;
 
+        /// The driver's own functions.
         mod driver {
             use super::*;
             $(

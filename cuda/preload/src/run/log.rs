@@ -138,6 +138,7 @@ impl Log {
         }
     }
 
+    /// The first one stays.
     pub(super) fn refuse(&mut self, reason: String) {
         self.refusal.get_or_insert(reason);
     }
@@ -220,6 +221,7 @@ impl Log {
             })
     }
 
+    /// Refuses memory that a replay cannot have.
     pub(super) fn usable(&self, address: u64) -> Result<()> {
         match self.memory.at(address).map(|piece| piece.kind) {
             Some(Kind::Managed) => Err("it uses managed memory".into()),
@@ -265,6 +267,7 @@ impl Log {
             stream,
             address: to,
             input,
+            // Inputs have no gaps.
             rows: rows.map(|rows| Rows {
                 from: rows.packed(),
                 ..rows
@@ -294,6 +297,7 @@ impl Log {
             return Ok(());
         }
         self.usable(from)?;
+        // Outputs have no gaps.
         let packed = rows.map(|rows| Rows {
             to: rows.packed(),
             ..rows

@@ -80,6 +80,7 @@ fn wanted() -> Option<(&'static Record, Region)> {
     }
 }
 
+/// `cuProfilerStart` or `cuProfilerStop`.
 pub(crate) fn profiler(starts: bool) {
     match wanted() {
         Some((record, Region::Profiler)) if starts => begin(record),

@@ -331,6 +331,7 @@ impl Record {
             };
         }
         if whole.is_some() {
+            // The library is NVTX's injection, too.
             command.env("NVTX_INJECTION64_PATH", self.app.preload_path()?);
         }
         command.env_remove("GPUREPLAY_CUDA_CUPTI");

@@ -157,6 +157,7 @@ impl Durations {
     }
 }
 
+/// Kernel, grid, block, occurrences, total, least, most.
 fn add(table: &mut Table, line: &str) {
     let fields: Vec<&str> = line.split('\t').collect();
     let [kernel, grid, block, occurrences, total, least, most] = fields.as_slice() else {

@@ -193,6 +193,7 @@ fn parameters(launch: &Launch) -> Vec<ParameterReport> {
     launch.layout.iter().map(one).collect()
 }
 
+/// The new recording links what the other holds.
 fn copy_memory<'a>(
     folder: &Path,
     recording: &Recording,

@@ -22,6 +22,7 @@ type Done = Result<(), ReplayError>;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     All,
+    /// All but launches.
     NoLaunches,
     /// From, to before.
     Part(u32, u32),

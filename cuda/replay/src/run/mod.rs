@@ -87,6 +87,7 @@ impl RunSession {
         gpu.limit(&run.limits)?;
         room.map(&spans)?;
         let source = Source::new(store, weights);
+        // Meanwhile memory is read and checked.
         let (images, found) = std::thread::scope(|scope| {
             let load = || {
                 let _entered = context.enter()?;
@@ -370,6 +371,7 @@ impl Drop for RunSession {
         // SAFETY: our stream.
         let status = unsafe { self.gpu.driver.cuStreamQuery(self.main) };
         if entered.is_err() || status == Status::NOT_READY {
+            // Hung work ends with the process.
             self.images.leave();
             self.ports.leave();
             self.room.leave();

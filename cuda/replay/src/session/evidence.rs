@@ -153,7 +153,7 @@ impl Session {
         loaded.limits().check(sizes)?;
         let from = reaction.before(self.memory());
         let want = reaction.after(from.clone());
-        // A replay that launches nothing would pass.
+        // Of a replay that launches nothing.
         if self.sum_of(&from, &want, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }

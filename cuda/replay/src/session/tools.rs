@@ -81,6 +81,7 @@ fn launch(
 }
 
 impl Session {
+    /// Loaded at first use.
     pub(super) fn tools(&self) -> Result<&Tools, ReplayError> {
         if self.tools.get().is_none() {
             let _ = self.tools.set(Tools::new(&self.gpu)?);

@@ -8,6 +8,7 @@ use gpureplay_cuda_launch::abi::{
     Copy3d, KernelNode, LaunchParameter, MemsetNode, NodeParameters, Status,
 };
 
+/// The program's task.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
 /// proc, dlsym or linked.
 pub(crate) const RESOLVE: &str = "PLUMBING_RESOLVE";
@@ -135,6 +136,7 @@ struct Program {
     module: u64,
 }
 
+/// Parameters of `scale`.
 fn pointers(p: &u64, factor: &f32, n: &u32) -> [*const c_void; 3] {
     let (p, factor, n) = (&raw const *p, &raw const *factor, &raw const *n);
     [p.cast(), factor.cast(), n.cast()]
@@ -440,6 +442,7 @@ fn program() {
             }
         }
         "chase" => {
+            // A list of three allocations, and unreached memory.
             let _unreached = program.numbers(100_000);
             let mut next = 0u64;
             for count in [10u64, 20, 30] {
@@ -542,6 +545,7 @@ fn program() {
             println!("answer {}", program.read(wrong, 1)[0]);
         }
         "shapes" => {
+            // 96 by 40 in blocks of 32 by 8; 5000 by 8 blocks of 128, twice; by 4.
             let (plane, line) = (program.numbers(96 * 40), program.numbers(5000));
             let (width, height, n) = (96u32, 40u32, 5000u32);
             program.launch_sized(
@@ -621,7 +625,7 @@ fn program() {
             let (mut words, p) = (0u64, program.numbers(16));
             call!(program.driver, cuMemHostAlloc(&raw mut words => *mut u64, 64 => usize, 0 => u32));
             program.one("patient", words);
-            // No call of the driver writes this memory.
+            // Memory of the host that the kernel reads: no call of the driver writes it.
             // SAFETY: 64 bytes that the driver handed out.
             unsafe { (words as *mut u32).write_volatile(1) };
             program.scale(p, 2.0, 16);

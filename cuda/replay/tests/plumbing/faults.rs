@@ -17,6 +17,7 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
             .unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         let out = String::from_utf8_lossy(&output.stdout);
+        // Its own answer or message; no panic.
         assert!(
             matches!(output.status.code(), Some(0 | 1)),
             "call {call}: {output:?}"

@@ -52,6 +52,7 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         ],
         "{said:?}"
     );
+    // With its own bounds and registers, beside the first.
     let mut command = stage.command(
         "tune rec#3 --runs 2 --tuned tuned.toml --grids 32 --registers 24 --bounds 64 --blocks",
     );

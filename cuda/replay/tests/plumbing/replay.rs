@@ -97,6 +97,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
         .warns("words differ between 3 processes that replay the recorded launch");
     let tuned = stage.run("tune rec --mask-processes 2 --runs 1").gave(0);
     assert_eq!(tuned.out.matches(",exact,").count(), 1, "{tuned:?}");
+    // Doing nothing, and always wrong kernels, still show.
     stage.run("run rec --mask-processes 2 --null").gave(1);
     let stage = recorded("scale");
     stage.run("run rec#0 --mask-processes 2 --grid 2").gave(1);
@@ -355,6 +356,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
         "run rec#0 --require-signature other.pub.pem",
         "made with another key",
     );
+    // Another launch's signature, and a changed launch.
     let launches = stage.path("rec/launches");
     std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
     refused(run, "0.sig: does not fit what it signs");

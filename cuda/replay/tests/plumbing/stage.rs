@@ -132,6 +132,7 @@ impl Stage {
         command.output().expect("started").into()
     }
 
+    /// On the stand-in, in its own process.
     pub(crate) fn test(&self, name: &str, variable: &str) -> Said {
         let mut command = self.test_command(name, variable);
         command.output().expect("started").into()

@@ -261,6 +261,7 @@ fn a_search_has_a_budget_and_goes_on_later() {
     let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
     assert_eq!(table.matches(",exact,").count(), 21, "{table}");
     assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
+    // Other memory, or another comparison.
     for words in ["rec#2", "rec#1 --tolerance 0.1 --type f32"] {
         let other = tune(&stage, &format!("{words} --resume r.jsonl"), &lists);
         assert_eq!(other.code, Some(2), "{words}: {other:?}");
@@ -300,6 +301,7 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 
 #[test]
 fn tuning_goes_on_after_kernels_that_fail() {
+    // One candidate fails, later ones do not.
     let stage = recorded("fragile");
     let said = stage
         .run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv")

@@ -41,6 +41,7 @@ fn a_launch_is_a_folder_with_all_that_it_needs() {
     crate::schema_check::assert_fits("cuda-launch", &text);
     let launch: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(launch["kernel"], "scale");
+    // scale(float *p, float factor, unsigned n)
     let parameters = launch["parameters"].as_array().unwrap();
     assert_eq!(parameters.len(), 3);
     let factor = f32::to_le_bytes(1.5).map(|byte| format!("{byte:02x}"));
@@ -83,10 +84,12 @@ fn the_recorded_kernel_is_right_and_lesser_ones_are_not() {
         let words = report["differences"].as_array().unwrap();
         assert!(!words.is_empty() && words.len() <= 16, "{report}");
     }
+    // Right at first, then always the same.
     let (_, repeats) = judged(&stage, "repeats", "");
     assert_eq!(check(&repeats, "recorded inputs"), "exact", "{repeats}");
     assert_eq!(check(&repeats, "permuted inputs"), "differs", "{repeats}");
     assert_eq!(repeats["verdict"], "differs");
+    // Right until timed.
     let (_, rests) = judged(&stage, "rests", "--runs 50");
     assert_eq!(check(&rests, "recorded inputs"), "exact", "{rests}");
     assert_eq!(check(&rests, "after timing"), "differs", "{rests}");

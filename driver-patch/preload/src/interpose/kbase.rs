@@ -23,6 +23,7 @@ pub(super) static DEVICE: AtomicU64 = AtomicU64::new(0);
 pub(super) const SLICE: Duration = Duration::from_millis(5);
 const EVENT: usize = size_of::<Event>();
 
+/// `pass` passes the request on as it came.
 pub(super) fn call(fd: c_int, asked: Request, place: u64, pass: impl Fn() -> c_int) -> c_int {
     match asked.number() {
         number::VERSION_CHECK => pass(),

@@ -115,6 +115,7 @@ impl<D: Driver> Recorder<D> {
         self.look(fd, Phase::Before, false);
     }
 
+    /// Time in nanoseconds.
     pub(crate) fn started_atom(&mut self, fd: RawFd, atom: &Atom, time_ns: u64) {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }

@@ -122,6 +122,7 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (slot(job), job.head), time_ns);
     }
 
+    /// Time in nanoseconds.
     pub(super) fn starts(&mut self, fd: RawFd, (slot, head): (u8, u64), time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;

@@ -20,6 +20,7 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
+    /// The app shall not be able to map it, as it said.
     pub(crate) fn made_sealed(&mut self, fd: RawFd, made: &uapi::BoCreate, sealed: Sealed) {
         self.made(fd, made);
         if let Some(panthor) = self.panthor(fd) {
@@ -126,6 +127,7 @@ impl<D: Driver> Recorder<D> {
         self.look(fd, Phase::Before, false);
     }
 
+    /// Time in nanoseconds.
     pub(crate) fn started_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;

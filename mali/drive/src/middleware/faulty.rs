@@ -117,6 +117,7 @@ impl<G: Gpu> Faulty<G> {
         self.gpu
     }
 
+    /// Whether this call goes wrong.
     fn fires(&mut self, kinds: &[FaultKind]) -> bool {
         let now = !self.fired && self.calls >= self.at && kinds.contains(&self.kind);
         self.calls += 1;
@@ -144,6 +145,7 @@ impl<G: Gpu> Faulty<G> {
 
 /// In GPU_FAULT_STATUS.
 const EXTERNAL_FAULT: u32 = 0x80;
+/// They disturb any read.
 const READS: [FaultKind; 4] = [
     FaultKind::ReadOnes,
     FaultKind::ReadZero,

@@ -48,7 +48,7 @@ mod tests {
         let file = file();
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| file[at + byte]));
         assert_eq!(word(0), 0xc3f1_3a6e);
-        // The version's second byte.
+        // Its second byte.
         assert_eq!(file[5], 0);
         assert_eq!(word(16) as usize, file.len());
         assert_eq!(word(20), 24 << 8);

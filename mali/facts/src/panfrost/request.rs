@@ -56,6 +56,7 @@ impl Request {
     }
 }
 
+/// By number, direction, argument; requests and numbers share names.
 macro_rules! requests {
     ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
         $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
@@ -152,6 +153,7 @@ pub const EXPORT_SYNC_FILE: u32 = 1;
 /// [`SyncOperation::kind`]: of the processor's cache.
 pub const FLUSH_AND_INVALIDATE: u32 = 1;
 
+/// `Name { field: type, … }`, all numbers.
 macro_rules! arguments {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty),* $(,)? })*) => {$(
         $(#[$doc])*

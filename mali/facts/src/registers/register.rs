@@ -58,6 +58,7 @@ pub struct Register {
     pub doc: &'static str,
 }
 
+/// Constants of offsets, and a table.
 macro_rules! registers {
     ($($name:ident = $offset:literal, $access:ident, $class:ident, $reset:literal, $doc:literal;)*) => {
         $(#[doc = $doc] pub const $name: u32 = $offset;)*

@@ -108,6 +108,7 @@ impl Reading<'_> {
         }
     }
 
+    /// Descriptors have types.
     fn table(&mut self, table: u64, resource_at: u64, resource: &Resource) {
         let size = Buffer::SIZE as u64;
         // In the word's low 56 bits.
@@ -215,6 +216,7 @@ mod tests {
         }
     }
 
+    /// Memory is one repeated word.
     fn walked(word: u32, most: u32) -> Counted {
         let read = |_: u64, to: &mut [u8]| {
             for bytes in to.chunks_exact_mut(4) {

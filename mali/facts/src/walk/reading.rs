@@ -10,6 +10,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) visitor: &'a mut dyn Visitor,
 }
 
+/// `None` if unknown.
 macro_rules! descriptor {
     ($reading:expr, $type:ident, $address:expr, $pointer:expr) => {
         descriptor!($reading, $type, $address, $pointer, None)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Parameter, if any, and text.
 #[derive(Debug)]
 struct Macro {
     parameter: Option<String>,
@@ -51,10 +52,12 @@ impl Macros {
         }
     }
 
+    /// Macros that stand for something.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
+    /// `None`: missing, or no number.
     pub(crate) fn value(&self, name: &str) -> Option<u64> {
         let found = self.0.get(name).filter(|found| found.parameter.is_none())?;
         self.evaluate(&found.text, None)

@@ -14,6 +14,7 @@ use mali_facts::registers::{
     gpu, job, job_slot, lookup, mmu,
 };
 
+/// Prefixes of macros about hardware.
 const PREFIXES: &[&str] = &[
     "ADDRESS_SPACE",
     "AS0_",
@@ -200,7 +201,7 @@ fn nano_driver() {
         ("AS0_FAULTADDRESS", space(address_space::FAULTADDRESS_LO)),
         ("AS0_STATUS", space(address_space::STATUS)),
     ];
-    // One maker's; not in the register map.
+    // Of one maker's chips; not in the register map.
     let calls = ["PWR_OVERRIDE1_AMLOGIC"];
     compare(
         &macros,

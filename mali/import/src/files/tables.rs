@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn tables_map_as_much_as_a_recording_may_have() {
-        // Blocks of 1 GiB: a recording may have four.
+        // Blocks of 1 GiB: a recording may have four and no more.
         let mapped = |blocks: usize, pages: usize| {
             let mut first: Vec<_> = (0..blocks).map(|entry| (entry, 0xc1)).collect();
             first.push((blocks, 0x3003));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn as_many_tables_are_walked_as_may_be() {
-        // A table whose entries all name another: walked for each.
+        // A table whose entries all name another: it is walked for each of them.
         let walked = |first: usize, second: usize| {
             let tables = [
                 (0x1000, (0..first).map(|entry| (entry, 0x2003)).collect()),

@@ -51,7 +51,7 @@ fn samples_contain_only_what_their_product_has() {
             .map(|info| info.name)
             .collect();
         assert!(denied.is_empty(), "{product}: {denied:?}");
-        // All compiled the same kernels: either the operation or its replacement occurs.
+        // All compiled the same kernels: either the operation or its replacement.
         for (operation, other) in REPLACED {
             let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
             let has = Op::find(Unit::Add, operation).unwrap();

@@ -148,7 +148,7 @@ fn impossible_instructions_are_refused() {
     let mut texture = Instruction::new(Op::find(Unit::Add, "TEXS_2D.f32").unwrap());
     texture.immediates[0] = 8;
     assert!(encode_word(&texture).is_err());
-    // A reserved comparison of FCMP: the other half of a 64-bit tuple was once taken for its use.
+    // Reserved comparison of FCMP, of which the other half of a 64-bit tuple was once taken for a use.
     assert_eq!(decode_word(Unit::Add, 0x3d965, false), None);
     assert!(decode_word(Unit::Add, 0x3d965, true).is_some());
     assert_eq!(decode_word(Unit::Add, 1 << 20, false), None);

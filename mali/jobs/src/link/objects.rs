@@ -94,7 +94,7 @@ impl Visitor for Collector<'_> {
                 return;
             }
             Purpose::Shader => memory.address,
-            // Without a known end it may reach memory's end.
+            // Without a known end it may reach to the end of memory.
             _ => memory.length.map_or(u64::MAX, |length| {
                 memory.address.saturating_add(length.saturating_sub(1))
             }),

@@ -27,7 +27,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
     if chains.iter().all(|jobs| jobs.len() < 2) {
         return Ok(None);
     }
-    // Chains of one job keep their time-outs; others share the rest.
+    // Chains of one job keep their time-outs; the others share the rest.
     let submits = recording.segments().iter();
     let submits = submits.flat_map(|segment| recording.segment_entries(segment));
     let submits = submits.filter(|entry| entry.op == Opcode::Submit.code());

@@ -180,7 +180,7 @@ fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
         }
     }
     wanted.retain(|page| reached.contains_key(page));
-    // An object of such a page moves as a whole.
+    // An object that begins in such a page moves as a whole.
     let mut rest: Vec<u64> = wanted.iter().copied().collect();
     while let Some(page) = rest.pop() {
         for other in reached.get(&page).into_iter().flatten() {

@@ -62,7 +62,7 @@ const SIZE: u64 = 33;
 const COUNT: u64 = 37;
 
 pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    // Dispatches' scoreboards, and those waited for since.
+    // Scoreboards of dispatches, and those waited for since.
     let (mut entry, mut used) = (0u64, 0u64);
     words(bytes).filter_map(move |word| {
         match Instruction::decode(word)?.op() {

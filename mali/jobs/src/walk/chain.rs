@@ -131,7 +131,7 @@ impl Walk<'_> {
                         u64::from(axis.extent.get() - 1) * u64::from(axis.byte_stride.get())
                     })
                     .sum();
-                // An element has at least a byte: enough to see an overlap.
+                // An element has at least a byte: enough to see an overlap with a descriptor's words.
                 piece.va.get() < end && address <= piece.va.get().saturating_add(span)
             })
     }

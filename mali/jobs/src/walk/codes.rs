@@ -199,7 +199,7 @@ impl Codes {
     }
 
     fn decode<M: Memory + ?Sized>(&mut self, memory: &M, address: u64) -> Result<Code, Undecoded> {
-        // Read twice: to decode, and to hash.
+        // Read twice: to decode, and for the shader's hash.
         let most = 2 * MAX_CODE;
         let word = |offset: u32| {
             self.decoded += WORD_BYTES as u64;

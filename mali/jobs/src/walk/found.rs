@@ -47,7 +47,7 @@ pub struct Found {
 
 /// Shows a stream's dispatches. The environment, which lies in registers, is shown at its address.
 pub fn walk_words(words: &[u8], known: &dyn Memory, profile: &Profile, visitor: &mut dyn Visitor) {
-    // A verified recording can be walked.
+    // The instructions of a verified recording can be walked.
     let _ = streams::dispatches(words, |address, compute| {
         visitor.job(address, Some(JobType::Compute));
         let (_, environment) = streams::payload(compute);

@@ -176,7 +176,7 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
         let (alone, together) = (chains(&before), chains(&after));
         println!("{name}: {} chains, {} linked", alone.len(), together.len());
         assert!(together.iter().all(|jobs| jobs.len() <= MOST_JOBS as usize));
-        // One per layer, and one for set-up with jobs.
+        // One for each layer, and one for set-up if it has jobs.
         let layers = before.layers().len();
         assert!(together.len() <= layers + 1, "{name}: {}", together.len());
         // Training takes seconds a run.

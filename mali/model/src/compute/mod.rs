@@ -137,6 +137,7 @@ pub(crate) fn product(profile: &Profile) -> Option<Product> {
     profile.gpu_id.name().and_then(Product::by_name)
 }
 
+/// 0: there is none.
 fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
     if base == 0 {
         return ThreadStorage::default();
@@ -148,6 +149,7 @@ fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
     }
 }
 
+/// 0: there is none.
 fn groups_at(base: u64, bytes: u64, instances: u64) -> WorkgroupStorage {
     if base == 0 || bytes == 0 {
         return WorkgroupStorage::default();

@@ -25,6 +25,7 @@ pub(super) fn dispatch<B: Bus>(
     requested(profile, memory, address, &payload, &environment)
 }
 
+/// Faults name `address`.
 pub(super) fn requested<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -43,6 +44,7 @@ pub(super) fn requested<B: Bus>(
     })
 }
 
+/// Faults name `address`.
 pub(crate) fn started<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,

@@ -86,6 +86,7 @@ fn frame_shading<B: Bus>(
     Ok((shading, placed))
 }
 
+/// Of the frame shader's rectangle.
 const FRAME_CORNERS: Corners = Corners {
     vertices: [0, 1, 2],
     provoking: 2,

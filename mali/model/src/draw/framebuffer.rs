@@ -151,13 +151,13 @@ impl Target {
 /// Bytes per pixel, and their places.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
-        // Four components of eight bits; one to four in memory.
+        // Eight bits for each of four components; one to four in memory.
         (1, 16..=19) => {
             let from = [0, 3, 6, 9].map(|shift| (swizzle >> shift & 7) as u8);
             let known = from.iter().all(|&from| from < 6);
             known.then_some((4, Source::Components(writeback as usize - 15, from)))
         }
-        // Three components take as much as four.
+        // Three components take as much of the tile as four.
         (32..=36, 0..=7) => {
             let bytes = 1usize << (internal - 32);
             let stored = [1usize, 2, 3, 4, 6, 8, 12, 16][writeback as usize];

@@ -50,6 +50,7 @@ pub struct StreamWork<B: Bus> {
 
 #[derive(Debug)]
 pub(super) enum End {
+    /// Empty ring.
     Empty,
     /// After a change of a sync object, before a call.
     Turn,

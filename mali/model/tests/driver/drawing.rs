@@ -93,7 +93,7 @@ fn a_message_before_the_shader_does_what_its_instruction_does() {
 #[test]
 fn a_varying_before_the_shader_is_interpolated() {
     let mut machine = machine("g52");
-    // Varying 0, four singles, is the pixel's place.
+    // Varying 0, four singles, is the pixel's place, blended as words.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 1 | 3 << 11);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -195,7 +195,7 @@ fn a_target_can_consist_of_tiles() {
 fn two_draws_come_in_order() {
     let mut machine = machine("g52");
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // Both draws' varyings lie in one place: both show the last one's colours.
+    // Both draws' varyings lie in one place, so both show the last one's colours; both are there.
     for vertex in 0..4 {
         let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
         for (at, word) in (at..).step_by(4).zip(colour(vertex + 40)) {
@@ -208,6 +208,7 @@ fn two_draws_come_in_order() {
     assert_eq!(pixel(&machine, DRAWN[2] - 1, DRAWN[1]), colour(42));
 }
 
+/// Unmodelled or senseless.
 struct Refused {
     what: &'static str,
     /// From JOBS on.

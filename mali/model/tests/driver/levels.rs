@@ -23,6 +23,7 @@ const NO_MEMORY: u64 = 0x80_0000_0000;
 const TOO_LARGE: u64 = 1 << 41;
 const NEVER_EXECUTE: u64 = 1 << 54;
 
+/// And accesses that it refuses.
 struct Entry {
     name: &'static str,
     level: u32,

@@ -25,6 +25,7 @@ fn run(machine: &mut Machine) -> JobStatus {
     JobStatus(machine.slot(SLOT, job_slot::STATUS))
 }
 
+/// Jumps to itself.
 fn endless(machine: &Machine, threads: u32) {
     machine.memory.compute_job(JOBS, threads, 0);
     machine.memory.write(CODE, &[0; 64]);
@@ -48,7 +49,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
         };
         assert_eq!(used_up, Some(expected), "{threads} threads");
     }
-    // Nothing runs without more to use.
+    // Nothing runs until there is more to use.
     machine.memory.compute_job(JOBS, 64, 0);
     assert_eq!(run(&mut machine), JobStatus::TERMINATED);
     machine.gpu.renew_work();

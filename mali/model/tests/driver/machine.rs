@@ -76,6 +76,7 @@ pub(crate) const ENVIRONMENT: u64 = job_header::PAYLOAD + ComputePayload::SIZE a
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const CODE: u64 = 0x300_0000;
 pub(crate) const DATA: u64 = 0x400_0000;
+/// Never mapped.
 pub(crate) const NOWHERE: u64 = 0x7_0000_0000;
 
 /// As panfrost's, for address space 0.
@@ -201,10 +202,12 @@ impl<B: Bus> Machine<B> {
         self.set_slot(slot, job_slot::COMMAND_NEXT, JobCommand::Start as u32);
     }
 
+    /// RAWSTAT.
     pub(crate) fn job_interrupts(&mut self) -> u32 {
         self.gpu.read32(job::JOB_INT_RAWSTAT)
     }
 
+    /// RAWSTAT.
     pub(crate) fn mmu_interrupts(&mut self) -> u32 {
         self.gpu.read32(mmu::MMU_INT_RAWSTAT)
     }

@@ -38,7 +38,7 @@ fn threads_and_groups_have_storage_of_their_own() {
     machine
         .memory
         .write64(JOBS + ENVIRONMENT + 48, JOBS + 0x140);
-    // Threads keep number, group and thread, and the group's sum; a barrier follows.
+    // Threads keep number, group and thread apart, and the group's sum; a barrier follows.
     machine.memory.write_code(&[
         "MOV.i32 r2, thread_local_pointer.w0",
         "MOV.i32 r3, thread_local_pointer.w1",

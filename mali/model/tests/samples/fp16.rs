@@ -144,7 +144,7 @@ fn h_gemm(b: &mut Bench) -> Result<(), String> {
         })
     };
     for (i, &got) in got.iter().enumerate() {
-        // Columns 64 to 127 are the next row's first 64; either thread may be last.
+        // A row's columns 64 to 127 are the next row's first 64; either thread may be last.
         let (row, column) = (i / 64, i % 64);
         let own = (row < 8).then(|| element(row, column));
         let other = row.checked_sub(1).map(|row| element(row, column + 64));

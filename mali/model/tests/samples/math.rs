@@ -99,6 +99,7 @@ pub(crate) const CASES: &[Case] = &[
 
 #[derive(Clone, Copy, PartialEq)]
 enum Domain {
+    /// With special ones.
     All,
     Normal,
     /// To ±1000, near whole numbers too.

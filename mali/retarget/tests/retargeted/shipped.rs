@@ -114,7 +114,7 @@ fn with_fewer_cores_no_storage_grows() {
         let compared = compare(read, &made, Effort::default()).unwrap();
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
-        // Storage is too small: verification and model see it.
+        // Storage is too small: deep verification and the model see it.
         let all = without_cores(&made.bytes, 0);
         let grown = files_of(&all);
         let view = grown.view().unwrap();
@@ -230,7 +230,7 @@ fn a_recording_whose_storage_was_not_grown_is_refused_and_faults() {
     assert_eq!(refusal.rule, TargetRule::Deep, "{refusal}");
     assert!(refusal.text.contains("buffer-region"), "{refusal}");
     assert!(check_for(&verified, profile("g31")).is_ok());
-    // On the larger GPU's model jobs exceed their storage.
+    // On the model of the larger GPU the jobs reach beyond their storage.
     let recording = Recording::open(folder(name)).unwrap();
     let choice = "model:g76".parse().unwrap();
     let id = verified.recording().gpu_id();

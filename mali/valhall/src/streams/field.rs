@@ -109,7 +109,9 @@ macro_rules! fields {
 
 // Name in the text, lowest bit, number of bits, what its values mean.
 fields! {
+    /// Signed number.
     ADDEND = "Immediate", 0, 32, Signed;
+    /// Where memory is.
     ADDRESS = "Address", 40, 8, Pair;
     /// Scoreboards, a bit each.
     AWAITED = "Wait mask", 16, 8, Number;
@@ -123,8 +125,11 @@ fields! {
     DATA = "Data", 32, 8, Register;
     /// Draw descriptor.
     DCD = "DCD", 40, 8, Pair;
+    /// Register that is written.
     DESTINATION = "Destination", 48, 8, Register;
+    /// Number of a draw.
     DRAW_ID = "Draw ID", 40, 8, Register;
+    /// The number is given.
     DRAW_ID_REGISTER_ENABLE = "Draw ID register enable", 34, 1, Number;
     /// Transaction elimination.
     ENABLE_TEM = "Enable TEM", 0, 1, Number;
@@ -134,9 +139,11 @@ fields! {
     ERROR_PROPAGATE = "Error propagate", 0, 1, Number;
     /// An error in memory is not taken.
     ERROR_REJECT = "Error reject", 0, 1, Number;
+    /// Which exception.
     EXCEPTION_TYPE = "Exception type", 0, 8, Named(EXCEPTIONS);
     /// Which registers name uniforms.
     FAU_SELECT = "FAU select", 46, 2, Number;
+    /// First chunk of a heap.
     FIRST_HEAP_CHUNK = "First Heap Chunk", 40, 8, Pair;
     /// Flags of a draw.
     FLAGS_OVERRIDE = "Flags override", 0, 32, Number;
@@ -148,11 +155,17 @@ fields! {
     FRAGMENT_TSD_SELECT = "Fragment TSD select", 39, 1, Number;
     /// Needs the endpoint of vertices.
     IDVS = "IDVS", 3, 1, Number;
+    /// Has no meaning.
     IGNORED = "Ignored", 0, 56, Number;
+    /// Number of 48 bits.
     IMMEDIATE = "Immediate", 0, 48, Number;
+    /// Number.
     IMMEDIATE_32 = "Immediate", 0, 32, Number;
+    /// Counts the pass.
     INCREMENT_FRAGMENT_COMPLETED = "Increment Fragment Completed", 0, 1, Number;
+    /// Level-2 cache.
     L2_FLUSH_MODE = "L2 flush mode", 0, 4, Named(FLUSH_MODES);
+    /// Last chunk of a heap.
     LAST_HEAP_CHUNK = "Last Heap Chunk", 32, 8, Pair;
     /// Flush that makes this one needless.
     LATEST_FLUSH_ID = "Latest Flush ID", 40, 8, Register;
@@ -172,9 +185,13 @@ fields! {
     OTHER_ENTRY = "Other entry", 4, 4, Number;
     /// All other caches.
     OTHER_INVALIDATE = "Other invalidate", 9, 1, Number;
+    /// The same, of 64 bits.
     PAIR_DATA = "Data", 32, 8, Pair;
+    /// Pair that is written.
     PAIR_DESTINATION = "Destination", 48, 8, Pair;
+    /// Pair that is read.
     PAIR_SOURCE = "Source", 40, 8, Pair;
+    /// Counts as progress.
     PROGRESS_INCREMENT = "Progress increment", 32, 1, Number;
     /// Another stream of the group.
     QUEUE = "Queue", 0, 5, Number;
@@ -184,8 +201,11 @@ fields! {
     SIGNAL_SLOT = "Signal slot", 48, 4, Number;
     /// Bytes behind it.
     SIZE = "Size", 0, 16, Eighths;
+    /// Register that is read.
     SOURCE = "Source", 40, 8, Register;
+    /// First register.
     SOURCE_1 = "Source 1", 32, 8, Register;
+    /// Second register.
     SOURCE_2 = "Source 2", 40, 8, Register;
     /// Which registers name the program.
     SPD_SELECT = "SPD select", 42, 2, Number;
@@ -201,8 +221,11 @@ fields! {
     TASK_INCREMENT = "Task increment", 0, 14, Number;
     /// Needs the tiler.
     TILER = "Tiler", 2, 1, Number;
+    /// Order of tiles.
     TILE_ORDER = "Tile order", 4, 4, Named(TILE_ORDERS);
+    /// Registers of a trace.
     TRACED_COUNT = "Register Count", 40, 8, Number;
+    /// First register of a trace.
     TRACED_REGISTERS = "Base Register", 32, 8, Register;
     /// Which registers name storage.
     TSD_SELECT = "TSD select", 44, 2, Number;
@@ -216,5 +239,6 @@ fields! {
     VARYING_TSD_SELECT = "Varying TSD select", 37, 1, Number;
     /// Scoreboards that end before it, a bit each.
     WAIT_MASK = "Wait mask", 16, 16, Number;
+    /// Groups of a task.
     WORKGROUPS_PER_TASK = "Workgroups per task", 0, 16, Number;
 }

@@ -6,8 +6,10 @@
 /// Of 16,384 words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Data {
+    /// From 1 on by 1/4, repeated.
     Floats,
     Word(u32),
+    /// Low bytes of words.
     Bytes,
 }
 
@@ -27,6 +29,7 @@ pub(crate) enum Arg {
     Buffer(Data),
     /// An earlier argument's buffer.
     Same(usize),
+    /// Group storage.
     Local(u32),
     Int(i32),
     Float(f32),

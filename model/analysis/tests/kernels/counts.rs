@@ -10,6 +10,7 @@ use crate::dump::Dump;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Normalised {
+    /// Ended ones.
     pub(crate) threads: u64,
     /// Global and group memory: four words are four loads of one.
     pub(crate) loaded: u64,
@@ -47,6 +48,7 @@ pub(crate) fn normalised(job: &Job, dump: &Dump) -> Normalised {
     all
 }
 
+/// By lanes.
 fn executed(job: &Job, dump: &Dump) -> BTreeMap<&'static str, u64> {
     let start = job.shader.unwrap();
     let inside = |(address, bytes): &&(u64, Vec<u8>)| {

@@ -169,6 +169,7 @@ impl Session {
         }
     }
 
+    /// For the first `bytes`.
     pub(crate) fn maintain(&mut self, operation: u32, bytes: u64) {
         self.write32(0xf004, (RAM / 64) as u32);
         self.write32(0xf008, (bytes / 64) as u32);

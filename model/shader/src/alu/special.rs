@@ -160,6 +160,7 @@ pub fn flog_table(x: u32, table: LogTable, part: LogPart) -> u32 {
     let m = f32::from_bits(frexpm(a, Interval::Log)) as f64;
     let ordinary = a != 0 && a < 0x7f80_0000;
     let inverse = if ordinary { 1.0 / m } else { 1.0 };
+    // Steps of 1/16 from 1, of 1/32 below.
     let steps = if inverse >= 1.0 { 16.0 } else { 32.0 };
     let r = (inverse * steps).round_ties_even() / steps;
     let ln = -log_ratio(r) * (r - 1.0);

@@ -24,6 +24,7 @@ impl Counts {
 }
 
 impl Core<'_> {
+    /// [`Core::end_counting`] restores the counts before.
     pub(crate) fn begin_counting(&mut self) -> Counts {
         let visits = std::mem::take(&mut self.visits);
         Counts {

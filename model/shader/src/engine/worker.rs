@@ -24,6 +24,7 @@ pub(crate) struct Worker<'s> {
     pages: Resolved<'s>,
     index: u32,
     placed: Option<u32>,
+    /// Registers whose first value a thread can see.
     visible: u64,
     threads: &'s Threads,
 }

@@ -45,6 +45,7 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<MicroOp>,
     /// Registers read before written, as bits.
     pub(crate) visible: u64,
+    /// Whether instructions look at other lanes.
     pub(crate) sees_warp: bool,
     /// For push uniforms whose dispatches are large or repeated.
     pub(crate) own: bool,

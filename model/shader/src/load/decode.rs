@@ -17,6 +17,7 @@ use crate::{FaultKind, MmuFault, ShaderFault};
 /// Clauses decoded in advance.
 pub(super) const AHEAD: usize = 1 << 10;
 
+/// At most.
 pub(super) const MOST_CLAUSES: usize = 1 << 16;
 
 /// Of micro-operations, at most.

@@ -12,6 +12,7 @@ use crate::core::OFFSET;
 use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
+/// The old value is returned.
 pub(crate) const RETURNS: u32 = 1 << 8;
 
 const OPERATIONS: [Atomic; 9] = [

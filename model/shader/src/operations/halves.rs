@@ -145,6 +145,7 @@ mod avx2 {
     use crate::ir::micro::MicroOp;
     use crate::rows::{CHUNK, LANES, Rows};
 
+    /// Rounded to odd; NaN becomes quiet.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn odd(a: __m256, b: __m256, c: __m256) -> __m256 {

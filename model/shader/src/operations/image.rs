@@ -194,6 +194,7 @@ pub(super) fn put_address(
         .put(lane, &[va as u32, (va >> 32) as u32, conversion]);
 }
 
+/// Bits 9:8 of the modifiers.
 pub(super) fn components(m: u32) -> usize {
     (m >> 8 & 3) as usize + 1
 }
@@ -264,6 +265,7 @@ pub(crate) fn conversion(
     Ok((Some(pixel), format))
 }
 
+/// Descriptor `c`, address `a`, `b`.
 pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
@@ -284,6 +286,7 @@ pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, count)
 }
 
+/// Descriptor `c`, address `a`, `b`.
 pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
@@ -309,6 +312,7 @@ pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
+/// Into two registers.
 pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let now = core.cycles;
     core.results.0[0].0.fill(now as u32);

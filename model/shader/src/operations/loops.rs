@@ -41,6 +41,7 @@ pub(crate) fn copy(op: &MicroOp, rows: &mut Rows) {
 macro_rules! loop_over_lanes {
     ($name:ident: $run512:ident, $run2:ident, $run:ident, $rare:ident, $loop512:ident, $loop2:ident,
      $shared:ident, $body:ident, ($($source:ident: $number:ty),+)) => {
+        /// Puts `f(m, ...)` into row `d`.
         pub(crate) fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
             choose!(
                 portable: $run::<F>,

@@ -331,6 +331,7 @@ pub(super) fn gather_chunk<const BYTES: usize>(
     Ok(Some(()))
 }
 
+/// Neighbours in one page share its translation.
 fn load_lanes<const BYTES: usize>(
     read: &mut Tlb<'_>,
     low: &Row,
@@ -402,6 +403,7 @@ fn load_lane<const BYTES: usize>(core: &mut Core<'_>, va: u64) -> Result<Words, 
     Ok(words_of(bytes))
 }
 
+/// 1, 2, 3, 4, 6, 8, 12 or 16 bytes.
 pub(crate) fn store_of(bytes: u32) -> OnMemory {
     match bytes {
         1 => store::<1>,

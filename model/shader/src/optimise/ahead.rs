@@ -280,6 +280,7 @@ fn neighbours(mut run: Vec<Access>) -> Vec<Vec<Access>> {
     groups
 }
 
+/// Unused temporary rows.
 fn free(used: RowSet, count: u16) -> Option<u16> {
     let rows = |first: u16| (0..count).fold(0, |rows, row| rows | bit(first + row));
     (special::TEMPORARY..=special::CONSTANT - count).find(|&first| used & rows(first) == 0)

@@ -74,6 +74,7 @@ impl Waiting {
         let (Some(read), Some(written)) = (reads(op), writes(op)) else {
             return true;
         };
+        // What may fault does so in its order.
         if matches!(op.run, Run::Message(_)) && op.kind != Kind::Ahead {
             return true;
         }
@@ -115,6 +116,7 @@ impl Waiting {
     }
 }
 
+/// Moves multiply-adds behind what does not depend on them.
 pub(super) fn postpone(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut ordered = Vec::with_capacity(ops.len());
     let mut waiting = Waiting::default();

@@ -125,6 +125,7 @@ impl Storages {
     /// The storages of a dispatch.
     pub fn of(dispatch: &Dispatch) -> Storages {
         let (thread, group) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+        // One core's follows that of the core before.
         let cores = u64::from(64 - dispatch.cores.usable.leading_zeros()).max(1);
         let bytes = |base: u64, each: u32, count: u32| match base {
             0 => (0, 0),

@@ -20,6 +20,7 @@ pub(crate) struct Flat(pub(crate) Ram, pub(crate) u64);
 
 pub(crate) const EDGE: u64 = (1 << 32) - 4096;
 
+/// No memory is here.
 pub(crate) const NOWHERE: u64 = 1 << 40;
 
 impl AddressSpace for Flat {
@@ -37,6 +38,7 @@ pub(crate) struct Machine {
     pub(crate) dispatch: Dispatch,
     batches: [Batch; 1],
     tracks: Tracks,
+    /// Tracks followed.
     pub(crate) followed: u32,
 }
 

@@ -138,6 +138,7 @@ impl<'a> Writer<'a> {
         self.push(Run::Rows(run), kind, d, &sources[..count], m);
     }
 
+    /// Loads at `table + (row & 0xff0)`, or stores to own words.
     fn memory(&mut self, row: u16) {
         let (low, zero) = (special::TEMPORARY + 5, self.constant(0));
         let first = self.random.below(7) as u16;
@@ -271,6 +272,7 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Ends with stores of all registers in use.
     pub(crate) fn program(&mut self) {
         let count = 2 + self.random.below(5);
         for index in 0..count {

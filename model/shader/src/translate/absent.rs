@@ -16,6 +16,7 @@ pub enum Absence {
 macro_rules! operations {
     (only in shaders that draw { $($draws:ident($what:literal): $($drawing:ident)|+;)+ }
      never { $($kind:ident($why:literal): $($mnemonic:ident)|+;)+ }) => {
+        /// Pattern of operations that are not translated.
         macro_rules! absent_mnemonics {
             () => { $($(M::$mnemonic)|+)|+ };
         }

@@ -16,6 +16,7 @@ pub(crate) enum After {
     Sum(Sum),
 }
 
+/// `comparison!(element, [unsigned, signed], compare)`.
 macro_rules! comparison {
     ($element:expr, [$unsigned:ident, $signed:ident], $compare:expr) => {
         match ($compare, $element.is_signed()) {
@@ -35,6 +36,7 @@ macro_rules! comparison {
     };
 }
 
+/// `shifts!(kind, |m| counts)`.
 macro_rules! shifts {
     ($kind:expr, |$m:ident| $counts:expr) => {
         match $kind {

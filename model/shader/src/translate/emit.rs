@@ -62,6 +62,7 @@ pub(crate) trait Emit {
         }
     }
 
+    /// Called lane by lane.
     fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         *self.lane_cost() += CALL_COST;
         self.rows(run, d, sources, m);

@@ -58,6 +58,7 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Their first values may be seen.
     pub(super) fn reads_staging(&mut self, count: u8) {
         let first = self.clause.header.staging_register;
         for register in first..=first.saturating_add(count - 1).min(63) {

@@ -12,6 +12,7 @@ use crate::operations::memory::load_of;
 use crate::operations::uniform::load_uniform;
 
 impl Translator<'_> {
+    /// Checks that `count` registers follow.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let first = self.clause.header.staging_register;
         if u32::from(first) + count > 64 {

@@ -91,6 +91,7 @@ struct Translator<'p> {
     next_temporary: u16,
     branch: Option<Branch>,
     barrier: bool,
+    /// In sixteenths of a clause.
     lane_cost: u32,
 }
 

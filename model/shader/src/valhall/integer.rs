@@ -126,6 +126,7 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Added to the third source.
     fn accumulate_dot_product(&mut self, signed: bool) -> Result<(), Trap> {
         if self.saturates() {
             return Err(self.trap("saturates, which is not translated"));

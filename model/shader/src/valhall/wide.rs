@@ -105,6 +105,7 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
+    /// Count in the second source, logic with the third.
     fn shift_wide(&mut self, logic: Logic, left: bool) -> Result<(), Trap> {
         let kind = match (left, self.ins.value(&SIGNED)) {
             (true, _) => Double::Left,

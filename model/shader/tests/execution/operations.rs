@@ -482,6 +482,7 @@ fn a_shader_that_changed_is_decoded_again() {
     assert_eq!(space.words(out, 1), [1]);
 }
 
+/// Notes pages of fetches.
 struct Watched {
     flat: Flat,
     fetched: std::sync::Mutex<Vec<u64>>,

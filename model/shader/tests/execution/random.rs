@@ -22,6 +22,7 @@ fn partner(op: Op) -> Instruction {
     instruction(Unit::Fma, name, &[Source::Port0, Source::Port1])
 }
 
+/// With modifiers and sources that can be encoded.
 fn encodable(op: Op) -> Instruction {
     let mut random = Random(op as u64);
     let mut ins = Instruction::new(op);

@@ -168,6 +168,7 @@ pub(crate) fn compare(
     ))
 }
 
+/// `2 addresses differ`.
 fn plural(count: u64) -> String {
     match count {
         1 => "1 address differs".into(),

@@ -48,6 +48,7 @@ impl Choice {
 }
 
 impl Classes {
+    /// Requires one label per element.
     pub(crate) fn fit(&self, name: &str, elements: u64) -> Result<()> {
         match &self.file {
             Some((path, labels)) if labels.len() as u64 != elements => {

@@ -66,6 +66,7 @@ impl Destinations {
         }
     }
 
+    /// Files that are not there need no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
         self.reads_file(file);

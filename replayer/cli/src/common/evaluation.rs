@@ -484,6 +484,7 @@ impl Evaluation<'_> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for answer in &self.answers {
             let wrong = answer.truth.is_some() && answer.truth != answer.class;
+            // With the truth, only wrong answers are printed.
             if answer.truth.is_some() && !wrong {
                 continue;
             }
@@ -565,6 +566,7 @@ mod tests {
     fn a_file_has_as_many_inputs_as_it_may() {
         let most = 1 << 24;
         assert_eq!(found(most, 1, most), Ok(1 << 24));
+        // Nothing follows the header.
         let error = found(most + 1, 1, 0).unwrap_err();
         assert!(error.contains("16777217 inputs, more than"), "{error}");
     }

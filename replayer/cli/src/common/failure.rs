@@ -14,6 +14,7 @@ pub(crate) const INTERRUPTED: u8 = 128 + nix::sys::signal::Signal::SIGINT as u8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
+    /// Outputs are not what is expected.
     Mismatch,
 }
 

@@ -71,6 +71,7 @@ impl Observer for Pages {
     }
 }
 
+/// Whole pages where bytes are unknown.
 #[derive(Default)]
 struct Memory {
     bytes: Touched,

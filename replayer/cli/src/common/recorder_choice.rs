@@ -50,6 +50,7 @@ pub(crate) enum Name {
 pub(crate) enum Way {
     Kernel(PathBuf),
     User(PathBuf),
+    /// With the model as render node.
     Model(PathBuf, ModelNode),
 }
 

@@ -28,6 +28,7 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
     }
 }
 
+/// Refuses what does not fit into memory.
 pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     match (output.bytes as u64).checked_mul(inputs as u64) {
         Some(all) if all <= MAX_BYTES => Ok(()),

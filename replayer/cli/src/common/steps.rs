@@ -46,6 +46,7 @@ impl StateArgument {
 pub(crate) struct Step {
     /// Up to the step's end.
     pub(crate) capture: Capture,
+    /// Up to the step's end.
     pub(crate) second: Option<Capture>,
     pub(crate) turn: Turn,
     pub(crate) kept: Vec<Kept>,

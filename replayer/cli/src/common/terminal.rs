@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
+/// Prints only errors and what was asked for by name.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 static PRINTED: AtomicBool = AtomicBool::new(false);

@@ -273,7 +273,7 @@ fn one_recording_serves_other_trained_models() {
 
 #[test]
 fn a_picture_of_a_digit_is_read() {
-    // A held-out 3 as ink on white paper, ten times as wide and high.
+    // Ink on white paper, 80 x 80 pixels: a held-out 3, ten times as wide and high.
     let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let pixels: Vec<u8> = (0..80 * 80)
@@ -341,6 +341,7 @@ fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
     for (name, contents, said) in [
         ("z.dat", &raw[1..], "255 bytes, but input f32[8,8] has 256"),
         ("z", &npy[..130], "z:"),
+        // A .npy file must be one.
         ("z.npy", raw, "not an .npy file"),
     ] {
         run(name, contents).ended(4, said);

@@ -69,6 +69,7 @@ fn finding_19_weights_and_other_values_are_taken_out() {
         "extract digits-g52 --tensor conv1.weight -o {weight}"
     ))
     .gave(0);
+    // Binding a weight's own value changes nothing.
     let bound = format!("conv1.weight={weight}");
     code(&["run", "digits-g52", "--input", &bound]).gave(0);
     let (done, _) = code(&format!(

@@ -89,6 +89,7 @@ fn code_window(recording: &Recording<'_>) -> Option<u64> {
 
 type Write = (u16, u32);
 
+/// Beyond driver-patch/kbase/README.md.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&Write| first.writes.contains(write);

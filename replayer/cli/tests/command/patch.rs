@@ -58,6 +58,7 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     manifest.says("gpureplay patch saxpy-g52 --jobs 0 ");
     let (_, jobs) = code(&["jobs", &out, "--csv"]);
     jobs.says("100x1x1");
+    // Refused changes write nothing.
     for (change, exit, says) in [
         (&["--global", "1024"][..], 2, "first address"),
         (&["--global", "992"], 2, "bytes differ"),

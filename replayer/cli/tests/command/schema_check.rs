@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+/// From two folders below the top.
 pub(crate) fn schema(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schemas");
     let path = folder.join(format!("{name}.json"));
@@ -113,6 +114,7 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
             }
         }
     }
+    // Where the schema describes an object.
     let speaks = words.contains_key("properties") || words.contains_key("additionalProperties");
     if let (Value::Object(members), true) = (value, speaks) {
         for (name, member) in members {

@@ -27,6 +27,7 @@ pub(crate) fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
     ran_in(&repository(), words)
 }
 
+/// Among the shipped recordings.
 pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran_in(&recordings(), words);
     (code, out + &err)

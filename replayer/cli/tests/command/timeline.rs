@@ -82,6 +82,7 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
     };
     let timeline = timeline("lenet-g52", &[]);
     let jobs = of(&timeline, "X", "job");
+    // They belong to no layer.
     let in_setup = |event: &&&Value| event["args"]["phase"] == "setup";
     let setup: u64 = jobs_of("setup").iter().map(|(_, jobs)| jobs).sum();
     assert_eq!(jobs.iter().filter(in_setup).count() as u64, setup);
@@ -168,6 +169,7 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
     }
     assert_eq!(report["per_job"]["measurement"]["runs"], 7);
     assert_eq!(report["per_job"]["measurement"]["clock"], "host");
+    // At most the device's time.
     let all = json(bench);
     let sum: f64 = all["per_job"]["chains"]
         .as_array()

@@ -337,6 +337,7 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
+    // Recorded values are no answer to an input.
     let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
     out.says("not from an input");
 }

@@ -13,7 +13,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     let lines = fs::read_to_string(golden.join("loop_with_exits.txt")).unwrap();
     let text = code(&["disasm", &file, "--gpu", "Mali-G57"]).ended(0, "464 bytes, 58 instructions");
     assert!(text.ends_with(&lines), "{text}");
-    // Bifrost's decoder refuses it.
+    // Bifrost's decoder refuses it, and the other way round.
     assert_ne!(code(&["disasm", &file]).0, 0);
     let folder = tempfile::tempdir().unwrap();
     let cut = folder.path().join("cut.bin");
@@ -21,6 +21,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     fs::write(&cut, &whole[..whole.len() - 8]).unwrap();
     let (done, text) = code(&["disasm", &cut.display().to_string(), "--gpu", "g57"]);
     assert!(done != 0 && text.contains("ends at word 57"), "{text}");
+    // Only known things have names.
     assert_eq!(code(&["disasm", "saxpy-g52", "--gpu", "g57"]).0, 2);
     assert_eq!(code(&["disasm", &file, "--gpu", "g99"]).0, 2);
 }
@@ -219,6 +220,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
 fn what_is_not_done_with_valhall_is_said() {
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
+    // Its descriptors cannot be replaced.
     let streams = ["patch", "digits-g610", "--jobs=0", "--from=digits-g610:0"];
     let (done, text) = code(&streams);
     assert!(done != 0 && text.contains("in a command stream"), "{text}");

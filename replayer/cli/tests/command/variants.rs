@@ -59,6 +59,7 @@ fn a_run_takes_the_variant_that_fits() {
     assert_ne!(code, 0, "{text}");
     text.says("g76.variant: it is not the file that was signed");
     fs::write(at("g76.variant"), variant).unwrap();
+    // A G31 is another product.
     ran(&["run", made, "--device", "model:g31"]).ended(5, "GPU_ID");
 }
 

@@ -24,6 +24,7 @@ pub(crate) enum Given {
     Manifest,
 }
 
+/// A fixed part, and one per byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) fixed: u64,
@@ -56,6 +57,7 @@ pub(crate) struct Command {
 }
 
 pub(crate) const MIB: u64 = 1 << 20;
+/// For reading and checking.
 const READS: Budget = Budget {
     fixed: 1 << 24,
     each: 4096,

@@ -65,6 +65,7 @@ const TESTS: [(&str, Test); 3] = [
     ),
 ];
 
+/// Filters names by arguments, and prints a line each and the sum.
 fn main() -> ExitCode {
     let words = std::env::args().skip(1);
     let filters: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();

@@ -18,6 +18,7 @@ use crate::values::SIDE;
 
 /// Bytes; beyond, the process ends.
 const MOST_HEAP: usize = 12 << 30;
+/// Beyond, the process ends.
 const MOST_STEPS: u64 = 1 << 38;
 /// Bytes of output.
 const KEPT: u64 = 4096;

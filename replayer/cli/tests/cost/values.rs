@@ -34,6 +34,7 @@ pub(crate) fn png(random: &mut Random) -> Case {
         .unwrap();
     writer.finish().unwrap();
     if random.once_in(2) {
+        // To the limit, and beyond.
         let extents = [1, 8, 8192, 4096, 4097, 16384, 16385, u32::MAX];
         let (width, height) = (*random.choose(&extents), *random.choose(&extents));
         bytes[16..20].copy_from_slice(&width.to_be_bytes());

@@ -31,6 +31,7 @@ type Run<'a> = (&'a Capture, &'a Events);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Origin {
     pub(super) step: usize,
+    /// Bytes left out at its start.
     pub(super) offset: u64,
     pub(super) size: u64,
 }
@@ -103,6 +104,7 @@ struct Known {
 }
 
 impl Known {
+    /// Cut to the range.
     fn within(&self, start: u64, end: u64) -> Vec<(u64, u64, Source)> {
         let before = self.parts.range(..=start).next_back();
         let after = self

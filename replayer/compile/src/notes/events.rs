@@ -91,6 +91,7 @@ pub(super) struct Launched {
     pub(super) id: u32,
     pub(super) kernel: String,
     pub(super) global: [u64; 3],
+    /// Submissions before it.
     pub(super) jobs: usize,
     pub(super) given: Vec<Given>,
     /// Index, name, bytes.
@@ -143,6 +144,7 @@ impl Span {
 /// A copy or fill by the runtime.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
+    /// The function that the app called.
     pub(super) call: String,
     /// `None` for a fill.
     pub(super) from: Option<Span>,
@@ -163,6 +165,7 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Submissions before it.
     pub(super) fn jobs(&self) -> usize {
         match self {
             Event::Host(host) => host.jobs,
@@ -462,6 +465,7 @@ impl Events {
     }
 }
 
+/// Seen when its transfer was complete.
 fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
     let content = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Content { id, hash } => Some((id, hash)),

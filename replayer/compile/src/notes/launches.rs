@@ -66,6 +66,7 @@ pub fn launches(capture: &Capture) -> Launches {
     };
     let refused = refused(capture);
     let mut open: Vec<Open<'_>> = Vec::new();
+    // Launches since the queue was idle.
     let mut running: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut places = ALL_PLACES;
     for noted in &capture.opencl {

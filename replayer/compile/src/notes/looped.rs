@@ -78,6 +78,7 @@ impl<'a> Turns<'a> {
         self.spend(most / CHEAP)?;
         (least.max(2)..=most).find_map(|period| {
             let last = count - period;
+            // Most periods end here.
             if self.alike[end] != self.alike[last.checked_sub(1)?] {
                 return None;
             }
@@ -209,6 +210,7 @@ mod tests {
         let events: Vec<Event> = (0..100).map(|_| launch("a")).collect();
         let mut turns = Turns::new(&events, true);
         assert_eq!((turns.find(100), turns.left), (None, MAX_COMPARED));
+        // The longest turn allowed, again and again.
         let mut events: Vec<Event> = vec![launch("a"); MAX_PERIOD - 1];
         events.push(host(Direction::Read, 0));
         let events = vec![events; 20].concat();
@@ -269,6 +271,7 @@ mod tests {
         };
         let layers: Vec<Event> = (10..13).flat_map(layer).collect();
         assert_eq!(find(&layers), None);
+        // The app does not read a turn's result.
         let unread: Vec<Event> = [10, 20, 30]
             .into_iter()
             .flat_map(|object| turn(object).into_iter().take(2))

@@ -49,6 +49,7 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<
 
 /// Prefix sums of the chains' work-items.
 struct Items {
+    /// One more than chains.
     sums: Vec<u128>,
 }
 
@@ -261,6 +262,7 @@ mod tests {
             found(&queue, &[64, 64, 128, 64]),
             [chain(0), chain(1), chain(2), chain(3)]
         );
+        // A runtime chain that computes nothing, one of another size, and a launch of three chains.
         assert_eq!(
             found(&[(0, 64), (0, 300)], &[0, 64, 7, 100, 100, 100]),
             [chain(1), Matched::Chains(3..6)]

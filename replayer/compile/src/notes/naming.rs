@@ -82,7 +82,7 @@ fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
         EVERYDAY.contains(&exponent) || computed && exponent < *EVERYDAY.start()
     };
     let (pairs, rest) = bytes.as_chunks::<2>();
-    // Per half of a word.
+    // Per half of a word: count, usual ones, sum of exponents.
     let mut sides = [(0u32, 0u32, 0u32); 2];
     let mut alike = 0u32;
     for (index, &[low, high]) in pairs.iter().enumerate() {
@@ -107,6 +107,7 @@ fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
         && u64::from(alike) * 20 < u64::from(count) * 17
 }
 
+/// All small, some not zero.
 fn looks_like_integers(bytes: &[u8]) -> bool {
     const FEWEST: usize = 4;
     const SMALL: u32 = 1 << 24;
@@ -177,6 +178,7 @@ mod tests {
             (x ^ (x >> 15)).wrapping_mul(0x85eb_ca6b) >> 8
         };
         let real = |i: u32| (noise(i) as f32 / (1 << 24) as f32 - 0.5) * 0.3;
+        // Truncates; too small values become zero.
         let half = |value: f32| {
             let bits = value.to_bits();
             let magnitude = (bits & 0x7fff_ffff).saturating_sub(112 << 23) >> 13;

@@ -16,6 +16,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// Steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of 1 GiB may each be looked for in 16
 /// buffers.
 const MOST_WORK: u64 = 1 << 28;
+/// Of GPU memory: as much work as a step.
 const BYTES_A_STEP: u64 = 64;
 
 #[derive(Debug)]
@@ -200,6 +201,7 @@ mod tests {
             let found = locate(&capture, &root, &host(hash), Moment::before(0), work);
             (found.is_some(), work.was_enough().is_ok())
         };
+        // Just enough for the bytes and the buffer list.
         let enough = Work(Cell::new(size / BYTES_A_STEP + 3));
         assert_eq!(find(zeros, &enough), (true, true));
         assert_eq!(find(zeros, &enough), (false, false));

@@ -212,6 +212,7 @@ struct Builder<'a> {
     moved: Moved,
     said: BTreeSet<String>,
     origins: BTreeMap<usize, Origin>,
+    /// Writes that are copied or copies.
     carried: BTreeSet<usize>,
     made: BTreeMap<Origin, usize>,
     outputs: Vec<(String, usize)>,

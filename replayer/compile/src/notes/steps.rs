@@ -197,6 +197,7 @@ fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Op
     found.or(mapped.map(|buffer| buffer.va))
 }
 
+/// Read by the second step, last written by the first.
 fn taken(touched: &[Touched], first: Range<usize>, second: Range<usize>) -> Bytes {
     let of = |step: Range<usize>| touched.get(step).unwrap_or_default().iter();
     let (mut left, mut taken) = (Bytes::default(), Bytes::default());

@@ -297,6 +297,7 @@ impl Search<'_> {
             if element_bits(at, dtype) != self.tensor.bits(element as usize) {
                 return false;
             }
+            // The innermost axis that has a step left.
             let mut axis = piece.axes.len();
             loop {
                 let Some(i) = axis.checked_sub(1) else {
@@ -374,6 +375,7 @@ impl Search<'_> {
 
 /// The piece starts with element 0.
 fn address_of(piece: &Piece, element: u64) -> Option<u64> {
+    // Each axis takes its share, from the largest stride down.
     let mut axes: Vec<&Axis> = piece.axes.iter().collect();
     axes.sort_by_key(|a| std::cmp::Reverse(a.element_stride));
     let (mut rest, mut va) = (element, piece.va);
@@ -474,7 +476,7 @@ mod tests {
                 0x1_0040,
                 &[axis(3, 960, 2000 * s), axis(24, 40, 64 * s), axis(40, 1, s)],
             );
-            // As NHWC from NCHW; then the second dimension innermost.
+            // First dimension innermost, as NHWC from NCHW; then the second.
             let channels = piece(
                 0x1_0040,
                 &[axis(3, 960, s), axis(24, 40, 120 * s), axis(40, 1, 3 * s)],
@@ -513,6 +515,7 @@ mod tests {
     #[test]
     fn tiles_are_found() {
         let t = tag_tensor(ElementType::F32, &[8, 12], 1).unwrap();
+        // Tiles of 4 x 4, three in a row.
         let tiled = piece(
             0x1_0000,
             &[

@@ -188,6 +188,7 @@ impl Driver {
         self.growing.insert(va);
     }
 
+    /// The next list of regions shows the page table.
     fn grow(&mut self) {
         for va in std::mem::take(&mut self.growing) {
             self.trace

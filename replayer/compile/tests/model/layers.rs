@@ -40,6 +40,7 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
     let view = gpureplay_kit::view(&compiled.recording);
     let mut session = open(&view, &mut workspace, &mut values);
+    // Another input's sum replaces the first layer's result.
     let a2 = tags(3);
     let other = tensor(|i| f64::from(a2.value(i) as f32 + b.value(i) as f32));
     let mut values = crate::app::values(&compiled, &[("sum", &other)]);
@@ -91,6 +92,7 @@ fn branched(last: u64) -> Run {
     Run::finish(app, &given)
 }
 
+/// The last job also reads `last`.
 fn observed(run: &Run, granularity: Granularity, last: u64) -> Compiled {
     let options = Options {
         granularity,

@@ -87,6 +87,7 @@ impl Noted {
         self.add_with(kernel, [a, b, sum], (COUNT as u64, 7));
     }
 
+    /// `scalar` is a number argument.
     pub(crate) fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
         self.queue(kernel, operands, sizes);
         self.work(operands);
@@ -217,6 +218,7 @@ fn tensors_are_those_that_tagging_finds() {
         (other("picture"), other("out")),
         (Some(a2.clone()), Some(out2.clone()))
     );
+    // No trace has seen it.
     let a3 = tags(4);
     let recording = compiled(&first, found.tensors);
     let mut workspace = gpureplay_core::Workspace::new();
@@ -753,6 +755,7 @@ fn what_is_written_before_it_is_read_is_no_state() {
     assert_eq!(notes::kept(&capture, &memory), Ok(vec![]));
 }
 
+/// A cache of keys and values.
 #[test]
 fn what_is_written_in_part_before_it_is_read_is_a_state() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);

@@ -72,6 +72,7 @@ fn regions_map_as_much_as_a_recording_may_have() {
     ])));
     // Refused before its pages are counted one by one.
     assert!(too_much(listed(&[(0, u64::MAX >> 12)])));
+    // Whole and cut in two: 64 GiB are taken, a page more is not.
     let cut = |at: u64| [(0x1000, at), (0x1000 + (at << 12), limit - at)];
     let mut cuts: Vec<_> = (2..17).flat_map(cut).collect();
     cuts.extend([(0x1000, limit), (0x1000, 1)]);
@@ -86,6 +87,7 @@ fn regions_map_as_much_as_a_recording_may_have() {
 fn submissions_have_as_many_jobs_in_all_as_they_may() {
     const CHAIN: u64 = 0x100_0000;
     const LONG: u64 = 0xffff;
+    // Each header is 64 bytes behind the one before.
     let header = |index: u64| {
         let next = match index + 1 {
             LONG => 0,
@@ -163,6 +165,7 @@ fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
         trace.submit(1, space, 0).unwrap();
         Capture::read(trace.end().unwrap().as_slice()).map(|_| ())
     };
+    // The last valid one; the error is then that the job does not end.
     let last = submitted(15);
     let unfinished = matches!(last, Err(CompileError::JobUnfinished { job: 0 }));
     assert!(unfinished, "{last:?}");
@@ -178,6 +181,7 @@ fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
 fn a_buffer_may_be_announced_with_any_size() {
     let mut run = App::default().record(&tags(1), &tags(2));
     let plain = run.compiled(&Options::default()).recording;
+    // Address and size: a page.
     let said = [OUT.to_le_bytes(), 4096u64.to_le_bytes()].concat();
     let mut places = run.trace.windows(said.len());
     let at = places.position(|bytes| bytes == said).unwrap();

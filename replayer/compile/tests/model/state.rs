@@ -8,6 +8,7 @@ use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 
+/// Distinct values, so that they can be found.
 fn totals() -> Tensor {
     tags(9)
 }

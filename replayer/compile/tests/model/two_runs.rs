@@ -64,6 +64,7 @@ fn without_notes_differences_are_tensors() {
             (Role::Output, "output", Some(OUT), vec![COUNT as u64]),
         ]
     );
+    // Tagging with the files finds the same.
     assert_eq!(found.tensors[0].tensor.bytes(), a.bytes());
     assert_eq!(found.tensors[1].tensor.bytes(), one.out.bytes());
     differential::compare(&first, &found.tensors, &second, &found.second, &[]).unwrap();

@@ -70,6 +70,7 @@ pub struct Session<'a, 'w, G: Gpu, F: Family> {
     ready: bool,
     powered: bool,
     action: u32,
+    /// In this run.
     submits: u32,
 }
 

@@ -148,6 +148,7 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// The tensor must exist and suit direction and segment.
     fn bound_bytes(&self, tensor: u32, input: bool, segment: SegmentKind) -> Result<u64, Rule> {
         let tensors = self.recording.tensors();
         let tensor = tensors.get(tensor as usize).ok_or(Rule::BoundTensor)?;

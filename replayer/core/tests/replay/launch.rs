@@ -202,7 +202,7 @@ fn rule<F: Family>(file: &[u8]) -> (Rule, Section) {
 
 #[test]
 fn launches_run_with_new_inputs_and_recover() {
-    // The second one's words follow an upload's bytes.
+    // The second takes the first one's result; its words follow an upload's bytes.
     let file = recording(|builder| {
         adds(builder);
         builder.upload(DATA + 0x400, &[7, 1, 7, 2, 7, 3]);
@@ -233,6 +233,7 @@ fn launches_run_with_new_inputs_and_recover() {
     let mut bytes = [0; 6];
     session.gpu().read_memory(DATA + 0x400, &mut bytes).unwrap();
     assert_eq!((bytes, session.gpu().setting), ([7, 1, 7, 2, 7, 3], 1));
+    // It ends at its bound.
     session.gpu().hangs = true;
     let mut bound = Bound::new([1.0; COUNT as usize]);
     let error = session.run(&mut bound).unwrap_err();

@@ -69,6 +69,7 @@ fn waits_have_a_limit_each_and_all_together() {
 
 #[test]
 fn bytes_moved_have_a_limit() {
+    // 64 GiB in 1 GiB fills, and a byte more; a tensor counts alike.
     let moved = |fills: u32, more: u32| {
         rule(1 << 18, |builder| {
             let kind = TensorKind::Input;
@@ -84,6 +85,7 @@ fn bytes_moved_have_a_limit() {
     assert_eq!(moved(64, 0), None);
     assert_eq!(moved(64, 1), Some(Rule::TotalBytes));
     assert_eq!(moved(63, 1 << 30), None);
+    // Once per whole piece at neighbouring addresses.
     let bound = |bytes: u32, pieces: u64, more: u32| {
         rule(1 << 18, |builder| {
             let mut tensor = Tensor::dense("x", TensorKind::Input, ElementType::U8, &[bytes], DATA);

@@ -39,6 +39,7 @@ impl Part {
         }
     }
 
+    /// All lines are unmasked.
     fn ended() -> Self {
         let mut part = Self::new();
         for (register, value) in [(JOB_RAWSTAT, 2), (0x1008, 2), (0x2008, 1), (0x28, 1)] {
@@ -87,6 +88,7 @@ fn work(entry: &ActionEntry) -> Submission<'_> {
 #[test]
 fn a_read_fails_once_or_until_the_reset() {
     use FaultKind::{EndlessPoll, PowerLoss, ReadOnes, ReadZero};
+    // Two reads of a register and one of another, then after a reset.
     for (kind, reads) in [
         (ReadOnes, [u32::MAX, 9, PRODUCT]),
         (ReadZero, [0, 9, PRODUCT]),
@@ -115,6 +117,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
+        // An end's read and a wait concern more kinds.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }
@@ -137,6 +140,7 @@ fn a_write_is_lost_once_or_until_the_reset() {
 #[test]
 fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
     use FaultKind::{BusFault, FailedJob, MmuFault, NoReset};
+    // Rawstat of jobs, one failed by itself; of MMU; of GPU; GPU fault.
     for (kind, job, mmu, gpu, fault) in [
         (FailedJob, 0x7_0000, 0, 0, 0),
         (NoReset, 0x7_0000, 0, 0, 0),
@@ -194,6 +198,7 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
 #[test]
 fn interrupts_come_late_falsely_or_never() {
     use FaultKind::{LateInterrupt, LostInterrupt, SpuriousInterrupt, StuckInterrupt};
+    // Of an ended job: first wait, second, one after the reset.
     for (kind, waits) in [
         (LateInterrupt, [Lines::NONE, Lines::JOB]),
         (SpuriousInterrupt, [Lines::ALL, Lines::JOB]),
@@ -242,6 +247,7 @@ fn memory_is_refused_once() {
 
 #[test]
 fn a_seed_chooses_kind_and_call() {
+    // By long division instead.
     for seed in [0_u64, 1, 2, 77, 0xffff_ffff, u64::MAX - 1] {
         let product = (u128::from(seed) + 1) * 0x9e37_79b9_7f4a_7c15;
         let mixed = product % (1 << 64);
@@ -283,6 +289,7 @@ fn the_first_difference_is_kept_with_its_place() {
     let (first, second) = diff.into_inner();
     assert_eq!((first.space, second.space), (5, 0));
 
+    // Behind the first compared block.
     let mut diff = pair(Part::new(), Part::new());
     diff.write_memory(DATA, &[7; 600]).unwrap();
     diff.get_mut()
@@ -327,6 +334,7 @@ fn a_refusal_of_one_device_is_a_difference() {
             "call {index}"
         );
     }
+    // Only one device takes whole steps.
     let mut second = Part::new();
     assert_eq!(pair(Part::new(), Part::new()).start(0), None);
     second.whole = Some(Ok(()));
@@ -367,6 +375,7 @@ fn both_devices_get_what_the_caller_does_not_see() {
     diff.write32(PLAIN, 6);
     let wrote = [&diff.get_ref().0.fake, &diff.get_ref().1.fake].map(|fake| fake.writes.len());
     assert_eq!(wrote, [1, 1]);
+    // The other device is made alike: clean caches, reset.
     for lends in [(false, false), (true, false), (false, true), (true, true)] {
         let mut diff = pair(Part::new(), Part::new());
         (diff.get_mut().0.lends, diff.get_mut().1.lends) = lends;

@@ -81,6 +81,7 @@ fn the_width_of_addresses_is_compared() {
 struct Registers {
     fake: Fake,
     answers: Vec<(u32, u32)>,
+    /// Then the cores have power.
     power_after: u32,
     reads: u32,
 }
@@ -125,6 +126,7 @@ fn a_poll_goes_on_until_its_bound() {
     };
     let view = Recording::parse(&file).unwrap();
     assert!(opened(gpu, &view, &mut workspace).is_ok());
+    // Until the time is over, not much longer.
     let mut workspace = Workspace::new();
     let mut fake = Fake::new();
     fake.trouble = Trouble::NoPower;
@@ -323,6 +325,7 @@ fn a_tensor_that_is_not_there_is_not_read() {
 
 #[test]
 fn elements_that_are_no_neighbours_are_moved_one_by_one() {
+    // Four of each 16 bytes.
     let mut builder = Builder::new(PRODUCT);
     builder.identity(0, 0xffff_0000, PRODUCT);
     builder.region(DESCRIPTORS, 1, Access::READ_WRITE, RegionKind::Descriptors);

@@ -21,6 +21,7 @@ struct Ended {
     states: u64,
     /// From the last run's first call to one past its last.
     calls: (u64, u64),
+    /// And repeated.
     failed: u32,
 }
 

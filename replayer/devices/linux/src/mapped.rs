@@ -121,6 +121,7 @@ impl Mapped {
         true
     }
 
+    /// `false`, without copying, outside.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -157,6 +158,7 @@ mod tests {
         map.write32(0, 1);
         map.write32(8188, 2);
         assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
+        // Across the end, behind it, overflowing, between words.
         for offset in [
             8189,
             8190,

@@ -45,6 +45,7 @@ pub(crate) trait Driver: Debug + Send {
     fn name(&self) -> &str;
     /// Checks that it can replay a verified recording, without the GPU.
     fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit>;
+    /// Old and new starts of moving 16 MiB code windows.
     fn code_moves(&self, _: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
         Ok(BTreeMap::new())
     }

@@ -94,6 +94,7 @@ impl<B: Bus> Firmware<B> {
 
     pub(crate) fn launch(&mut self, memory: &Memory, words: &[u8]) -> Result<(), ErrorKind> {
         let (length, root) = self.place(memory, words)?;
+        // Nothing is left of the launch before.
         let ended = self
             .streams
             .run(&mut Sequencer::new(), root, LAUNCHED_AT, length);

@@ -35,6 +35,7 @@ fn answer(recording: &Recording, value: f32) -> Vec<u8> {
 
 #[test]
 fn an_output_that_no_input_reaches_is_found() {
+    // Such pages are as after a copy that the CPU made.
     let lost = moved(&[(X, 0xa00a000), (Y, 0xa00c000)]);
     assert_eq!(constant_outputs(&lost), ["out"]);
     assert_eq!(answer(&lost, 1.0), answer(&lost, 2.0));

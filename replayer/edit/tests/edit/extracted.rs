@@ -100,6 +100,7 @@ fn each_of_lenets_jobs_gives_every_byte_in_soiled_memory() {
         let alone = Recording::from_bytes(extracted.bytes).unwrap();
         let (soiled, mut session) = run(&alone, 0xaa, |_| {});
         assert_eq!(soiled.len(), 2, "{index}");
+        // Found by an independent comparison of all memory.
         let (before, after) = (&whole[2 * index], &whole[2 * index + 1]);
         let (before, after) = (buffers(&recording, before), buffers(&recording, after));
         let (clean, found) = (buffers(&alone, &soiled[0]), buffers(&alone, &soiled[1]));

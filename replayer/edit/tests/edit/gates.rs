@@ -227,6 +227,7 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
         assert!(matches!(error, EditError::Differs(_)), "{error}");
         assert!(error.to_string().contains("unproven, because"), "{error}");
     }
+    // As it was recorded it is equal, and still unproven.
     let change = Change {
         launch: subject.launch(),
         kernel: Kernel::Recorded,

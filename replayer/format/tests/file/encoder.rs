@@ -101,7 +101,7 @@ fn a_recording_says_whether_caches_were_coherent() {
 
 #[test]
 fn what_was_uploaded_is_there_and_takes_few_bytes() {
-    // At most: literals once, then matches of three bytes and their lengths.
+    // With the most bytes that a good encoder needs: literals once, then matches of three bytes and their lengths.
     let text = noise(64, 1);
     let far = [&text[..], &noise(3000, 2), &text].concat();
     let runs: Vec<u8> = (0..600).map(|at| (at / 100) as u8 + 1).collect();
@@ -128,6 +128,7 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
         let file = builder.finish().unwrap();
         let data = Recording::parse(&file).unwrap().data().len();
         assert!(data <= most, "{name}: {data} bytes, {most} are enough");
+        // Zeros around what a fresh page gets are left out.
         let found = memory(&file).into_iter().filter(|(_, byte)| *byte != 0);
         let expected = (BASE..).zip(bytes).filter(|(_, byte)| *byte != 0);
         assert!(found.eq(expected), "{name}");
@@ -138,6 +139,7 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
 fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next() {
     // Noise alone is stored as it is, outside of the window.
     let text = [&noise(1400, 9)[..], &[0x55; 100]].concat();
+    // The window slides; then the same bytes in another segment.
     let made = |twice: bool| {
         let mut builder = builder(64);
         for page in 0..40 {
@@ -154,6 +156,7 @@ fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next
     let (first, file) = (made(false), made(true));
     let data = |file| Recording::parse(file).unwrap().data().len();
     assert!(data(&first) < 1620 + 39 * 225, "{}", data(&first));
+    // Segments forget the window.
     let more = data(&file) - data(&first);
     assert!((1400..1440).contains(&more), "{more}");
     let found = memory(&file);

@@ -119,6 +119,7 @@ fn sections_are_whole_entries_and_names_are_ended() {
     ] {
         assert_eq!(of_section(Section::Strings, names), fault, "{names:?}");
     }
+    // Fill bytes are zero, also where the checksum agrees.
     let mut sections = Sections::default();
     sections[8] = vec![1; 7];
     let error = refused(&sections, |file| {

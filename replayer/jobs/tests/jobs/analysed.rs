@@ -71,7 +71,7 @@ fn compare(name: &str, report: &Report, bare: &[JobReport]) {
         assert_eq!(sum(&|c| c.lanes * u64::from(c.add)), counts.add, "{at}");
         let messages = sum(&|c| c.lanes * u64::from(c.messages));
         assert_eq!(messages, counts.messages(), "{at}");
-        // A block of Valhall names only its first message's kind.
+        // A block of Valhall has several messages, and names the first one's kind.
         let one_each = job.clauses.iter().all(|clause| clause.messages < 2);
         for kind in Message::ALL.into_iter().filter(|_| one_each) {
             let of = |c: &gpureplay_jobs::analysis::report::Clause| match c.message.as_deref() {

@@ -10,6 +10,7 @@ use gpureplay_library::{Device, ModelOptions, Recording, Session};
 
 fn report(name: &str, threads: usize) -> Report {
     let folder = format!("{}/../../recordings/{name}", env!("CARGO_MANIFEST_DIR"));
+    // One job is measured at a time.
     let recording = Recording::open(&folder).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let watch = Arc::new(Watch::default());

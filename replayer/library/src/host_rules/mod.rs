@@ -52,6 +52,7 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     Ok(tensors)
 }
 
+/// Written again after another process used the GPU.
 fn settings_are_few(recording: &Recording<'_>) -> Result {
     let entries = recording.action_entries().iter();
     let count = entries
@@ -472,7 +473,7 @@ mod tests {
         };
         assert_eq!(copied(1), None);
         assert_eq!(copied(2), Some(HostRule::CopyRuns));
-        // 17 kB of file, 64 GiB, hours.
+        // From a review: 17 kB of file, 64 GiB, hours.
         assert_eq!(copied(1024), Some(HostRule::CopyRuns));
         let rows = [piece(0, &[(8192, 8192, 8192), (8192, 1, 1)])];
         assert_eq!(

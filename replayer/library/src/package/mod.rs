@@ -374,6 +374,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// Refuses files longer than `most` bytes.
     fn file(&self, name: &str, most: u64) -> Result<Cow<'a, [u8]>> {
         let missing = |reason: String| {
             let covered = "a signature is required, and it covers this file";
@@ -501,6 +502,7 @@ mod tests {
     #[test]
     fn files_lie_in_as_many_folders_as_they_may() {
         let checked = |folders: usize| {
+            // Two files each, one of them in a subfolder.
             let name = |at: usize| [format!("{at}/x"), format!("{at}/y/x")];
             let names: Vec<String> = (0..folders / 2).flat_map(name).collect();
             within_folders(Path::new("x"), names.iter().map(String::as_str))

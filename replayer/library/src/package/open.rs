@@ -19,6 +19,7 @@ pub(crate) const MAX_BYTES: u64 = 1 << 32;
 
 /// Bytes that tell the kind and, at [`LENGTH`], the length.
 const HEAD: usize = 64;
+/// Place of the whole file's length.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
 /// Reads a file that the user names, of at most `most` bytes; no device. A pipe is read to its end, or until too
@@ -124,6 +125,7 @@ mod tests {
             assert_eq!(read(magic, 4096, 5 << 30), HEAD);
         }
         assert_eq!(read(b"anything", 4096, 4096), HEAD);
+        // Not a byte more is read.
         assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
     }
 

@@ -18,6 +18,7 @@ use crate::unfinished::Unfinished;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Around {
+    /// It used up a run's work limit.
     used_up: Option<UsedUp>,
     unfinished: Option<Unfinished>,
 }

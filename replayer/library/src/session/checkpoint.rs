@@ -16,6 +16,7 @@ pub(super) const READ_PER_RUN: u64 = 2 << 30;
 pub(super) struct Checkpoint {
     /// Index of the next segment.
     pub(super) next: u32,
+    /// Pages that are not all zeroes.
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }
 

@@ -69,6 +69,7 @@ self_cell!(
 );
 
 enum State {
+    /// Not loaded.
     Idle(Box<Timed>),
     Loaded(Loaded),
     Secure(Box<Secure>),
@@ -98,6 +99,7 @@ pub struct Session {
     state: State,
     /// The next layer that continues this inference.
     next: usize,
+    /// See [`Session::use_recorded_values`].
     recorded_values: bool,
     holds_signals: bool,
     clock: Clock,
@@ -251,6 +253,7 @@ impl Session {
         Selection::new(layers, range, &self.bindings, self.recorded_values)
     }
 
+    /// Signals wait until the GPU is reset.
     fn uninterrupted<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut held = HeldSignals::if_needed(self.holds_signals);
         let result = work(self);
@@ -600,6 +603,7 @@ impl Session {
     }
 }
 
+/// The GPU is reset before signals have their effect.
 impl Drop for Session {
     fn drop(&mut self) {
         let _held = HeldSignals::if_needed(self.holds_signals);
@@ -617,6 +621,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
+/// A session may move to another thread; several may use a recording at once.
 const _: () = {
     const fn moves<T: Send>() {}
     const fn shared<T: Send + Sync>() {}

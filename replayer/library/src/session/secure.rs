@@ -60,6 +60,7 @@ impl Session {
         }
     }
 
+    /// The secure world takes whole runs only.
     pub(super) fn is_secure(&self) -> bool {
         matches!(self.state, State::Secure(_))
     }

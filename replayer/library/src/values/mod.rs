@@ -49,6 +49,7 @@ enum Kind {
     Raw,
     Safetensors,
     Picture,
+    /// `.npy` by its first bytes, or else raw.
     Unnamed,
 }
 

@@ -49,6 +49,7 @@ pub(super) struct Part {
 }
 
 impl Picture {
+    /// `path` names it in errors.
     pub(super) fn decode(path: &Path, file: File) -> Result<Self> {
         let mut file = BufReader::new(file);
         let mut signature = Vec::new();
@@ -254,6 +255,7 @@ impl<R: BufRead + Seek> Needed<R> {
         })
     }
 
+    /// Goes to the next needed chunk.
     fn next_chunk(&mut self) -> std::io::Result<()> {
         loop {
             self.head.clear();
@@ -381,6 +383,7 @@ fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     const END_OF_IMAGE: u8 = 0xd9;
     let mut scans = 0;
     loop {
+        // To the next marker.
         file.skip_until(0xff)?;
         let mut marker = [0xff];
         while marker == [0xff] {
@@ -516,6 +519,7 @@ mod tests {
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_some());
         with.truncate(with.len() - 2);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_none());
+        // What follows the end is ignored.
         file.extend(b"more");
         assert!(jpeg_scans(Cursor::new(&file)).unwrap().is_some());
     }

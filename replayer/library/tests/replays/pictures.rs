@@ -136,7 +136,7 @@ fn pictures_become_what_the_manifest_declares() {
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
     assert_eq!(tensor.bytes(), picture());
-    // The mean of two columns, of two rows.
+    // The mean of two columns, of two rows. Grey, inverted.
     let small = ImageFormat {
         channels: Channels::Grey,
         invert: true,

@@ -11,6 +11,7 @@ use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 use nix::sys::signal::{Signal, raise};
 
+/// The child's kind of device, and its mark.
 const KIND: &str = "GPUREPLAY_TEST_KIND";
 const MARK: &str = "GPUREPLAY_TEST_MARK";
 
@@ -86,5 +87,6 @@ fn a_signal_waits_until_the_gpu_is_reset() {
         mark.exists()
     };
     assert!(ends("in process"));
+    // The signal acts at once.
     assert!(!ends("driver"));
 }

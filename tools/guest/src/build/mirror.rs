@@ -84,6 +84,7 @@ fn acquire_options() -> Result<String> {
     let mut conf = String::from("Acquire::Retries \"3\";\nAPT::Install-Recommends \"false\";\n");
     for line in output(Command::new("apt-config").arg("dump"))?.lines() {
         if KEPT.iter().any(|name| line.starts_with(name)) {
+            // Cannot fail.
             let _ = writeln!(conf, "{line}");
         }
     }

@@ -216,7 +216,7 @@ fn cross_with(
             TARGET.to_uppercase().replace('-', "_")
         ))
         .arg(format!("RUSTFLAGS={flags}"))
-        // Mostly the model, which does not run there.
+        // Mostly the model, which does not run there: do not optimize it.
         .args([
             "CARGO_PROFILE_RELEASE_DEBUG=0",
             "CARGO_PROFILE_RELEASE_OPT_LEVEL=1",

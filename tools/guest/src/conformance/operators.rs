@@ -258,6 +258,7 @@ fn text(results: &[Judged], causes: &Causes) -> String {
     let mut text = String::new();
     for one in results.iter().filter(|one| one.result.is_bad()) {
         let why = causes.of(&one.case).unwrap_or("open");
+        // Cannot fail.
         let _ = writeln!(
             text,
             "{} {}: {} [{why}]",

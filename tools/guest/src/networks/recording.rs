@@ -231,6 +231,7 @@ fn times(outcome: &Outcome) -> Vec<Time> {
     out
 }
 
+/// 0 without runs.
 fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
     let times = times.iter().filter(|time| time.way == way);
     Sorted::new(times.map(of).collect())

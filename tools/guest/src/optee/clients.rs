@@ -212,6 +212,7 @@ pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
         Ok(said) => said.trim().to_owned(),
         Err(reason) => return Ok(Err(reason)),
     };
+    // Both must have happened.
     let both = !said.starts_with("0 refused") && !said.contains(" 0 ran right");
     Ok(match both {
         true => Ok(said),

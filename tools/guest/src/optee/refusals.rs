@@ -57,7 +57,7 @@ pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     share.write("unsigned", &packed(&good, None)?)?;
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("forged", &packed(&changed, Some(signature))?)?;
-    // Rightly signed.
+    // Rightly signed, and yet damaged, or against a rule.
     share.write("damaged", &pack(&changed, &key, COUNTER)?)?;
     share.write("rule", &pack(&against_a_rule()?, &key, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;

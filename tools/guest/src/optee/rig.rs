@@ -87,6 +87,7 @@ pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
 }
 
 impl Rig<'_> {
+    /// Any message of the secure world is allowed.
     pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
         self.boot(share, text, false)
     }
@@ -123,6 +124,7 @@ pub(super) fn failed(outcome: &Outcome) -> String {
     )
 }
 
+/// The secure world logs errors only.
 pub(super) fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
     let log = fs::read(outcome.logs.join(SECURE_LOG))
         .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;

@@ -153,6 +153,7 @@ pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
     for case in &cases {
         let input = npy(&case.input)?;
         share.write(&format!("{}.bin", case.name), &input)?;
+        // Cannot fail.
         let _ = writeln!(
             script,
             "gpureplay_tee lenet.pack -i input:{}={name}.bin -o probabilities:{}={name}.out",

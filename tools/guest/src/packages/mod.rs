@@ -39,6 +39,7 @@ const DEBS: [&str; 5] = [
 struct Part {
     name: &'static str,
     what: &'static str,
+    /// Where the ten probabilities are.
     answers: Answers,
 }
 

@@ -102,6 +102,7 @@ fn contained(recorded: &[Write], seen: &[Write]) -> Result<(), String> {
     {
         return Ok(());
     }
+    // Where the witnesses part.
     let (start, same) = (0..seen.len())
         .map(|start| {
             let pairs = seen[start..].iter().zip(recorded);

@@ -34,6 +34,7 @@ const GPU_FAULTS: [&str; 29] = [
     "cleanly suspend MCU",
 ];
 
+/// Trouble from anywhere.
 const KERNEL_FAULTS: [&str; 15] = [
     "Kernel panic",
     "Internal error:",

@@ -38,6 +38,7 @@ pub(crate) struct Machine<'a> {
     /// The guest's `/opt/gpureplay`, read-only.
     pub(crate) payload: &'a Path,
     pub(crate) share: &'a Path,
+    /// Mountable by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
     pub(crate) kernel_options: &'a [String],
     pub(crate) interactive: bool,

@@ -119,6 +119,7 @@ pub(crate) struct Outcome {
     pub(crate) pace: Vec<(usize, Duration)>,
     /// With kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
+    /// Faults in the kernel log.
     pub(crate) faults: Vec<String>,
     /// Host seconds until the command's start.
     pub(crate) boot: Option<f64>,

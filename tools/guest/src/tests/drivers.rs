@@ -46,6 +46,7 @@ pub(super) fn silence(complaints: &[String]) -> Verdict {
     })
 }
 
+/// The long test is `cargo xtask guest devices`.
 pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
     let short = Devices {
         runs: 20,
@@ -62,6 +63,7 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::of(short.test(folder, false)?))
 }
 
+/// The long test is `cargo xtask guest panfrost`.
 pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     let short = Panfrost {
         kernel: "stock".into(),
@@ -114,6 +116,7 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
     Ok(Verdict::pass())
 }
 
+/// `driver-patch/upstream`: faults are seen at once; buffers lie at chosen addresses.
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
     let repaired = Panfrost {
         kernel: "stock".into(),

@@ -33,6 +33,7 @@ if gpureplay record --raw fill.trace --keep -- image_fill "1d r unorm_int8"; the
 live after.npy
 [ "$(sha256sum < after.npy)" = "$(sha256sum < first.npy)" ]
 "#;
+/// Why a recording that draws is refused.
 const DRAWS: &str = "is part of a draw, which is neither modelled nor replayed";
 /// Firmware did not answer the driver in time.
 const LATE: &str = "update request timedout";
@@ -109,6 +110,7 @@ fn prepared(folder: &Folder) -> Result<TempDir> {
     Ok(share)
 }
 
+/// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
     let short = Panfrost {
         kernel: kernel.into(),

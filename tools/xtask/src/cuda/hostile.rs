@@ -64,6 +64,7 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     nvcc(bench, "region.cu", "region", &[])?;
     fs::create_dir_all(bench.work.path().join("seed1")).map_err(io("create", bench.work.path()))?;
+    // A kernel alone, and a whole run.
     let recordings = [
         (
             "record -o kernel --max-per-kernel 1 --kernel ^plane$ -- ./tunable",

@@ -158,6 +158,7 @@ fn region(bench: &Bench) -> Result<Row> {
         row.turn[0] = number(&output(&mut program)?, "turn ");
         answers.push(path);
     }
+    // Otherwise they would show nothing.
     for result in RESULTS {
         if same(&answers[0].join(result), &answers[1].join(result))? {
             eprintln!("{result} is the same for two seeds");

@@ -289,6 +289,7 @@ fn replaced(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
+/// NaN falls short.
 fn is_below(speed_up: f64, least: f64) -> bool {
     speed_up.is_nan() || speed_up < least
 }

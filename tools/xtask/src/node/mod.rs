@@ -30,6 +30,7 @@ const STREAMS: &str = "g610";
 const DRAWN: [&str; 7] = [
     "1d", "1d_array", "2d", "2d_array", "3d", "large", "large_3d",
 ];
+/// Why a Mali-G610's draws are refused.
 const NO_DRAW: &str = "is part of a draw, which is neither modelled nor replayed";
 /// They check their own results.
 const CHECKED: [(&str, &[&str]); 5] = [

@@ -242,6 +242,7 @@ pub fn judge(
     }
 }
 
+/// Wrong calls get the same answers as alone.
 fn sees_the_same(alone: &str, said: &str) -> std::result::Result<(), String> {
     let answers = |text| str::lines(text).filter(|line| line.starts_with("> "));
     let alone: Vec<&str> = answers(alone).collect();

@@ -67,6 +67,7 @@ impl Cost {
             let fine = wait(&mut job)?;
             passed &= fine;
             if !fine {
+                // The input of a process that was ended.
                 let now = report.with_extension("json.now");
                 let now = std::fs::read_to_string(now).unwrap_or_default();
                 eprintln!("the last input: {}", now.replace('\n', " "));

@@ -110,6 +110,7 @@ mod tests {
         // The finding is mended: its share does not count.
         all.add(&cost(1, 1, 3.0));
         assert_eq!((all.inputs, all.findings, all.shares), (13, 1, [0.5; 4]));
+        // Another budget: new shares, same counts.
         let mut other = cost(1, 0, 0.1);
         other.budgets = [[3, 4]; 4];
         all.add(&other);

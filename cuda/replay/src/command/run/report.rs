@@ -44,6 +44,7 @@ pub(crate) struct TimesReport {
 }
 
 impl TimesReport {
+    /// None if nothing was timed.
     pub(crate) fn of(times: &Times, cache: &'static str) -> Option<Self> {
         (times.runs() > 0).then(|| Self {
             runs: times.runs(),

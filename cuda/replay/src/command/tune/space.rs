@@ -84,6 +84,7 @@ impl Candidate {
 pub(super) enum Grids<'a> {
     /// Keeps the number of threads per dimension.
     Adapted,
+    /// As recorded.
     Kept,
     Given(&'a [[u32; 3]]),
 }

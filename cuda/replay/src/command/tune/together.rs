@@ -137,6 +137,7 @@ struct WayReport {
     speedups: Vec<f64>,
 }
 
+/// Right for all and fastest in sum.
 pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     let wanted = Regex::new(kernel)
         .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;

@@ -143,6 +143,7 @@ impl Subject {
         })
     }
 
+    /// Tries of different subjects do not mix.
     fn differs(&self, other: &Self) -> Option<&'static str> {
         // Images that only one tries are no contradiction.
         let contradicts = self.images.iter().any(|[name, hash]| {

@@ -62,6 +62,7 @@ pub(super) struct Bounds {
     pub(super) blocks: u32,
 }
 
+/// Separated by spaces or semicolons.
 #[derive(Clone, Debug)]
 pub(super) struct AllBounds(pub(super) Vec<Bounds>);
 
@@ -89,6 +90,7 @@ impl FromStr for AllBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampler {
     All,
+    /// By seed.
     Random(u64),
     /// By earlier tries; with a seed.
     Learn(u64),
@@ -122,6 +124,7 @@ impl Sampler {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Budget {
+    /// After N tries.
     Tries(u64),
     Time(Duration),
 }

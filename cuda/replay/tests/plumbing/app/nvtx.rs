@@ -86,6 +86,7 @@ impl Nvtx {
         }
     }
 
+    /// Of wide letters.
     pub(super) fn range_with_wide_name<T>(&self, name: &[u32], work: impl FnOnce() -> T) -> T {
         if !self.is_there {
             return work();
@@ -107,6 +108,7 @@ impl Nvtx {
     /// Only compared.
     const DOMAIN: *mut c_void = 16 as *mut c_void;
 
+    /// Attributes of 48 bytes.
     pub(super) fn push_in_domain(&self, name: &CStr) {
         let mut attributes = [0u64; 6];
         (attributes[4], attributes[5]) = (1, name.as_ptr() as u64);

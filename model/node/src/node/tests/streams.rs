@@ -16,6 +16,7 @@ const TIMELINE_SIGNAL: u32 = 0xc018_64cd;
 const CODE: u64 = 0x7fff_fff0_0000;
 const DATA: u64 = 0x7fff_ffe0_0000;
 
+/// Two objects, two queues.
 struct Streaming {
     app: App,
     fd: RawFd,

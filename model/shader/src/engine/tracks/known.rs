@@ -71,7 +71,7 @@ impl Tracks {
         let full = self.full || self.known.len() as u64 > 2 * MOST_SETS;
         match self.known.get(&set) {
             Some(Known::Track(track)) => {
-                // If not done, the clauses meet the failure again.
+                // The clauses meet failures again.
                 let done =
                     pages.complete(&self.reached, core) && track.follow(pages, batches, core);
                 if !done {

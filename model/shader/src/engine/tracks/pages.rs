@@ -43,6 +43,7 @@ pub(crate) struct Resolved<'s> {
     /// Places of the first pages, and their number.
     seen: HashSet<usize>,
     apart: usize,
+    /// A page came twice.
     aliased: bool,
 }
 

@@ -11,6 +11,7 @@ use crate::rows::{Rows, lanes};
 
 const WORD: usize = 4;
 
+/// The same each time, by address.
 #[derive(Debug, Default)]
 pub(super) struct Private {
     words: HashSet<u64>,

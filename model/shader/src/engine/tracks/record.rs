@@ -36,6 +36,7 @@ pub(crate) struct Recorder {
     operations: Vec<MicroOp>,
     pending: Vec<MicroOp>,
     reached: Reached,
+    /// Pages known before.
     known_pages: (usize, usize),
     private: Private,
     contents: Vec<Contents>,

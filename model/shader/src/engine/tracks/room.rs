@@ -15,6 +15,7 @@ const ADVANCE: u64 = 1 << 16;
 
 #[derive(Debug)]
 struct Shared {
+    /// Bytes left.
     bytes: AtomicUsize,
     /// In clauses; runs out if tracks are forgotten before use.
     gain: AtomicU64,

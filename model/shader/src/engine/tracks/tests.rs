@@ -49,7 +49,7 @@ fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
 fn what_threads_keep_in_their_own_storage_is_known_unless_it_is_stored_to() {
     let mut space = Flat(Ram::new(16).unwrap(), 0);
     let [table, out, storage] = [(); 3].map(|()| space.0.allocate_contiguous(2).unwrap());
-    // The storage has another address: EDGE.
+    // The storage has another address.
     space.1 = storage;
     let mut random = Random(7);
     for (at, followed) in [

@@ -337,6 +337,7 @@ fn what_is_not_translated_is_a_fault_by_its_name() {
     }
     let zero = run(&space, &[0xff; 8], &[], 1).unwrap_err().to_string();
     assert!(zero.contains("is no instruction"), "{zero}");
+    // Meets the limit on work.
     let endless = fault(&["NOP", "BRANCHZ.eq 0x0, offset:-2"]);
     assert!(!endless.is_empty());
 }

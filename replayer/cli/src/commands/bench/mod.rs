@@ -93,6 +93,7 @@ struct Measured {
     /// Seconds.
     runs: Vec<f64>,
     counted: Vec<Timing>,
+    /// Uncounted runs.
     warmed: u32,
 }
 
@@ -114,6 +115,7 @@ impl Bench {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
@@ -266,6 +268,7 @@ impl Bench {
     }
 }
 
+/// Above 0, up to a week.
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
     const WEEK: f64 = 7.0 * 24.0 * 3600.0;
     match text.parse::<f64>() {

@@ -220,12 +220,14 @@ struct Found {
 #[derive(Default)]
 struct How {
     ignore_identity: bool,
+    /// By number; `None`: all.
     after: Option<BTreeSet<usize>>,
 }
 
 /// Bytes of either device.
 const MAX_COMPARED: u64 = 1 << 40;
 
+/// Refuses comparisons of hours.
 fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
     match bytes.saturating_mul(chains) > MAX_COMPARED {
         true => Err(Failure::Usage(format!(

@@ -16,6 +16,7 @@ pub(super) fn pairs(words: &[String]) -> Vec<[&[String]; 2]> {
     cuts.iter().filter_map(pair).collect()
 }
 
+/// A word as a shell reads it.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./=:,+@%".contains(&b);
     if !word.is_empty() && word.bytes().all(plain) {

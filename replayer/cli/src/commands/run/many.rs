@@ -19,6 +19,7 @@ const MOST_MEMORY: u64 = 256 << 20;
 impl Run {
     pub(super) fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
+        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         self.constant_outputs(recording);

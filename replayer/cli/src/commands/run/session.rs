@@ -87,6 +87,7 @@ impl Run {
         Ok(())
     }
 
+    /// None may be a file that is read.
     pub(super) fn destinations<'a>(
         &self,
         (files, session): (&Files, &Session),

@@ -3,6 +3,7 @@
 
 use super::*;
 
+/// Submits `jobs` empty chains after these notes.
 fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
     trace_of(notes.map(Some).chain((0..jobs).map(|_| None)))
 }

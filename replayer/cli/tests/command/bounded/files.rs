@@ -86,6 +86,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         let length = (text.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
     };
+    // More than allowed, and than 4 GiB hold.
     let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
     for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
@@ -204,7 +205,7 @@ fn no_more_is_read_than_was_signed() {
     file.ran(&required).gave(0);
     for name in ["recording.gpr", "manifest.toml", "a.bin", "recording.sig"] {
         let kept = std::fs::read(file.at(name)).unwrap();
-        // A recording's header states its length.
+        // A recording says so itself.
         let length: u64 = 4 << 30;
         let mut long = kept.clone();
         if name == "recording.gpr" {

@@ -66,6 +66,7 @@ fn chains_have_as_many_copies_as_they_may() {
         }
         builder.finish().unwrap()
     };
+    // A quarter of other commands'.
     let memory = "262144";
     let (code, text) = linked(&submitted(1 << 14), memory);
     assert!(

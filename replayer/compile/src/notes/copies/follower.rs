@@ -285,6 +285,7 @@ impl Follower<'_> {
         }
     }
 
+    /// Reads of copies are reads of their source.
     fn read(&mut self, step: usize, object: u32, (start, end): (u64, u64)) {
         let Some(known) = self.objects.get(&object).filter(|known| known.computed) else {
             return;

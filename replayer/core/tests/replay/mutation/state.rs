@@ -41,6 +41,7 @@ fn a_poll_ends_behind_its_bound() {
 fn settings_come_before_power_and_power_once() {
     let mut builder = support::builder();
     support::set_up(&mut builder);
+    // Power before set-up's chain.
     builder.rearm(DESCRIPTORS);
     builder.rearm(DESCRIPTORS + 64);
     builder.submit(1, DESCRIPTORS, 1_000_000);
@@ -57,6 +58,7 @@ fn settings_come_before_power_and_power_once() {
     assert!(at(0xf04) < at(0x1a0), "the setting, then the power");
     assert!(at(0x180) < at(0x18e0), "the power, then the chain");
     assert_eq!([0xf04, 0x1a0, 0x180].map(count), [1, 1, 1]);
+    // The GPU's faults, and all other lines.
     for mask in [(0x28, 0x81), (0x1008, u32::MAX), (0x2008, u32::MAX)] {
         assert!(writes.contains(&mask), "{mask:x?}");
     }
@@ -111,6 +113,7 @@ fn a_gpu_that_was_lent_is_set_and_powered_again() {
         let count = |register| fake.writes.iter().filter(|it| it.0 == register).count() as u32;
         let expected = [1 + takes; 3];
         assert_eq!([0xf04, 0x1a0, 0x180].map(count), expected, "{takes}");
+        // The setting precedes the power again.
         let last = |register| fake.writes.iter().rposition(|it| it.0 == register);
         assert!(last(0xf04) < last(0x1a0), "{takes}");
     }
@@ -141,6 +144,7 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
         let opened = opened(Fake::new(), &view, &mut workspace).map(drop);
         assert_eq!(opened, expected, "external: {external}");
     }
+    // Unless its jobs are left out.
     let (file, mut workspace) = (recording(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
     let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
@@ -151,7 +155,8 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
 
 #[test]
 fn a_tensor_of_pieces_and_axes_goes_where_these_say() {
-    // [2, 3, 4] of u16 in two pieces of [3, 4]; transposed, memory rows 10 bytes apart.
+    // [2, 3, 4] of u16 in two pieces of [3, 4]; the last axis strides 3 elements in the array and 2 bytes in
+    // memory: transposed, memory rows 10 bytes apart.
     let mut builder = support::builder();
     let axis = |extent, element_stride, byte_stride| Axis {
         extent,
@@ -239,6 +244,7 @@ fn chains_lie_anywhere_in_slots_that_are_there_on_cores_in_use() {
     let expected: Vec<f32> = RAMP.iter().map(|x| 2.0 * x + 1.0).collect();
     assert_eq!(bound.values(), expected);
     let writes = &session.gpu().writes;
+    // The first of two cores.
     for write in [(0x18c4, 7), (0x18c0, 0x200_0000), (0x18d0, 2), (0x18d4, 0)] {
         assert!(writes.contains(&write), "{write:x?}");
     }

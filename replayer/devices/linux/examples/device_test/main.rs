@@ -216,6 +216,7 @@ fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
     found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))
 }
 
+/// The first work is wrong.
 fn wrong_then_right<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,

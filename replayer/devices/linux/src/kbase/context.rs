@@ -111,6 +111,7 @@ impl Context {
         Some(String::from_utf8_lossy(name).into_owned())
     }
 
+    /// The driver chooses one address for CPU and GPU.
     pub(crate) fn allocate(&self, step: &Step) -> Result<Mapped, Errno> {
         let mut words = abi::Allocate {
             words: [step.pages, step.pages, 0, step.flags | abi::flags::SAME_VA],

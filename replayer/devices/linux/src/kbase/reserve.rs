@@ -168,6 +168,7 @@ mod tests {
         assert!(
             free(0x20_0000, 0x24_0000) && free(0x25_0000, 0x40_0000) && free(0x50_0000, 0x70_0000)
         );
+        // The program's own, partly or between gaps; a region's; backwards.
         assert!(!free(0x40_0000, 0x41_0000) && !free(0x3f_f000, 0x40_1000));
         assert!(!free(0x30_0000, 0x60_0000) && !free(0x1f_f000, 0x20_1000));
         assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
@@ -199,6 +200,7 @@ mod tests {
             Ok(7)
         });
         assert_eq!(made, Ok(Some(7)));
+        // Counts as placed.
         assert_eq!(reservation.place(&code, || Ok(7)), Ok(None));
         assert!(free(code.va, code.end()) && !free(code.va - 4096, code.va));
         let failed = reservation.place(&step(window, 0), || Err::<(), _>(Errno::ENOMEM));

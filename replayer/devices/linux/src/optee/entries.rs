@@ -53,6 +53,7 @@ mod tests {
         let mut found = [vec![0; 3], Vec::new(), vec![0; 8]];
         take(&made, found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), b"12345678".to_vec()]);
+        // Short blocks leave the rest.
         let mut found = [vec![1; 3], Vec::new(), vec![1; 8]];
         take(made.get(..20).unwrap(), found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), vec![1; 8]]);

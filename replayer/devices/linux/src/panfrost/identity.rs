@@ -27,6 +27,7 @@ impl Identity {
         Self(values)
     }
 
+    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         self.0.get(&offset).copied().unwrap_or(0)
     }

@@ -216,6 +216,7 @@ impl Told {
         Ok(Self { info, flush })
     }
 
+    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         let found = registers(&self.info)
             .into_iter()

@@ -147,6 +147,7 @@ impl Piglit {
     }
 }
 
+/// Every N-th test of the committed subset.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(usize, Vec<String>)> {
     let path = folder.recipe().join("piglit/ci.txt");
     let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;

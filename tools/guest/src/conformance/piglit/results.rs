@@ -68,6 +68,7 @@ struct Counts {
 }
 
 impl Results {
+    /// Skips other lines. A test's second result counts.
     pub(super) fn parse(text: &str) -> Results {
         let mut results = Results::default();
         for line in text.lines() {
@@ -147,6 +148,7 @@ impl Results {
                 .of(&test.name, gpu)
                 .map_or("open", |cause| cause.whose.word());
             let (end, name, detail) = (test.result.word(), &test.name, &test.detail);
+            // Cannot fail.
             let _ = writeln!(text, "{end} {name} ({whose}): {detail}");
             for fault in &test.faults {
                 let _ = writeln!(text, "    {fault}");

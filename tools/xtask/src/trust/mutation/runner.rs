@@ -87,6 +87,7 @@ impl Runner {
                             {
                                 *result = Some(verdict);
                             }
+                            // A whole run takes long.
                             let mut err = std::io::stderr().lock();
                             let _ = writeln!(err, "{verdict:?} {}", change.name);
                         }

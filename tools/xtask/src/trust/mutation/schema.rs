@@ -12,6 +12,7 @@ use syn::{
 
 use super::change::{Change, Genre};
 
+/// Is change N on?
 const ON: &str = "::gpureplay_format::mutation::on";
 
 /// Where a change lies in the text that [`instrument`] made.

@@ -64,6 +64,7 @@ fn moved(ranges: &[Range], moves: &BTreeMap<u64, u64>) -> Vec<Range> {
 #[test]
 fn the_driver_puts_every_region_where_it_has_to_be() {
     let all = gaps(&[(LOWEST, LIMIT)]);
+    // At a 4 GiB edge, code goes further up.
     for start in [32 * MIB, 0xa00_0000, 0xfc00_0000, 0xfd00_0000, 1 << 40] {
         let before = mixed(start);
         assert!(matches!(plan(&before, LIMIT), Err(Misfit::Code(_))));

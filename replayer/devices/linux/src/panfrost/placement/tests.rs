@@ -128,6 +128,7 @@ fn every_object_is_where_the_plan_says() {
             );
         }
         objects += steps.len();
+        // Exactly the ranges, code and data apart.
         for executable in [false, true] {
             let pages = |va: u64, bytes: u64| va / PAGE..(va + bytes) / PAGE;
             let wanted = ranges.iter().filter(|range| range.executable == executable);
