@@ -53,7 +53,7 @@ pub enum ReplayError {
     /// No text to compile with options.
     #[error("the image holds no PTX of {0}, which options of the compiler need")]
     NoPtx(String),
-    /// No room for probes.
+    /// Probes cannot be inserted.
     #[error("probes: {0}")]
     Probe(#[from] gpureplay_cuda_launch::probe::ProbeError),
     /// Other parameters than recorded.

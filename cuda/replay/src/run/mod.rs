@@ -175,7 +175,7 @@ impl RunSession {
         self.begin(&found)
     }
 
-    /// Variables first; returns how many words were rewritten.
+    /// Rewrites words that point at variables, then restores variables; returns how many words.
     fn begin(&self, found: &[(u64, u64)]) -> Result<usize, ReplayError> {
         let moves = self.images.moves();
         let mut rewritten = 0;

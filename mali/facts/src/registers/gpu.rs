@@ -200,7 +200,7 @@ impl GpuId {
         (self.0 >> 16) as u16
     }
 
-    /// Bifrost: 6 or 7.
+    /// Bifrost: 6 or 7; Valhall: 9 or 10.
     pub const fn architecture(self) -> u32 {
         self.0 >> 28
     }

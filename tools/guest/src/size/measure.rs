@@ -19,7 +19,7 @@ pub(crate) struct Row {
 pub(crate) struct Sizes {
     pub(crate) rows: Vec<Row>,
     pub(crate) stack: u64,
-    /// Name and version of the build root's, whose code has these sizes.
+    /// As `rustc 1.97.1`: the build root's, on which sizes depend.
     pub(crate) compiler: String,
 }
 
