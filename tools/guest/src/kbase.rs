@@ -379,7 +379,8 @@ const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kba
 
 /// Recordings begin with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up until the
 /// next register access, and kbase's handlers make none while the GPU is off: so the GPU stays on until the driver
-/// goes. The kernel's tracer shows whether interrupts are off while a page is logged.
+/// goes; and from before the first job, because r25p0 dies if it goes while the GPU is on its way up. The kernel's
+/// tracer shows whether interrupts are off while a page is logged.
 const SCRIPT: &str = "set -e
 PATH=/opt/gpureplay/shared:$PATH
 modules=/opt/gpureplay/kbase
@@ -394,8 +395,8 @@ record() { # NAME COMMAND
   cat /dev/gpureplay > trace-$name & reader=$!
   until ls -l /proc/$reader/fd | grep -q gpureplay; do sleep 0.1; done
   insmod $modules/mali_kbase.ko
-  \"$@\" > said-$name
   echo always_on > /sys/class/misc/mali0/device/power_policy
+  \"$@\" > said-$name
   echo stop > /dev/gpureplay
   wait $reader
   rmmod mali_kbase
