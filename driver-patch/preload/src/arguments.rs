@@ -2,7 +2,7 @@
 //! Reads arguments as the kernel does: a missing address is no crash.
 
 use gpureplay_host::caller;
-use mali_facts::panfrost::request::Request;
+use mali_uapi::panfrost::request::Request;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Words of a list: 4 MiB.
@@ -68,7 +68,7 @@ pub(crate) fn list(place: u64, count: u32) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mali_facts::panfrost::request::{GEM_CLOSE, GemClose, SUBMIT};
+    use mali_uapi::panfrost::request::{GEM_CLOSE, GemClose, SUBMIT};
 
     fn place<T>(value: &T) -> u64 {
         std::ptr::from_ref(value).expose_provenance() as u64

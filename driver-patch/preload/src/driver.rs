@@ -4,8 +4,8 @@
 use std::os::fd::RawFd;
 
 use gpureplay_trace::Driver as Driven;
-use mali_facts::kbase::Property;
-use mali_facts::panthor::GpuInfo;
+use mali_uapi::kbase::Property;
+use mali_uapi::panthor::GpuInfo;
 
 use crate::memory::View;
 use crate::object::Object;

@@ -60,6 +60,17 @@ impl File {
         (va - object.va < object.size).then_some(object)
     }
 
+    /// Reads words. `false`: some are of no object, or cannot be read.
+    pub(crate) fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        let words = (0..).step_by(8).zip(to.chunks_exact_mut(8));
+        words.into_iter().all(|(at, to)| {
+            let va = va.checked_add(at);
+            let word = va.and_then(|va| self.at(va)?.word(va));
+            word.inspect(|word| to.copy_from_slice(&word.to_le_bytes()))
+                .is_some()
+        })
+    }
+
     /// Gives back one of the same address, whose end was not seen.
     pub(crate) fn add(&mut self, object: Object) -> Option<Object> {
         self.changed = true;

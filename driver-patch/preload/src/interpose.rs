@@ -24,7 +24,7 @@ use crate::panthor;
 use crate::recorder::Recorder;
 use crate::submit::submit;
 use gpureplay_trace::Driver as Driven;
-use mali_facts::panfrost::request::{self as uapi, Request};
+use mali_uapi::panfrost::request::{self as uapi, Request};
 
 /// From `GPUREPLAY_TRACE`, at load.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();

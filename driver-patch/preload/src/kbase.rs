@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use gpureplay_host::caller;
 use gpureplay_trace::ErrorCode;
-use mali_facts::kbase::request::{
+use mali_uapi::kbase::request::{
     self as uapi, Allocate, Atom, Commit, Event, FlagsChange, Free, Import, Submit, flags, number,
     requirement,
 };
-use mali_facts::panfrost::request::Request;
+use mali_uapi::panfrost::request::Request;
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::arguments::{answered, give_back, given, whole};

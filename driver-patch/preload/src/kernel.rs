@@ -16,9 +16,9 @@ use crate::next;
 use crate::object::Object;
 use crate::threads::Asleep;
 use gpureplay_trace::Driver as Driven;
-use mali_facts::kbase::{Property, request as kbase};
-use mali_facts::panfrost::request::{self as uapi, Request};
-use mali_facts::panthor::{self, GpuInfo};
+use mali_uapi::kbase::{Property, request as kbase};
+use mali_uapi::panfrost::request::{self as uapi, Request};
+use mali_uapi::panthor::{self, GpuInfo};
 
 pub(crate) struct Kernel;
 
@@ -84,7 +84,7 @@ impl Driver for Kernel {
         // SAFETY: the driver writes at most as many bytes as it is told, and says how many.
         let written = unsafe { next::ioctl(fd, c_ulong::from(kbase::GET_GPUPROPS.0), argument) };
         let written = usize::try_from(written).unwrap_or(0);
-        mali_facts::kbase::properties(bytes.get(..written).unwrap_or(&[])).collect()
+        mali_uapi::kbase::properties(bytes.get(..written).unwrap_or(&[])).collect()
     }
 
     fn committed(&self, fd: RawFd, va: u64) -> Option<u64> {

@@ -6,7 +6,7 @@
 //! and jobs. Before a job it writes pages that the app changed into the raw trace: of what the job lists, or all
 //! when notes announce writes (`announced`). After the job it writes those that the job changed; jobs run one at a
 //! time. Registers in the trace are those that panfrost tells user space, and those that it is known to write
-//! (`panfrost`).
+//! (`mali_uapi::accesses`).
 //!
 //! `GPUREPLAY_TRACE` names the trace; without it every call is passed on. The first process that gives the GPU a
 //! job writes it. Another one adds an error, so that the trace is not complete. Problems are said once on standard
@@ -27,7 +27,6 @@ mod log;
 mod memory;
 mod next;
 mod object;
-mod panfrost;
 mod panthor;
 mod recorder;
 mod regions;

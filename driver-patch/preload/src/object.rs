@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::memory::{self, Page, View, WORDS};
-use mali_facts::panfrost::request as uapi;
+use mali_uapi::panfrost::request as uapi;
 
 pub(crate) struct Object {
     pub(crate) handle: u32,

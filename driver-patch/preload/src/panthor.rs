@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use gpureplay_host::caller;
-use mali_facts::panfrost::request::{Request, number as shared};
-use mali_facts::panthor::{self as uapi, number};
+use mali_uapi::panfrost::request::{Request, number as shared};
+use mali_uapi::panthor::{self as uapi, number};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::arguments::{answered, give_back, given};
@@ -82,7 +82,7 @@ pub(crate) fn call(
             streams(recorder, (fd, request), submit, pass)
         }
         shared::GEM_CLOSE => {
-            let closed = given::<mali_facts::panfrost::request::GemClose>(request, place);
+            let closed = given::<mali_uapi::panfrost::request::GemClose>(request, place);
             let _job = hold(job);
             if let Some(closed) = closed {
                 keep_errno(|| hold(recorder).given_up(fd, closed.handle));
@@ -90,7 +90,7 @@ pub(crate) fn call(
             pass()
         }
         shared::SYNCOBJ_DESTROY => {
-            let gone = given::<mali_facts::panfrost::request::Syncobj>(request, place);
+            let gone = given::<mali_uapi::panfrost::request::Syncobj>(request, place);
             let _job = hold(job);
             let result = pass();
             if let (0, Some(gone)) = (result, gone) {

@@ -12,12 +12,11 @@ use crate::driver::Driver;
 use crate::files::{File, Files, Panthor};
 use crate::log::Log;
 use crate::object::Object;
-use crate::panfrost;
 use crate::regions::Kbase;
-use mali_facts::kbase;
-use mali_facts::panfrost::parameter;
-use mali_facts::panfrost::request as uapi;
-use mali_facts::registers::gpu;
+use mali_uapi::accesses::Opened;
+use mali_uapi::kbase;
+use mali_uapi::panfrost::parameter;
+use mali_uapi::panfrost::request as uapi;
 
 /// Notes kept until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
@@ -110,37 +109,18 @@ impl<D: Driver> Recorder<D> {
         let Ok(mut log) = Log::begin(&self.path, &begin, now) else {
             return;
         };
-        let (reads, writes) = match kind {
-            // Firmware and kernel make all settings.
-            Driven::Panthor => {
-                let known = mali_facts::panthor::registers(&info.unwrap_or_default());
-                (known.to_vec(), Vec::new())
-            }
-            Driven::Kbase => {
-                let known = properties.iter().copied().flat_map(kbase::registers);
-                let known: Vec<(u32, u32)> = known.collect();
-                let of = |register| {
-                    known
-                        .iter()
-                        .find(|it| it.0 == register)
-                        .map_or(0, |it| it.1)
-                };
-                self.cores = u64::from(of(gpu::SHADER_PRESENT_LO))
-                    | u64::from(of(gpu::SHADER_PRESENT_HI)) << 32;
-                let settings = panfrost::settings_of_kbase(of(gpu::GPU_ID));
-                (known, settings)
-            }
-            _ => {
-                self.cores = param(parameter::SHADER_PRESENT).unwrap_or(0);
-                (panfrost::identity(param), panfrost::settings(param))
-            }
+        let opened = match kind {
+            Driven::Panthor => Opened::by_panthor(&info.unwrap_or_default()),
+            Driven::Kbase => Opened::by_kbase(&properties),
+            _ => Opened::by_panfrost(param),
         };
+        self.cores = opened.cores;
         let early = std::mem::take(&mut self.early);
         log.put(now, |trace| {
-            for (register, value) in reads {
+            for (register, value) in opened.reads {
                 trace.reg_read(register, value)?;
             }
-            for (register, value) in writes {
+            for (register, value) in opened.writes {
                 trace.reg_write(register, value)?;
             }
             early.iter().try_for_each(|note| trace.note(note))

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use mali_facts::kbase::request::{Event, flags};
-use mali_facts::panfrost::request as panfrost;
+use mali_uapi::kbase::request::{Event, flags};
+use mali_uapi::panfrost::request as panfrost;
 
 use crate::object::Object;
 
@@ -70,7 +70,7 @@ impl Kbase {
     }
 
     pub(crate) fn made(&mut self, region: Region) {
-        let is_cookie = mali_facts::kbase::request::COOKIES.contains(&region.at);
+        let is_cookie = mali_uapi::kbase::request::COOKIES.contains(&region.at);
         // A cookie stands for another region once the first has its address.
         self.cookies.retain(|known| known.at != region.at);
         match is_cookie {

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use mali_facts::panfrost::request::{self as uapi, Request};
+use mali_uapi::panfrost::request::{self as uapi, Request};
 
 use crate::arguments::{list, whole};
 use crate::guard::hold;

@@ -10,7 +10,11 @@ extern crate std;
 
 mod allow;
 mod chain;
+mod counters;
+pub mod ends;
+pub mod kinds;
 pub mod middleware;
+pub mod names;
 pub mod page_table;
 mod power;
 mod reset;
@@ -25,7 +29,9 @@ use gpureplay_core::gpu::{Gpu, Submission};
 use gpureplay_core::verify::{Limits, Rule, Violation};
 
 pub use allow::writable;
-pub use reset::{clean_caches, pending, raised, reset};
+pub use counters::Counters;
+pub use power::address_bits;
+pub use reset::{MASKS, clean_caches, pending, raised, reset};
 
 /// Architecture versions 6 and 7.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +52,11 @@ pub fn verify<'a>(
     limits: &Limits,
 ) -> Result<Verified<'a>, Violation> {
     gpureplay_core::verify::verify(recording, limits)
+}
+
+/// What GPU_ID reads.
+pub fn identify(gpu: &mut dyn Gpu) -> u32 {
+    gpu.read32(GPU_ID)
 }
 
 /// Kept between chains.

@@ -39,9 +39,14 @@ const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
 const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
 const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);
 
+/// Bits of a GPU address; 0: the GPU does not say.
+pub fn address_bits(read: impl FnOnce(u32) -> u32) -> u32 {
+    read(MMU_FEATURES) & 0xff
+}
+
 /// Refuses what the GPU cannot address.
 pub(super) fn fits<G: Gpu>(at: &mut Driver<G, State>, last: u64) -> Result<(), Failed> {
-    let bits = at.gpu.read32(MMU_FEATURES) & 0xff;
+    let bits = address_bits(|register| at.gpu.read32(register));
     // No width means the full one.
     if bits != 0 && last.checked_shr(bits).unwrap_or(0) != 0 {
         return at.fail(ErrorKind::AddressRange(bits));

@@ -4,8 +4,8 @@
 use mali_facts::registers::gpu::{
     GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT, GPU_INT_STAT,
 };
-use mali_facts::registers::job::{JOB_INT_RAWSTAT, JOB_INT_STAT};
-use mali_facts::registers::mmu::{MMU_INT_RAWSTAT, MMU_INT_STAT};
+use mali_facts::registers::job::{JOB_INT_MASK, JOB_INT_RAWSTAT, JOB_INT_STAT};
+use mali_facts::registers::mmu::{MMU_INT_MASK, MMU_INT_RAWSTAT, MMU_INT_STAT};
 use mali_facts::registers::{GpuCommand, GpuInterrupt};
 
 use gpureplay_core::DeviceError;
@@ -48,6 +48,9 @@ pub fn reset<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), DeviceError> {
         command = GpuCommand::HardReset;
     }
 }
+
+/// Mask registers, in the order of [`Lines`].
+pub const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 
 /// Lines with a pending interrupt that the masks let through.
 pub fn raised(read: impl FnMut(u32) -> u32) -> Lines {

@@ -21,7 +21,8 @@ impl Product {
     }
 
     /// Finds a GPU by identity.
-    pub fn by_id(id: GpuId) -> Option<Self> {
+    pub fn by_id(id: impl Into<GpuId>) -> Option<Self> {
+        let id = id.into();
         let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
         let chains = Profile::by_product(id.product()).map(Self::Chains);
         chains.or_else(|| STREAM_GPUS.iter().find(product).map(Self::Streams))

@@ -151,10 +151,7 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
         return Err(ConvertError::NoChains);
     }
     let image = Image::new(&original.tables, contents).ok_or(ConvertError::TooMuchMemory)?;
-    let gpu = original
-        .history
-        .first_read(GPU_ID)
-        .ok_or(ConvertError::NoGpu)?;
+    let gpu = original.history.gpu_id().ok_or(ConvertError::NoGpu)?;
     let mut builder = Builder::new(gpu);
     identify(&mut builder, original, gpu);
     let regions = regions(original, &image, &chains);

@@ -23,7 +23,7 @@ mod change;
 
 pub(crate) use change::waits;
 pub use change::{alone, resized};
-pub use mali_valhall::streams::{Compute, WalkError};
+pub use mali_valhall::streams::{Compute, WalkError, text};
 
 /// Architecture version 10.
 #[derive(Clone, Copy, Debug)]

@@ -26,11 +26,13 @@ mod chain;
 mod clock;
 mod compute;
 mod draw;
+pub mod driven;
 mod environment;
 mod firmware;
 mod gpu;
 mod interrupt;
 mod log;
+mod machine;
 mod order;
 mod power;
 mod slot;
@@ -43,7 +45,8 @@ pub use firmware::{StreamDevice, StreamFinished, StreamWork};
 pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
 pub use interrupt::IrqLines;
 pub use log::{Level, Log, NoLog};
-pub use mali_facts::{Architecture, PROFILES, Profile, Source, StreamGpu};
+pub use machine::{Done, Machine, Task, register_name};
+pub use mali_facts::{Architecture, PROFILES, Product, Profile, Source, StreamGpu};
 pub use mali_isa::{Identity, Message};
 pub use mali_shader::{
     Access, ComputeReport, Dispatch, JOB_COST, JobReport, Observer, Statistics, probe,

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mali_facts::page_table::PAGE_BYTES;
+use mali_model::driven::{BLOCK_BYTES, PAGE_BYTES};
 
 use crate::errno::{Errno, Result};
 use crate::machine::Mappings;
 use crate::object::Object;
 use crate::ranges::Ranges;
 use crate::sync::SyncObject;
-use crate::tables::BLOCK_BYTES;
 use crate::vm::Spaces;
 
 /// As panfrost gives them.
@@ -212,7 +211,7 @@ fn code(start: u64, end: u64) -> (u64, u64) {
 mod tests {
     use super::*;
     use crate::object::Memory;
-    use mali_facts::panfrost::request::NO_EXECUTE;
+    use mali_uapi::panfrost::request::NO_EXECUTE;
 
     #[test]
     fn handles_are_the_lowest_that_are_free() {

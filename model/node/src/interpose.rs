@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use mali_facts::Product;
+use mali_model::Product;
 
 use crate::errno::{Errno, Result};
 use crate::next::Next;

@@ -21,9 +21,7 @@ mod next;
 mod node;
 mod object;
 mod ranges;
-mod stream_machine;
 mod sync;
-mod tables;
 mod user;
 mod vm;
 

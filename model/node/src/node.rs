@@ -17,14 +17,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::descriptor::{self, Identity};
 use crate::errno::{Errno, Result};
 use crate::file::File;
-use crate::machine::Machine;
+use crate::machine::{self, Machine, StreamMachine};
 use crate::object::{Memory, Object};
-use crate::stream_machine::StreamMachine;
 use crate::sync::{Fence, SyncObject};
 use crate::user;
-use mali_facts::Product;
-use mali_facts::panfrost::request::{self as uapi, Request, number};
-use mali_facts::panthor::FLUSH_ID_OFFSET;
+use mali_model::Product;
+use mali_uapi::panfrost::request::{self as uapi, Request, number};
+use mali_uapi::panthor::FLUSH_ID_OFFSET;
 
 /// With LATEST_FLUSH.
 const FLUSH_ID_BYTES: u64 = 4096;
@@ -67,7 +66,8 @@ impl Model {
     fn new(product: Product, memory: Arc<Memory>) -> Result<Self> {
         let gpu = match product {
             Product::Chains(profile) => {
-                let machine = Mutex::new(Machine::new(profile, memory));
+                let bus = memory.bus().clone();
+                let machine = Mutex::new(Machine::new(profile, bus, machine::options()));
                 return Ok(Self::Panfrost(Box::new(machine)));
             }
             Product::Streams(gpu) => gpu,
@@ -78,7 +78,11 @@ impl Model {
         let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
         written.map_err(|_| Errno::NO_MEMORY)?;
         Ok(Self::Panthor {
-            machine: Mutex::new(StreamMachine::new(gpu, memory)),
+            machine: Mutex::new(StreamMachine::new(
+                gpu,
+                memory.bus().clone(),
+                machine::options(),
+            )),
             flush_id: Arc::new(flush_id),
         })
     }
@@ -350,7 +354,7 @@ fn get_param(machine: &Mutex<Machine>, argument: &mut uapi::GetParam) -> Result<
     if argument.pad != 0 {
         return Err(Errno::INVALID);
     }
-    let value = locked(machine).parameter(argument.parameter);
+    let value = machine::parameter(&mut locked(machine), argument.parameter);
     argument.value = value.ok_or(Errno::INVALID)?;
     Ok(())
 }

@@ -4,14 +4,13 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_facts::page_table::PAGE_BYTES;
 use mali_memory::Mapped;
+use mali_model::driven::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use crate::descriptor::{self, Identity};
 use crate::errno::{Errno, Result};
 use crate::ranges::Ranges;
-use crate::tables::{self, BLOCK_BYTES};
-use mali_facts::panfrost::request as uapi;
+use mali_uapi::panfrost::request as uapi;
 
 /// As far as all GPUs reach; also offsets for `mmap`.
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
@@ -41,8 +40,8 @@ pub(crate) struct Object {
 impl Memory {
     pub(crate) fn new() -> Result<Arc<Self>> {
         let bus = Arc::new(Mapped::new());
-        let file = descriptor::memory_file(c"gpureplay-tables", tables::BYTES)?;
-        let added = bus.add(tables::BASE, tables::BYTES, &file, 0, true);
+        let file = descriptor::memory_file(c"gpureplay-tables", driven::BYTES)?;
+        let added = bus.add(driven::BASE, driven::BYTES, &file, 0, true);
         added.map_err(|_| Errno::NO_MEMORY)?;
         let free = Ranges::new(ADDRESSES.0 / PAGE_BYTES, ADDRESSES.1 / PAGE_BYTES);
         Ok(Arc::new(Self {

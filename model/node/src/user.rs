@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use gpureplay_host::caller;
-use mali_facts::panthor::ObjectArray;
+use mali_uapi::panthor::ObjectArray;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::errno::{Errno, Result};

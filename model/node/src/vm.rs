@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use mali_facts::page_table::{PAGE_BYTES, VIRTUAL_BITS};
 use mali_model::Sequencer;
+use mali_model::driven::{Map, PAGE_BYTES, Rights, VIRTUAL_BITS};
 
 use crate::errno::{Errno, Result};
 use crate::object::Object;
-use crate::tables::Rights;
 
 /// Per file, as the driver's pools have it.
 const MOST: u32 = 128;
@@ -30,8 +29,13 @@ pub(crate) struct Region {
 pub(crate) struct Regions(BTreeMap<u64, Region>);
 
 impl Regions {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Region)> {
-        self.0.iter().map(|(va, region)| (*va, region))
+    pub(crate) fn maps(&self) -> impl Iterator<Item = Map> {
+        self.0.iter().map(|(va, region)| Map {
+            va: *va,
+            address: region.object.address + region.offset,
+            size: region.size,
+            rights: region.rights,
+        })
     }
 
     /// Cuts overlapping regions.
@@ -270,7 +274,7 @@ mod tests {
                 *page = Some((object, offset));
             }
             let mut found = [None; 64];
-            for (va, region) in vm.regions().0.iter() {
+            for (va, region) in &vm.regions().0.0 {
                 for index in 0..region.size / 4096 {
                     let object = objects
                         .iter()

@@ -4,14 +4,12 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mali_facts::registers::gpu::GPU_INT_CLEAR;
 use mali_memory::Cached;
-use mali_model::{Level, Log};
+use mali_model::{Level, Log, Machine, Task};
 
 use crate::config_space::ConfigSpace;
 use crate::intx::Intx;
 use crate::logging::RegisterLog;
-use crate::model::{Model, Task};
 use crate::outside;
 use crate::protocol::{Command, Header, Malformed, Reply, errno, irq, region};
 use crate::warden::Warden;
@@ -23,7 +21,7 @@ const DEVICE_FLAGS: u32 = 0b11;
 const REGION_FLAGS: u32 = 0b11;
 
 struct State {
-    gpu: Model,
+    gpu: Machine<Cached>,
     config: ConfigSpace,
     intx: Intx,
     registers: Option<RegisterLog>,
@@ -67,7 +65,7 @@ impl State {
                     if self.gpu.is_busy() {
                         outside.interrupt(log);
                     }
-                    self.lose_state();
+                    self.gpu.lose_state();
                 }
                 return;
             }
@@ -84,11 +82,6 @@ impl State {
             log.access('W', register, value);
         }
         self.gpu.write32(register, value);
-    }
-
-    fn lose_state(&mut self) {
-        self.gpu.hard_reset();
-        self.gpu.write32(GPU_INT_CLEAR, u32::MAX);
     }
 }
 
@@ -111,14 +104,14 @@ pub(crate) struct Totals {
 
 impl Device {
     pub(crate) fn new(
-        gpu: Model,
+        gpu: Machine<Cached>,
         registers: Option<RegisterLog>,
         outside: Option<outside::Registers>,
         log: Arc<dyn Log>,
         warden: Option<Arc<Warden>>,
     ) -> Device {
         let memory = gpu.memory().clone();
-        let bar_size = gpu.bar_size();
+        let bar_size = gpu.size();
         let config = ConfigSpace::new(gpu.id().product(), bar_size);
         Device {
             state: Mutex::new(State {
@@ -338,7 +331,7 @@ impl Device {
     fn reset(&self) {
         self.log.write(Level::Info, format_args!("device reset"));
         let mut state = self.lock();
-        state.lose_state();
+        state.gpu.lose_state();
         state.config.reset();
         state.intx.reset();
     }
@@ -381,7 +374,7 @@ impl Device {
         }
     }
 
-    fn wait_for_work(&self) -> Option<Task> {
+    fn wait_for_work(&self) -> Option<Task<Cached>> {
         let mut state = self.lock();
         loop {
             if state.quit {
@@ -401,7 +394,7 @@ impl Device {
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;
-        state.gpu.hard_reset();
+        state.gpu.lose_state();
         self.work.notify_all();
         if let Some(outside) = &state.outside {
             outside.report(&*self.log);
@@ -477,8 +470,7 @@ fn bar_range(offset: u64, length: usize, size: u32) -> Result<(), u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mali_facts::Product;
-    use mali_model::{NoLog, Options};
+    use mali_model::{NoLog, Options, Product};
 
     fn device() -> Device {
         of("g52")
@@ -486,7 +478,7 @@ mod tests {
 
     fn of(name: &str) -> Device {
         let product = Product::by_name(name).unwrap();
-        let gpu = Model::start(product, Arc::new(Cached::coherent()), Options::default());
+        let gpu = Machine::new(product, Arc::new(Cached::coherent()), Options::default());
         Device::new(gpu, None, None, Arc::new(NoLog), None)
     }
 

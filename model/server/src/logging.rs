@@ -8,8 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use mali_facts::registers::lookup;
-use mali_model::{Level, Log};
+use mali_model::{Level, Log, register_name};
 
 pub(crate) struct Messages {
     level: Level,
@@ -62,10 +61,9 @@ impl RegisterLog {
 
     /// Writes an access at once: a killed server leaves a whole log.
     pub(crate) fn access(&mut self, direction: char, offset: u32, value: u32) {
-        let line = match lookup(offset) {
-            Some(register) => format!("{direction} {offset:#06x} {value:#010x} {register}\n"),
-            None => format!("{direction} {offset:#06x} {value:#010x} -\n"),
-        };
+        let name = register_name(offset);
+        let name = name.as_deref().unwrap_or("-");
+        let line = format!("{direction} {offset:#06x} {value:#010x} {name}\n");
         let _ = self.file.write_all(line.as_bytes());
     }
 }

@@ -10,7 +10,6 @@ mod connection;
 mod device;
 mod intx;
 mod logging;
-mod model;
 mod outside;
 mod protocol;
 mod qmp;
@@ -24,14 +23,12 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use mali_facts::Product;
 use mali_memory::Cached;
-use mali_model::{FaultPolicy, Level, Log, Options};
+use mali_model::{FaultPolicy, Level, Log, Machine, Options, Product};
 
 use crate::connection::{Connection, Socket};
 use crate::device::Device;
 use crate::logging::{Messages, RegisterLog};
-use crate::model::Model;
 use crate::warden::{Monitor, Warden};
 
 const EXAMPLES: &str = "Examples:
@@ -207,7 +204,7 @@ fn device(
         stalled: Some(stalled),
         ..Options::default()
     };
-    let gpu = Model::start(arguments.gpu, Arc::new(memory), options);
+    let gpu = Machine::new(arguments.gpu, Arc::new(memory), options);
     let outside = (arguments.non_coherent || arguments.power_domain).then(outside::Registers::new);
     let device = Arc::new(Device::new(gpu, registers, outside, log.clone(), warden));
     let _ = this.set(Arc::downgrade(&device));

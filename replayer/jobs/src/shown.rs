@@ -113,12 +113,21 @@ impl<'a> Shown<'a> {
         }
     }
 
+    /// The tuple of the clause at an offset that reaches memory, counted from 0; none on Valhall.
+    pub fn tuple(self, offset: u64) -> Option<usize> {
+        let Shown::Clauses(code) = self else {
+            return None;
+        };
+        let at = code.shader.index_of(u32::try_from(offset).ok()?)?;
+        message(code.shader.clauses.get(at)?).map(|(index, _)| index)
+    }
+
     /// Instructions at an offset that reach memory: a clause's one; of a block, those that read or write as wanted.
     pub fn messages(self, offset: u64, writes: Option<bool>) -> Option<String> {
         match self {
             Shown::Clauses(code) => {
                 let at = code.shader.index_of(u32::try_from(offset).ok()?)?;
-                message(code.shader.clauses.get(at)?)
+                message(code.shader.clauses.get(at)?).map(|(_, text)| text)
             }
             Shown::Words(words) => {
                 let found = words.accesses(offset).into_iter();
@@ -139,17 +148,19 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn message(placed: &Placed) -> Option<String> {
+/// Tuple and text.
+fn message(placed: &Placed) -> Option<(usize, String)> {
     let clause = &placed.clause;
-    let is_message = |tuple: &&mali_isa::Tuple| {
+    let mut tuples = clause.tuples.iter().enumerate();
+    let (index, tuple) = tuples.find(|(_, tuple)| {
         let instruction = tuple.instruction(Unit::Add);
         instruction.op.info().message.is_some()
-    };
+    })?;
     let text = InstructionText {
-        tuple: clause.tuples.iter().find(is_message)?,
+        tuple,
         unit: Unit::Add,
         staging_register: clause.header.staging_register,
         origin: Some(placed.offset),
     };
-    Some(text.to_string())
+    Some((index, text.to_string()))
 }

@@ -9,7 +9,7 @@ use gpureplay_format::SegmentKind;
 use gpureplay_library::{Layer, Recording};
 use mali_facts::registers::GpuId;
 use mali_facts::valhall::ComputePayload;
-use mali_facts::{ComputeJob, JobType, Launch, Profile};
+use mali_facts::{ComputeJob, JobType, Launch, Product, Profile};
 use mali_isa::Identity;
 use mali_jobs::walk::{
     Code, Codes, Descriptors, Full, Image, MAX_LISTED_JOBS, Submission, Waits, Words,
@@ -183,7 +183,7 @@ impl Jobs {
     pub fn of(recording: &Recording) -> Result<Self, JobsError> {
         let verified = recording.verified();
         let gpu = GpuId(verified.recording().gpu_id());
-        let profile = verified.profile().map_err(|_| JobsError::Gpu(gpu))?;
+        let profile = Product::by_id(gpu).ok_or(JobsError::Gpu(gpu))?.profile();
         let mut found = Self {
             gpu,
             profile,

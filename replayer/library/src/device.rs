@@ -12,8 +12,7 @@ use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{DevMem, Misfit, Nano, Stock, kbase, nano, panfrost, panthor};
 use mali_drive::middleware::{FaultKind, Faulty};
-use mali_facts::registers::GpuId;
-use mali_facts::registers::gpu::GPU_ID;
+use mali_drive::{identify, names};
 
 pub use crate::choice::{Choice, KINDS, Kind};
 use crate::error::Error;
@@ -146,8 +145,8 @@ impl Device {
             jobs: Arc::default(),
             description: String::new(),
         };
-        let id = device.get_mut().read32(GPU_ID);
-        device.description = format!("{}, {by}", GpuId(id));
+        let id = identify(device.get_mut());
+        device.description = format!("{}, {by}", names::gpu(id));
         device
     }
 

@@ -4,7 +4,7 @@
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, UsedUp, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
 use gpureplay_format::{Fault, ParseError, Recording, RegionKind, Section};
-use mali_facts::registers::{FaultStatus, JobStatus};
+use mali_drive::{ends, names};
 
 use crate::text::{duration, register};
 use crate::unfinished::Unfinished;
@@ -174,16 +174,16 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
         ErrorKind::JobTimeout { slot, status, tail, timeout_us } => format!(
             "the chain on slot {slot} did not end within {}: job {tail:#x} is {}",
             time(timeout_us),
-            JobStatus(status)
+            names::job_status(status)
         ),
         ErrorKind::JobFault { slot, status, tail, fault_address } => {
-            let status = JobStatus(status);
-            if status == JobStatus::DONE {
+            if status == ends::DONE {
                 return format!(
                     "the GPU reports a failure of job {tail:#x} on slot {slot}, whose status is DONE"
                 );
             }
-            let meaning = status.meaning().unwrap_or("");
+            let meaning = names::meaning(status).unwrap_or("");
+            let status = names::job_status(status);
             let at = match fault_address {
                 0 => String::new(),
                 address => format!(" at {}", address_text(recording, address)),
@@ -192,11 +192,11 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
         }
         ErrorKind::JobNotDone { header, status } => format!(
             "the slot reports success, but job {header:#x} is {} instead of DONE",
-            JobStatus(status)
+            names::job_status(status)
         ),
         ErrorKind::MmuFault { status, address } => format!(
             "MMU fault: {} at {}",
-            FaultStatus(status),
+            names::fault_status(status),
             address_text(recording, address)
         ),
         ErrorKind::GpuFault { status, address } => {

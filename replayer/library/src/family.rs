@@ -4,7 +4,6 @@
 use gpureplay_core::{Gpu, Limits, Options, ReplayError, Tensors, Violation, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_format::layout::FAMILY_STREAMS;
-use mali_facts::Profile;
 use mali_jobs::streams;
 use mali_jobs::walk::{self, DeepViolation, Full, Report, Submission};
 
@@ -62,15 +61,6 @@ impl<'a> Verified<'a> {
         match self {
             Self::Chains(verified) => walk::check_only(verified),
             Self::Streams(verified) => walk::check_streams(verified).map(drop),
-        }
-    }
-
-    /// # Errors
-    /// The GPU is unknown.
-    pub fn profile(&self) -> Result<&'static Profile, DeepViolation> {
-        match self {
-            Self::Chains(verified) => walk::profile(verified),
-            Self::Streams(verified) => walk::stream_profile(verified),
         }
     }
 

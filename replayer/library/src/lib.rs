@@ -29,7 +29,6 @@
 
 pub mod bindings;
 mod choice;
-mod counters;
 mod default_device;
 pub mod device;
 mod digest;
@@ -69,7 +68,6 @@ pub mod variants;
 pub mod weights;
 
 pub use bindings::Bindings;
-pub use counters::Counters;
 pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use family::{NoChains, Verified};
@@ -78,6 +76,7 @@ pub use gpureplay_format::TensorKind;
 pub use gpureplay_host::{Existing, Lines, escaped, escaped_lines, shown};
 pub use gpureplay_linux::optee::Canceller;
 pub use gpureplay_tensors::{Element, ElementType, Tensor};
+pub use mali_drive::Counters;
 pub use manifest::Manifest;
 pub use number::Number;
 pub use package::open::read_named;

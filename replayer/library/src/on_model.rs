@@ -9,10 +9,9 @@ use std::time::Duration;
 use gpureplay_core::Gpu;
 use gpureplay_host::Lines;
 use gpureplay_on_model::OnModel;
-use mali_facts::Product;
-use mali_facts::registers::GpuId;
+use mali_drive::names;
 use mali_model::probe::Analyser;
-use mali_model::{Dispatch, JobReport, Level, Log};
+use mali_model::{Dispatch, JobReport, Level, Log, Product};
 
 pub use mali_model::Observer;
 
@@ -37,15 +36,15 @@ impl Model {
         options: ModelOptions,
         observer: Option<Arc<dyn Observer>>,
     ) -> Result<Self, Error> {
-        let id = GpuId(gpu_id);
         let of = match name {
             Some(name) => Product::by_name(name).ok_or_else(|| {
                 let names: Vec<&str> = Product::names().collect();
                 let names = names.join(", ");
                 Error::NoModel(format!("there is no model of {name}; there are: {names}"))
             })?,
-            None => Product::by_id(id).ok_or_else(|| {
-                Error::NoDevice(format!("the recording is for {id}, which has no model"))
+            None => Product::by_id(gpu_id).ok_or_else(|| {
+                let gpu = names::gpu(gpu_id);
+                Error::NoDevice(format!("the recording is for {gpu}, which has no model"))
             })?,
         };
         if let Some(threads) = options.threads

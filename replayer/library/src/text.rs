@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{ElementType, Recording, TensorKind};
-use mali_facts::registers::lookup;
+use mali_drive::names;
 
 /// `JS1_HEAD_NEXT_LO`, or the offset of an unnamed register.
 pub fn register(offset: u32) -> String {
-    lookup(offset).map_or_else(
+    names::register(offset).map_or_else(
         || format!("register {offset:#06x}"),
-        |located| located.to_string(),
+        |name| name.to_string(),
     )
 }
 

@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
 use gpureplay_format::Recording;
-use mali_drive::writable;
-use mali_facts::registers::gpu::GPU_ID;
-use mali_facts::registers::{Class, lookup};
+use mali_drive::kinds::is_setting;
+use mali_drive::{Counters, identify, writable};
 
 use crate::bindings::Bindings;
-use crate::counters::Counters;
 use crate::device::Device;
 use crate::text;
 use crate::unfinished::{self, Unfinished};
@@ -257,7 +255,7 @@ impl Timed {
     }
 
     pub(crate) fn may_be_another(&mut self, yes: bool) {
-        self.other_gpu = yes.then(|| self.gpu().read32(GPU_ID));
+        self.other_gpu = yes.then(|| identify(self.gpu()));
     }
 
     fn gpu(&mut self) -> &mut dyn Gpu {
@@ -276,9 +274,8 @@ impl Wrapper for Timed {
         self.gpu().read32(register)
     }
     fn write32(&mut self, register: u32, value: u32) {
-        let is_setting = || lookup(register).is_some_and(|one| one.class() == Class::Quirk);
         if let Some(id) = self.other_gpu
-            && is_setting()
+            && is_setting(register)
             && !writable(id, register, value)
         {
             return;

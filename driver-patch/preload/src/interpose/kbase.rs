@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use gpureplay_host::caller;
-use mali_facts::kbase::request::{Event, number};
-use mali_facts::panfrost::request::Request;
+use mali_uapi::kbase::request::{Event, number};
+use mali_uapi::panfrost::request::Request;
 use zerocopy::IntoBytes;
 
 use super::{KBASE, Shared, UNKNOWN, existing, followed, kind};

@@ -4,7 +4,7 @@
 use std::os::fd::RawFd;
 
 use gpureplay_trace::{Driver as Driven, ErrorCode, PAGE_SIZE, Phase};
-use mali_facts::kbase::request::{Atom, Event, event, requirement};
+use mali_uapi::kbase::request::{Atom, Event, event, requirement};
 
 use super::{Recorder, space};
 use crate::driver::Driver;

@@ -4,13 +4,12 @@
 use std::os::fd::RawFd;
 
 use gpureplay_trace::{ErrorCode, PAGE_SIZE, Phase, RegionFlags};
-use mali_facts::panfrost::request as uapi;
-use mali_facts::registers::JobStatus;
+use mali_drive::ends::Ends;
+use mali_uapi::accesses::Start;
+use mali_uapi::panfrost::request as uapi;
 
 use super::{Recorder, is_sealed, space};
 use crate::driver::Driver;
-use crate::files::File;
-use crate::panfrost::Start;
 
 impl<D: Driver> Recorder<D> {
     /// All jobs before have ended. Gives what is wrong with the job if the driver takes it.
@@ -163,12 +162,9 @@ impl<D: Driver> Recorder<D> {
         };
         let driver = &self.driver;
         let written = self.audit.after(file, || driver.now(), || driver.asleep());
-        let status = match (chain_status(file, head), well) {
-            (JobStatus::DONE, false) => JobStatus::UNKNOWN,
-            (status, _) => status,
-        };
+        let status = Ends::of(|va, to: &mut [u8]| file.read(va, to), head).status(well);
         if let Some(log) = &mut self.log {
-            log.put(ended, |trace| trace.complete(slot, status.0));
+            log.put(ended, |trace| trace.complete(slot, status));
         }
         if let Some(va) = written {
             self.error(ErrorCode::Unseen, va);
@@ -191,27 +187,4 @@ impl<D: Driver> Recorder<D> {
 /// Slot of a job, as `panfrost_job_get_slot`.
 fn slot(job: &uapi::Submit) -> u8 {
     u8::from(job.requirements & uapi::FRAGMENT == 0)
-}
-
-/// Status of the first header that is not DONE, or DONE.
-fn chain_status(file: &File, head: u64) -> JobStatus {
-    /// Byte offset of the next header's address.
-    const NEXT: u64 = 24;
-    const MAX_JOBS: u32 = 1 << 16;
-    let word = |va: u64| file.at(va).and_then(|object| object.word(va));
-    let mut at = head;
-    for _ in 0..MAX_JOBS {
-        let (Some(status), Some(next)) = (word(at), at.checked_add(NEXT).and_then(word)) else {
-            return JobStatus::JOB_READ_FAULT;
-        };
-        let status = JobStatus(status as u32 & 0xff);
-        if status != JobStatus::DONE {
-            return status;
-        }
-        if next == 0 {
-            return status;
-        }
-        at = next;
-    }
-    JobStatus::JOB_READ_FAULT
 }

@@ -4,9 +4,10 @@
 use std::os::fd::RawFd;
 
 use gpureplay_trace::{ErrorCode, Phase};
-use mali_facts::panfrost::request as panfrost;
-use mali_facts::panthor as uapi;
-use mali_facts::registers::{JobStatus, TranslationTable, address_space};
+use mali_drive::ends;
+use mali_uapi::accesses::page_tables;
+use mali_uapi::panfrost::request as panfrost;
+use mali_uapi::panthor as uapi;
 
 use super::{Recorder, space};
 use crate::driver::Driver;
@@ -133,13 +134,12 @@ impl<D: Driver> Recorder<D> {
             return;
         };
         let space = space(file);
-        // So a second file is seen as one.
-        let table = TranslationTable::legacy(u64::from(file.number + 1) << 12, false).0;
-        let register = |register| address_space::offset(space, register);
+        let tables = page_tables(space, file.number);
         log.claim();
         log.put(time_ns, |trace| {
-            trace.reg_write(register(address_space::TRANSTAB_LO), table as u32)?;
-            trace.reg_write(register(address_space::TRANSTAB_HI), (table >> 32) as u32)?;
+            for (register, value) in tables {
+                trace.reg_write(register, value)?;
+            }
             let stream = (submit.address, submit.bytes);
             trace.submit_stream(queue(submit), space, stream)
         });
@@ -149,12 +149,10 @@ impl<D: Driver> Recorder<D> {
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After, false);
-        let status = match well {
-            true => JobStatus::DONE,
-            false => JobStatus::UNKNOWN,
-        };
         if let Some(log) = &mut self.log {
-            log.put(ended, |trace| trace.complete(queue(submit), status.0));
+            log.put(ended, |trace| {
+                trace.complete(queue(submit), ends::status(well))
+            });
         }
     }
 

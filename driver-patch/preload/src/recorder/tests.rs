@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_trace::{Driver as Driven, Event, PAGE_SIZE, Reader};
-use mali_facts::kbase::Property;
-use mali_facts::panthor::GpuInfo;
 use mali_facts::registers::JobStatus;
+use mali_uapi::kbase::Property;
+use mali_uapi::panthor::GpuInfo;
 
 use super::Recorder;
 use crate::driver::{Driver, Mapped};
 use crate::memory::{View, WORDS};
 use crate::object::Object;
 use crate::threads::Asleep;
-use mali_facts::panfrost::request::{self as uapi, CreateBo, Madvise, Submit};
+use mali_uapi::panfrost::request::{self as uapi, CreateBo, Madvise, Submit};
 
 type Memory = Arc<Vec<AtomicU64>>;
 

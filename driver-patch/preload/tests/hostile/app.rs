@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use mali_facts::JobType;
-use mali_facts::panfrost::request::{self as uapi, Request};
+use mali_uapi::panfrost::request::{self as uapi, Request};
 use zerocopy::IntoBytes;
 
 use crate::random;

@@ -10,8 +10,8 @@ mod streams;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use mali_facts::panfrost::request::Request;
-use mali_facts::panthor::ObjectArray;
+use mali_uapi::panfrost::request::Request;
+use mali_uapi::panthor::ObjectArray;
 use zerocopy::IntoBytes;
 
 use crate::app::{Seen, ioctl};

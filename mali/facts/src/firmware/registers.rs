@@ -51,6 +51,9 @@ pub enum Command {
 }
 
 impl Command {
+    /// As written.
+    pub const HARD_RESET: u32 = 0x201;
+
     /// Command from a written value.
     pub const fn from_bits(value: u32) -> Option<Command> {
         match (value & 0xff, value >> 8) {

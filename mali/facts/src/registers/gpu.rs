@@ -239,6 +239,12 @@ impl GpuId {
     }
 }
 
+impl From<u32> for GpuId {
+    fn from(id: u32) -> Self {
+        Self(id)
+    }
+}
+
 impl fmt::Display for GpuId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

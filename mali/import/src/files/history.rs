@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gr_io_history`: one register access per line, `nanoseconds since the last,R|W,0xOFFSET,VALUE`.
 
+use mali_facts::registers::gpu::GPU_ID;
+
 use crate::diagnosis::MAX_DIAGNOSED;
 use crate::{Diagnosis, ReadError};
 
@@ -76,6 +78,11 @@ impl History {
             });
         }
         Ok(History { accesses })
+    }
+
+    /// What GPU_ID read.
+    pub fn gpu_id(&self) -> Option<u32> {
+        self.first_read(GPU_ID)
     }
 
     /// First value read from a register.

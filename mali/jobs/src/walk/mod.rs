@@ -82,7 +82,7 @@ pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepVio
 ///
 /// # Errors
 /// As for [`profile`].
-pub fn stream_profile(verified: &streams::Verified<'_>) -> Result<&'static Profile, DeepViolation> {
+fn stream_profile(verified: &streams::Verified<'_>) -> Result<&'static Profile, DeepViolation> {
     let id = GpuId(verified.recording().gpu_id());
     match Product::by_id(id) {
         Some(Product::Streams(gpu)) => Ok(&gpu.profile),

@@ -10,7 +10,7 @@ mod runner;
 use std::fmt;
 use std::sync::Arc;
 
-use mali_facts::registers::TranslationConfig;
+use mali_facts::registers::{TranslationConfig, gpu};
 use mali_facts::{StreamGpu, StreamStatus};
 use mali_memory::Bus;
 use mali_shader::{MmuFault, Threads, WorkLimit};
@@ -72,6 +72,21 @@ impl<B: Bus> Streams<B> {
     /// The GPU that is modelled.
     pub fn gpu(&self) -> &'static StreamGpu {
         self.gpu
+    }
+
+    /// What a register reads that identifies the GPU; 0: it does not.
+    pub fn identity(&self, register: u32) -> u32 {
+        let profile = &self.gpu.profile;
+        match register {
+            gpu::GPU_ID => profile.gpu_id.0,
+            gpu::L2_FEATURES => profile.l2_features,
+            gpu::MMU_FEATURES => profile.mmu_features,
+            gpu::THREAD_MAX_THREADS => profile.max_threads,
+            gpu::THREAD_FEATURES => profile.thread_features,
+            gpu::SHADER_PRESENT_LO => profile.shader_present as u32,
+            gpu::SHADER_PRESENT_HI => (profile.shader_present >> 32) as u32,
+            _ => 0,
+        }
     }
 
     /// A 62.5 MHz counter.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::descriptor;
 use crate::errno::{Errno, Result};
-use mali_facts::panfrost::request as uapi;
+use mali_uapi::panfrost::request as uapi;
 
 use super::{Call, ForApp, Model};
 

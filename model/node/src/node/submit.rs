@@ -3,13 +3,13 @@
 
 use std::sync::Mutex;
 
-use mali_facts::registers::JobStatus;
+use mali_model::driven::NoRoom;
 
 use crate::errno::{Errno, Result};
 use crate::faults::tell;
-use crate::machine::{Machine, Submission};
+use crate::machine::{Machine, maps};
 use crate::user;
-use mali_facts::panfrost::request as uapi;
+use mali_uapi::panfrost::request as uapi;
 
 use super::{Call, locked};
 
@@ -39,22 +39,16 @@ impl Call<'_> {
             self.in_file(|file| file.object(handle).map(drop))
         })?;
         let (mappings, space) = self.in_file(|file| Ok(file.mappings()))?;
-        let submission = Submission {
-            space,
-            mappings,
-            chain: argument.head,
-            fragment: argument.requirements & uapi::FRAGMENT != 0,
-        };
-        let status = locked(machine).run(&submission)?;
-        let fence = if status == JobStatus::DONE {
-            Ok(())
-        } else {
+        let fragment = argument.requirements & uapi::FRAGMENT != 0;
+        let ended = locked(machine).run(space, maps(&mappings), argument.head, fragment);
+        let ended = ended.map_err(|NoRoom| Errno::NO_MEMORY)?;
+        let fence = ended.map_err(|status| {
             tell(format_args!(
                 "the chain at {:#x} ended with {status}",
                 argument.head
             ));
-            Err(Errno::INVALID)
-        };
+            Errno::INVALID
+        });
         if let Some(out) = out {
             self.node.signal(&out, Some(fence));
         }

@@ -13,7 +13,7 @@ use crate::errno::{Errno, Result};
 use crate::machine;
 use crate::sync::{Fence, SyncObject, both, status};
 use crate::user;
-use mali_facts::panfrost::request::{self as uapi, Request, number};
+use mali_uapi::panfrost::request::{self as uapi, Request, number};
 
 use super::{Call, ForApp, Node, with};
 

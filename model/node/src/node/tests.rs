@@ -13,7 +13,7 @@ use mali_memory::Bus;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::*;
-use mali_facts::panfrost::request::{self as uapi, *};
+use mali_uapi::panfrost::request::{self as uapi, *};
 
 const VERSION: u32 = 0xc040_6400;
 const GEM_CLOSE: u32 = 0x4008_6409;

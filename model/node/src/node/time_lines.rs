@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use mali_facts::panfrost::request::{self as uapi, number};
+use mali_uapi::panfrost::request::{self as uapi, number};
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::errno::{Errno, Result};

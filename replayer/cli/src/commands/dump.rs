@@ -10,9 +10,9 @@ use gpureplay_format::layout::{FAMILY_STREAMS, MAGIC, Segment};
 use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, SegmentKind};
 use gpureplay_jobs::{Jobs, JobsError, Selector};
 use gpureplay_trace::{Check, Reader};
-use mali_facts::registers::GpuId;
-use mali_facts::walk::{Found, Problem, Visitor};
-use mali_facts::{JobType, Text};
+use mali_drive::names;
+use mali_jobs::streams;
+use mali_jobs::text::descriptors_of;
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::table;
@@ -162,42 +162,6 @@ impl Dump {
 /// A network of 500 jobs has 10,000.
 const MOST_DESCRIPTORS: usize = 1 << 16;
 
-struct Chosen<'a> {
-    text: Text<'a>,
-    left: usize,
-    next: usize,
-    /// Ascending.
-    selected: &'a [usize],
-    on: bool,
-}
-
-impl Visitor for Chosen<'_> {
-    fn wants_more(&self) -> bool {
-        self.on && self.left > 0
-    }
-
-    fn job(&mut self, address: u64, kind: Option<JobType>) {
-        self.on = self.selected.binary_search(&self.next).is_ok();
-        self.next += 1;
-        if self.on {
-            self.text.job(address, kind);
-        }
-    }
-
-    fn descriptor(&mut self, found: &Found<'_>) {
-        if self.on && self.left > 0 {
-            self.left -= 1;
-            self.text.descriptor(found);
-        }
-    }
-
-    fn problem(&mut self, address: u64, problem: &Problem) {
-        if self.on {
-            self.text.problem(address, problem);
-        }
-    }
-}
-
 fn any_selected(selected: &[usize], range: &Range<usize>) -> bool {
     let at = selected.partition_point(|job| *job < range.start);
     selected.get(at).is_some_and(|job| *job < range.end)
@@ -218,16 +182,8 @@ fn descriptors(
             let Some(range) = chain.filter(|range| any_selected(selected, range)) else {
                 return Ok(());
             };
-            let mut text = String::new();
-            let mut chosen = Chosen {
-                text: Text::new(&mut text, jobs.profile.architecture),
-                left,
-                next: range.start,
-                selected,
-                on: false,
-            };
-            submission.walk(jobs.profile, &mut chosen);
-            left = chosen.left;
+            let mut text =
+                descriptors_of(submission, jobs.profile, range.start, selected, &mut left);
             if left == 0 {
                 text.push_str(&format!(
                     "  ! what follows {MOST_DESCRIPTORS} descriptors is left out: select fewer jobs\n"
@@ -268,7 +224,7 @@ fn dump_recording(out: &mut impl Write, listing: &mut Listing<'_>, all: bool) ->
         writeln!(out, "not sound: {reason}")?;
     }
     let id = recording.gpu_id();
-    writeln!(out, "gpu {} ({id:#010x})", GpuId(id))?;
+    writeln!(out, "gpu {} ({id:#010x})", names::gpu(id))?;
     let unused = recording.header().unused_cores.get();
     if unused != 0 {
         writeln!(out, "  shader cores {unused:#x} are not used")?;
@@ -421,7 +377,7 @@ fn dump_action(out: &mut impl Write, listing: &Listing<'_>, action: &Action<'_>)
                 out,
                 "stream of {bytes} bytes on queue {queue}, for {timeout_us} µs"
             )?;
-            for line in mali_valhall::streams::text(words).to_string().lines() {
+            for line in streams::text(words).to_string().lines() {
                 writeln!(out, "      {line}")?;
             }
         }

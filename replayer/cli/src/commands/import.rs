@@ -260,11 +260,8 @@ impl Import {
         ]);
         let importer = format!("gpureplay {} import", env!("CARGO_PKG_VERSION"));
         provenance.insert("recorder".into(), importer);
-        if let Some(id) = original
-            .history
-            .first_read(mali_facts::registers::gpu::GPU_ID)
-        {
-            provenance.insert("gpu".into(), mali_facts::registers::GpuId(id).to_string());
+        if let Some(id) = original.history.gpu_id() {
+            provenance.insert("gpu".into(), mali_drive::names::gpu(id).to_string());
             provenance.insert("GPU_ID".into(), format!("{id:#010x}"));
         }
         Manifest {

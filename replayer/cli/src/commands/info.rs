@@ -9,7 +9,7 @@ use clap::Args;
 use gpureplay_format::layout::{FLAG_COHERENT, TENSOR_EXTERNAL};
 use gpureplay_format::{Action, SegmentKind};
 use gpureplay_jobs::Selector;
-use mali_facts::registers::GpuId;
+use mali_drive::names;
 use serde::Serialize;
 
 use crate::commands::dump::{Dump, is_trace};
@@ -179,7 +179,7 @@ fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
         description: manifest.description,
         command: manifest.command,
         provenance: manifest.provenance,
-        gpu: GpuId(recording.gpu_id()).to_string(),
+        gpu: names::gpu(recording.gpu_id()).to_string(),
         gpu_id: recording.gpu_id(),
         coherent: recording.header().flags.get() & FLAG_COHERENT != 0,
         variants: manifest.variants.into_iter().map(|one| one.gpu).collect(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU by its name or a board's.
 
-use mali_facts::{Product, Profile};
+use mali_model::{Product, Profile};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Gpu {

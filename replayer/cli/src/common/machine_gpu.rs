@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use gpureplay_linux::machine::Finding;
-use mali_facts::{PROFILES, Profile};
+use mali_model::{PROFILES, Profile};
 
 pub(crate) const SUBJECT: &str = "recordings that fit";
 

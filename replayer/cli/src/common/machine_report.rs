@@ -11,9 +11,8 @@ use gpureplay_core::Gpu;
 use gpureplay_library::shown;
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::{Stock, panfrost, panthor};
-use mali_facts::Profile;
-use mali_facts::registers::gpu::GPU_ID;
-use mali_facts::registers::{Class, GpuId, all};
+use mali_drive::{identify, kinds};
+use mali_model::Product;
 
 use crate::VERSION;
 use crate::common::shipped::{ended, fitting, found, own};
@@ -119,9 +118,8 @@ fn kind(root: &Path) -> Kind {
     let valhall = match driver(root) {
         Some(("panthor", _)) => return Kind::Streams,
         Some((_, mut gpu)) => {
-            let id = GpuId(gpu.read32(GPU_ID));
-            let profile = Profile::by_product(id.product());
-            profile.map(|profile| profile.architecture.has_resource_tables())
+            let product = Product::by_id(identify(&mut gpu));
+            product.map(|product| product.profile().architecture.has_resource_tables())
         }
         None => None,
     };
@@ -136,10 +134,11 @@ fn registers(root: &Path) -> String {
         return String::new();
     };
     let mut text = format!("GPU, by {name}\n");
-    for register in all().filter(|register| register.class() == Class::Identity) {
-        let value = gpu.read32(register.offset());
+    for register in kinds::identity() {
+        let value = gpu.read32(register);
         if value != 0 {
-            let _ = writeln!(text, "  {register} = {value:#x}");
+            let name = crate::text::register(register);
+            let _ = writeln!(text, "  {name} = {value:#x}");
         }
     }
     text + "\n"

@@ -3,12 +3,10 @@
 
 use std::path::Path;
 
-use gpureplay_core::Gpu;
 use gpureplay_linux::error::OpenError;
 use gpureplay_linux::machine::Finding;
 use gpureplay_linux::panthor;
-use mali_facts::registers::GpuId;
-use mali_facts::registers::gpu::GPU_ID;
+use mali_drive::{identify, names};
 
 pub(crate) const PANTHOR: &str = "panthor";
 /// Below the root; files may be compressed.
@@ -66,7 +64,7 @@ fn render_node(root: &Path) -> Finding {
     let opened = panthor::find(root).and_then(|path| Ok((panthor::open(&path)?, path)));
     let (good, found, cure) = match opened {
         Ok((mut driver, path)) => {
-            let gpu = GpuId(driver.read32(GPU_ID));
+            let gpu = names::gpu(identify(&mut driver));
             let path = path.display();
             let found =
                 format!("{path} takes work for {gpu}: gpureplay run RECORDING --device panthor");

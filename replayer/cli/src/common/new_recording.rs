@@ -11,7 +11,7 @@ use gpureplay_library::manifest::{External, Job, MOST_TEXT, beginning};
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{escaped, shown};
 use gpureplay_tensors::encode_npy;
-use mali_facts::registers::GpuId;
+use mali_drive::names;
 use serde::Serialize;
 
 use crate::common::destinations::Destinations;
@@ -305,7 +305,7 @@ fn report_tensor(tensor: &Found) -> TensorReport<'_> {
 fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: &str) -> Manifest {
     let mut provenance = BTreeMap::new();
     let mut know = |key: &str, value: String| provenance.insert(key.to_owned(), value);
-    know("gpu", GpuId(capture.gpu_id()).to_string());
+    know("gpu", names::gpu(capture.gpu_id()).to_string());
     know("driver", capture.origin.driver.clone());
     know("kernel", format!("Linux {}", capture.origin.kernel));
     know(

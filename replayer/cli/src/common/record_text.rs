@@ -4,15 +4,15 @@
 use std::fmt::{self, Write};
 
 use gpureplay_trace::{Event, PAGE_SIZE, Record, RegionFlags};
-use mali_facts::registers::{JobStatus, lookup};
+use mali_drive::names;
 
 /// Register by name, or by offset if unnamed.
 struct Register(u32);
 
 impl fmt::Display for Register {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match lookup(self.0) {
-            Some(located) => write!(f, "{located}"),
+        match names::register(self.0) {
+            Some(name) => write!(f, "{name}"),
             None => write!(f, "{:#06x}", self.0),
         }
     }
@@ -166,7 +166,7 @@ pub(crate) fn write_record(
             Ok(())
         }
         Event::Complete { slot, status } => {
-            let name = JobStatus(status).name().unwrap_or("unknown");
+            let name = names::status(status).unwrap_or("unknown");
             writeln!(out, "COMPLETE slot {slot} {name} ({status:#x})")
         }
         Event::Note(text) => writeln!(out, "note  {}", text.escape_debug()),

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_facts::registers::gpu::GPU_ID;
 
 use crate::board::Board;
 use crate::chains::Chains;
@@ -74,7 +73,7 @@ impl DevMem {
         })?;
         let pagemap = File::open("/proc/self/pagemap")
             .map_err(|error| forbidden("/proc/self/pagemap", &error, "run as root"))?;
-        let device = Self {
+        let mut device = Self {
             registers,
             pagemap,
             mappings: Mappings::default(),
@@ -82,7 +81,7 @@ impl DevMem {
             chains: Chains::default(),
             start: Instant::now(),
         };
-        let found = device.registers.read32(GPU_ID as usize);
+        let found = mali_drive::identify(&mut device);
         if found == 0 || found == u32::MAX {
             return Err(OpenError::NoAnswer { found });
         }

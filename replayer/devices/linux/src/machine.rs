@@ -4,9 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use gpureplay_core::Gpu;
-use mali_facts::registers::GpuId;
-use mali_facts::registers::gpu::GPU_ID;
+use mali_drive::{identify, names};
 
 use crate::board::Board;
 pub use crate::device_tree::{GpuNode, find_gpu, find_gpu_of};
@@ -135,7 +133,7 @@ fn render_node(root: &Path, gpu: Option<&GpuNode>) -> Finding {
             format!(
                 "{} takes work for {}: gpureplay run RECORDING --device panfrost",
                 path.display(),
-                GpuId(driver.read32(GPU_ID))
+                names::gpu(identify(&mut driver))
             ),
         ),
         (Err(OpenError::NoRenderNode(_)), Some(device)) => bad(
@@ -168,7 +166,7 @@ fn arms_driver(root: &Path) -> Option<Finding> {
     match kbase::open(&path) {
         Err(OpenError::NoKbase(_)) => None,
         Ok(mut driver) => {
-            let gpu = GpuId(driver.read32(GPU_ID));
+            let gpu = names::gpu(identify(&mut driver));
             let name = driver.name().to_owned();
             Some(good(
                 KBASE,

@@ -11,10 +11,7 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_drive::clean_caches;
-use mali_facts::registers::gpu::GPU_INT_MASK;
-use mali_facts::registers::job::JOB_INT_MASK;
-use mali_facts::registers::mmu::MMU_INT_MASK;
+use mali_drive::{MASKS, clean_caches};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use crate::chains::Chains;
@@ -26,8 +23,6 @@ use crate::way_in::way_in;
 
 /// Where the driver puts its device.
 pub const PATH: &str = "/dev/gpureplay-nano";
-/// In the driver's line order.
-const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 
 /// [`DeviceError::Refused`] code: the GPU was taken away, by sleep or turn.
 pub const TAKEN_AWAY: i32 = nix::Error::ESTALE as i32;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mali_facts::panfrost::request::{
+use mali_uapi::panfrost::request::{
     EXPORT_SYNC_FILE, GemClose, Request, SyncFileInfo, Syncobj, SyncobjFd, SyncobjWait, Version,
     number,
 };

@@ -25,9 +25,8 @@ use gpureplay_core::gpu::Submission;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
 use mali_drive::page_table::{Format, PageTables};
-use mali_facts::Product;
 use mali_memory::{Bus, Ram};
-use mali_model::{Observer, Options, Writer};
+use mali_model::{Observer, Options, Product, Writer};
 
 use memory::{Memory, Tables};
 use streams::Firmware;

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use gpureplay_core::{DeviceError, ErrorKind, UsedUp};
 use gpureplay_format::Access;
 use mali_drive::LAUNCHED_AT;
-use mali_facts::StreamGpu;
-use mali_facts::registers::gpu;
 use mali_memory::{Bus, PAGE_SIZE};
-use mali_model::{Options, Sequencer, Streams, Writer};
+use mali_model::{Options, Sequencer, StreamGpu, Streams, Writer};
 
 use crate::memory::Memory;
 
@@ -62,17 +60,7 @@ impl<B: Bus> Firmware<B> {
     }
 
     pub(crate) fn read32(&self, register: u32) -> u32 {
-        let profile = &self.streams.gpu().profile;
-        match register {
-            gpu::GPU_ID => profile.gpu_id.0,
-            gpu::L2_FEATURES => profile.l2_features,
-            gpu::MMU_FEATURES => profile.mmu_features,
-            gpu::THREAD_MAX_THREADS => profile.max_threads,
-            gpu::THREAD_FEATURES => profile.thread_features,
-            gpu::SHADER_PRESENT_LO => profile.shader_present as u32,
-            gpu::SHADER_PRESENT_HI => (profile.shader_present >> 32) as u32,
-            _ => 0,
-        }
+        self.streams.identity(register)
     }
 
     /// Returns bytes and page tables.
@@ -119,8 +107,8 @@ mod tests {
     use gpureplay_core::gpu::Submission;
     use gpureplay_core::{Chain, Gpu};
     use gpureplay_format::layout::ActionEntry;
-    use mali_facts::Product;
     use mali_model::Options;
+    use mali_model::Product;
 
     use crate::OnModel;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use gpureplay_format::{Opcode, SegmentKind};
 use gpureplay_linux::optee::{Canceller, Client};
 use gpureplay_sign::{RECORDING, SIGNATURE};
-use mali_facts::registers::GpuId;
+use mali_drive::names;
 
 use super::{Session, State};
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ impl Session {
     pub fn description(&mut self) -> String {
         let id = self.recording.verified().recording().gpu_id();
         match self.is_secure() {
-            true => format!("{}, OP-TEE", GpuId(id)),
+            true => format!("{}, OP-TEE", names::gpu(id)),
             false => self
                 .device()
                 .map_or_else(String::new, |device| device.description().to_owned()),

@@ -2,7 +2,7 @@
 //! kbase on the test's driver: cookies, addresses, growth, refusals.
 
 use gpureplay_trace::ErrorCode;
-use mali_facts::kbase::request::{Atom, Event, event, flags, requirement};
+use mali_uapi::kbase::request::{Atom, Event, event, flags, requirement};
 
 use super::*;
 use crate::recorder::atoms::refusal;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recorder on panthor: streams, and unmapped objects.
 
-use mali_facts::panthor::{self, BoCreate, BoMmapOffset, QueueSubmit, VmBindOp};
+use mali_uapi::panthor::{self, BoCreate, BoMmapOffset, QueueSubmit, VmBindOp};
 
 use super::*;
 use crate::files::Sealed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Panfrost's requests.
 
-use mali_facts::panfrost::request as uapi;
+use mali_uapi::panfrost::request as uapi;
 use zerocopy::IntoBytes;
 
 use super::{App, REQUESTS};

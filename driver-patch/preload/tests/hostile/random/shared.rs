@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests that all drivers have.
 
-use mali_facts::panfrost::request::{self as uapi, Request};
+use mali_uapi::panfrost::request::{self as uapi, Request};
 use zerocopy::IntoBytes;
 
 use super::App;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Panthor's requests.
 
-use mali_facts::panthor as streams;
+use mali_uapi::panthor as streams;
 
 use super::{App, REQUESTS};
 

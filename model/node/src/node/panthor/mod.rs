@@ -5,12 +5,12 @@ mod submit;
 
 use std::sync::Mutex;
 
-use mali_facts::panthor::{self as uapi, number, query};
+use mali_model::driven::Rights;
+use mali_uapi::panthor::{self as uapi, CsifInfo, GpuInfo, number, query};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::errno::{Errno, Result};
-use crate::stream_machine::StreamMachine;
-use crate::tables::Rights;
+use crate::machine::{StreamMachine, timestamp_info};
 use crate::user;
 use crate::vm::Region;
 
@@ -184,9 +184,9 @@ impl Call<'_> {
 fn query(machine: &Mutex<StreamMachine>, argument: &mut uapi::DevQuery) -> Result<()> {
     let machine = locked(machine);
     match argument.kind {
-        query::GPU_INFO => answer(argument, &machine.gpu_info(), 96),
-        query::CSIF_INFO => answer(argument, &machine.csif_info(), 24),
-        query::TIMESTAMP_INFO => answer(argument, &machine.timestamp_info(), 16),
+        query::GPU_INFO => answer(argument, &GpuInfo::from(machine.gpu()), 96),
+        query::CSIF_INFO => answer(argument, &CsifInfo::from(machine.gpu()), 24),
+        query::TIMESTAMP_INFO => answer(argument, &timestamp_info(&machine), 16),
         query::GROUP_PRIORITIES => {
             let told = uapi::GroupPriorities {
                 allowed: PRIORITIES,

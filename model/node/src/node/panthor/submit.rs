@@ -3,12 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use mali_facts::panthor as uapi;
 use mali_model::Sequencer;
+use mali_model::driven::NoRoom;
+use mali_uapi::panthor as uapi;
 
 use crate::errno::{Errno, Result};
 use crate::faults::tell;
-use crate::stream_machine::StreamMachine;
+use crate::machine::StreamMachine;
 use crate::sync::Fence;
 use crate::user;
 use crate::vm::Group;
@@ -149,9 +150,9 @@ impl Call<'_> {
         let ended = {
             let mut machine = locked(machine);
             let mut queue = locked(&queue);
-            machine.run(space, &regions, &mut queue, stream)?
+            machine.run(space, regions.maps(), &mut queue, stream)
         };
-        let Err(fault) = ended else {
+        let Err(fault) = ended.map_err(|NoRoom| Errno::NO_MEMORY)? else {
             return Ok(Ok(()));
         };
         tell(format_args!(

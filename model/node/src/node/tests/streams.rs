@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The node of a Mali-G610, with panthor's requests.
 
-use mali_facts::panfrost::request::{SyncobjTimelineArray, SyncobjTimelineWait, SyncobjTransfer};
-use mali_facts::panthor::{self as uapi, *};
+use mali_uapi::panfrost::request::{SyncobjTimelineArray, SyncobjTimelineWait, SyncobjTransfer};
+use mali_uapi::panthor::{self as uapi, *};
 
 use super::*;
 
@@ -235,15 +235,15 @@ fn the_node_is_panthors_and_tells_of_a_g610() {
         (Some(4096), 0)
     );
     assert!(app.node.mapped(fd, 8192, 1 << 56).unwrap().is_err());
-    let create = mali_facts::panfrost::request::CreateBo::default();
+    let create = mali_uapi::panfrost::request::CreateBo::default();
     assert_eq!(app.ask(fd, CREATE_BO, create).err(), Some(Errno::INVALID));
 }
 
-fn uapi_version(name: &mut [u8]) -> mali_facts::panfrost::request::Version {
-    mali_facts::panfrost::request::Version {
+fn uapi_version(name: &mut [u8]) -> mali_uapi::panfrost::request::Version {
+    mali_uapi::panfrost::request::Version {
         name_length: name.len(),
         name: name.as_mut_ptr().expose_provenance(),
-        ..mali_facts::panfrost::request::Version::default()
+        ..mali_uapi::panfrost::request::Version::default()
     }
 }
 

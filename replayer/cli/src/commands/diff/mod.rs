@@ -15,8 +15,8 @@ use gpureplay_core::{Chain, ErrorKind, Gpu};
 use gpureplay_format::{Access, Opcode, RegionKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Error, HeldSignals, Recording, Session};
+use mali_drive::kinds::follows_work;
 use mali_drive::middleware::{Diff as LockStep, Divergence};
-use mali_facts::registers::{Class, lookup};
 use serde::Serialize;
 use written::{Written, written};
 
@@ -151,12 +151,6 @@ impl gpureplay_core::Wrapper for Pair {
     }
 }
 
-/// Constants, counters, and what is still moving.
-fn may_differ(register: u32) -> bool {
-    lookup(register)
-        .is_none_or(|located| !matches!(located.class(), Class::Status | Class::Interrupt))
-}
-
 impl Diff {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
@@ -264,7 +258,7 @@ fn lock_step(
     let chains = compared.map_or_else(|| chains.sum(), u64::from);
     is_bounded(memory.iter().map(|(_, bytes)| *bytes).sum(), chains)?;
     let pair = Pair {
-        both: LockStep::new(first, second, may_differ),
+        both: LockStep::new(first, second, |register| !follows_work(register)),
         memory,
         after: how.after,
         next: 0,

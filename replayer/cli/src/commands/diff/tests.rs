@@ -9,8 +9,7 @@ use gpureplay_format::{Action, Recording};
 use super::*;
 use gpureplay_library::device::ModelOptions as Threads;
 use gpureplay_on_model::{OnModel, Watch, Watched};
-use mali_facts::Product;
-use mali_facts::registers::GpuId;
+use mali_model::Product;
 
 #[derive(Clone, Copy)]
 enum When {
@@ -54,7 +53,7 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let view = recording.verified().recording();
     let id = view.gpu_id();
     let first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
-    let model = Product::by_id(GpuId(id)).unwrap();
+    let model = Product::by_id(id).unwrap();
     let second = OnModel::new(model, mali_model::Options::default()).unwrap();
     let second = Watched::new(second, flip(view));
     let second = Device::custom(Box::new(second), "model");

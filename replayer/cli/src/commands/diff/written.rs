@@ -9,11 +9,8 @@ use gpureplay_format::Action;
 use gpureplay_jobs::Shown;
 use gpureplay_library::{Bindings, Device, Recording, Session};
 use gpureplay_on_model::{OnModel, Watch, Watched};
-use mali_facts::Product;
-use mali_facts::registers::GpuId;
-use mali_isa::{InstructionText, Unit};
 use mali_jobs::walk::Codes;
-use mali_model::Writer;
+use mali_model::{Product, Writer};
 use serde::Serialize;
 
 /// What wrote a byte.
@@ -126,37 +123,19 @@ fn describe(device: &mut OnModel, has_clauses: bool, writer: Writer) -> Option<W
     let device = RefCell::new(device);
     let memory = |va: u64, to: &mut [u8]| device.borrow_mut().read_memory(va, to).is_ok();
     let mut codes = Codes::default();
-    if !has_clauses {
-        let words = codes.words_at(&memory, shader).ok()?;
-        let code = Shown::Words(&words);
-        let text = code.messages(offset, Some(true))?;
-        return Some(instruction(code, None, text));
-    }
-    let code = codes.at(&memory, shader).ok()?;
-    let mut clauses = code.shader.clauses.iter();
-    let placed = clauses.find(|placed| u64::from(placed.offset) == offset)?;
-    let mut units = placed
-        .clause
-        .tuples
-        .iter()
-        .enumerate()
-        .flat_map(|(index, tuple)| [(index, tuple, Unit::Fma), (index, tuple, Unit::Add)]);
-    // A clause has at most one message.
-    let (index, tuple, unit) = units.find(|(_, tuple, unit)| {
-        let info = tuple.instruction(*unit).op.info();
-        info.message.is_some()
-    })?;
-    let text = InstructionText {
-        tuple,
-        unit,
-        staging_register: placed.clause.header.staging_register,
-        origin: Some(placed.offset),
+    let (code, words);
+    let shown = match has_clauses {
+        true => {
+            code = codes.at(&memory, shader).ok()?;
+            Shown::Clauses(&code)
+        }
+        false => {
+            words = codes.words_at(&memory, shader).ok()?;
+            Shown::Words(&words)
+        }
     };
-    Some(instruction(
-        Shown::Clauses(&code),
-        Some(index),
-        text.to_string(),
-    ))
+    let text = shown.messages(offset, Some(true))?;
+    Some(instruction(shown, shown.tuple(offset), text))
 }
 
 /// Instructions of a launch, counted from 1; none of a chain.
@@ -180,13 +159,8 @@ pub(super) fn written(
     work_limit: Option<u64>,
     (chain, va): (u32, u64),
 ) -> Option<Written> {
-    let model = Product::by_id(GpuId(recording.verified().recording().gpu_id()))?;
-    let has_clauses = recording
-        .verified()
-        .profile()
-        .ok()?
-        .architecture
-        .has_clauses();
+    let model = Product::by_id(recording.verified().recording().gpu_id())?;
+    let has_clauses = model.profile().architecture.has_clauses();
     let options = mali_model::Options {
         work_limit,
         ..mali_model::Options::default()

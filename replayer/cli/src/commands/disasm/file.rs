@@ -3,11 +3,10 @@
 
 use std::io::Write;
 
-use gpureplay_edit::ShaderFile;
-use gpureplay_jobs::Code;
 use gpureplay_library::shown;
-use mali_facts::Product;
-use mali_isa::{DecodeError, Shader, WORD_BYTES};
+use mali_jobs::streams;
+use mali_jobs::walk::Codes;
+use mali_model::Product;
 
 use super::{Disasm, Found, Report, ShaderReport, Shown, describe};
 use crate::Result;
@@ -31,7 +30,7 @@ impl Disasm {
         let file = edited::read_shader(&self.recording)?;
         if self.streams {
             let mut out = terminal::buffered_stdout();
-            for line in mali_valhall::streams::text(&file.bytes).to_string().lines() {
+            for line in streams::text(&file.bytes).to_string().lines() {
                 writeln!(out, "{line}")?;
             }
             out.flush()?;
@@ -40,9 +39,19 @@ impl Disasm {
         let beside = file.interface.as_ref().map(|it| it.gpu.as_str());
         let given = self.gpu.as_ref().map(|gpu| gpu.profile);
         let profile = given.or_else(|| Product::by_name(beside?).map(Product::profile));
+        let read = |at: u64, to: &mut [u8]| {
+            let rest = usize::try_from(at).ok().and_then(|at| file.bytes.get(at..));
+            let found = rest.and_then(|rest| rest.get(..to.len()));
+            found.inspect(|found| to.copy_from_slice(found)).is_some()
+        };
+        let mut codes = Codes::default();
         let shader = match profile.is_none_or(|profile| profile.architecture.has_clauses()) {
-            true => bifrost(&file),
-            false => valhall(&file),
+            true => codes
+                .at(&read, 0)
+                .map(|code| described(Shown::Clauses(&code))),
+            false => codes
+                .words_at(&read, 0)
+                .map(|words| described(Shown::Words(&words))),
         };
         let shader = shader.map_err(|error| {
             Failure::Recording(format!("{}: is no shader: {error}", shown(&self.recording)))
@@ -58,38 +67,11 @@ impl Disasm {
     }
 }
 
-fn bifrost(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
-    let word = |offset: u32| {
-        let at = offset as usize;
-        let word = file.bytes.get(at..at.saturating_add(WORD_BYTES));
-        let word = word.and_then(|it| it.try_into().ok());
-        word.ok_or(DecodeError::Truncated { offset: at })
-    };
-    let (shader, identity) = Shader::identify(word).map_err(|error| error.to_string())?;
-    let code = Code {
-        address: 0,
-        shader,
-        identity,
-        bytes: file.bytes.clone(),
-    };
+fn described(code: Shown<'_>) -> ShaderReport {
     let found = Found {
         address: 0,
         jobs: Vec::new(),
-        code: Ok(Shown::Clauses(&code)),
+        code: Ok(code),
     };
-    Ok(describe(&found, None))
-}
-
-fn valhall(file: &ShaderFile) -> std::result::Result<ShaderReport, String> {
-    let shader = mali_valhall::Shader::decode(&file.bytes).map_err(|error| error.to_string())?;
-    Ok(ShaderReport {
-        address: "0x0".into(),
-        jobs: Vec::new(),
-        hash: Some(format!("{:016x}", shader.hash())),
-        bytes: Some(shader.bytes().len() as u64),
-        clauses: None,
-        instructions: Some(shader.words() as usize),
-        text: Some(shader.to_string()),
-        error: None,
-    })
+    describe(&found, None)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests to kbase, as functions.
 
-pub(crate) use mali_facts::kbase::request::{
+pub(crate) use mali_uapi::kbase::request::{
     Allocate, Atom, Buffer, Event, MAJOR, NEWEST, SetFlags, Submit, TRACKING_PAGE, Version, event,
     flags, number, requirement,
 };
-use mali_facts::panfrost::request::Request;
+use mali_uapi::panfrost::request::Request;
 
 nix::ioctl_readwrite!(
     check_version,

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mali_facts::kbase::properties;
+use mali_uapi::kbase::properties;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -94,7 +94,7 @@ impl Context {
         let written = unsafe { abi::properties(self.file.as_raw_fd(), &request) }?;
         let written = usize::try_from(written).unwrap_or(0);
         let told = properties(buffer.get(..written).unwrap_or(&[]));
-        Ok(told.flat_map(mali_facts::kbase::registers).collect())
+        Ok(told.flat_map(mali_uapi::kbase::registers).collect())
     }
 
     /// Such as `K:r44p1-01eac0(GPL)`.

@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use gpureplay_core::{DeviceError, ErrorKind, Submission};
 use gpureplay_format::{PAGE_SIZE, Recording};
-use mali_facts::registers::gpu::MMU_FEATURES;
 use nix::unistd::{AccessFlags, access};
 
 use crate::error::OpenError;
@@ -77,7 +76,8 @@ pub fn may_open(path: &Path) -> bool {
 
 impl Kbase {
     fn limit(&self) -> u64 {
-        let bits = self.registers.get(&MMU_FEATURES).map_or(0, |it| it & 0xff);
+        let told = |register| self.registers.get(&register).copied().unwrap_or(0);
+        let bits = mali_drive::address_bits(told);
         1u64.checked_shl(bits).unwrap_or(u64::MAX)
     }
 }

@@ -6,15 +6,16 @@
 
 mod abi;
 mod fit;
-mod identity;
 mod node;
 mod placement;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gpureplay_core::{DeviceError, ErrorKind, Submission};
 use gpureplay_format::Recording;
+use mali_uapi::panfrost::parameter;
 
 pub use crate::refusal::{ENDLESS, FAULTED, MISPLACED, TOO_LONG, UNFIT, refusal};
 pub use node::find;
@@ -25,7 +26,6 @@ use crate::mappings::Mappings;
 use crate::misfit::Misfit;
 use crate::stock::{self, Stock, Wanted, refused};
 use crate::watched;
-use identity::Identity;
 use node::Node;
 use placement::Range;
 
@@ -35,7 +35,8 @@ const QUEUE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 struct Panfrost {
     path: PathBuf,
-    identity: Identity,
+    /// Constant registers by offset.
+    identity: BTreeMap<u32, u32>,
 }
 
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub fn open(path: &Path) -> Result<Stock, OpenError> {
     let node = Node::open(path)?;
     Stock::new(Box::new(Panfrost {
         path: path.to_owned(),
-        identity: Identity::read(|number| node.parameter(number)),
+        identity: parameter::registers(|number| node.parameter(number)).collect(),
     }))
 }
 
@@ -126,7 +127,7 @@ impl stock::Driver for Panfrost {
     }
 
     fn register(&self, offset: u32) -> u32 {
-        self.identity.register(offset)
+        self.identity.get(&offset).copied().unwrap_or(0)
     }
 
     fn load(&self, wanted: &[Wanted]) -> Result<Box<dyn stock::Loaded>, DeviceError> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! panthor's requests; arguments are in `mali_facts`.
+//! panthor's requests; arguments are in `mali_uapi`.
 
-use mali_facts::panfrost::request::Request;
-pub(crate) use mali_facts::panthor::{
+use mali_uapi::panfrost::request::Request;
+pub(crate) use mali_uapi::panthor::{
     BIND_MAP, BoCreate, BoMmapOffset, DevQuery, FLUSH_ID_OFFSET, GROUP_FATAL_FAULT, GpuInfo,
     GroupCreate, GroupDestroy, GroupGetState, GroupSubmit, MAP_NO_EXECUTE, MAP_READ_ONLY,
     ObjectArray, QueueCreate, QueueSubmit, SYNC_SIGNAL, SyncOp, VmBind, VmBindOp, VmCreate, query,

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mali_facts::panthor::registers;
+use mali_uapi::panthor::registers;
 
 use super::abi;
 use crate::error::OpenError;

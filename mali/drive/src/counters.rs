@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU's counters around a chain. Off by default: they cost register accesses.
+//! The GPU's counters around a chain.
 
-use gpureplay_core::Gpu;
+use gpureplay_core::gpu::Gpu;
 use mali_facts::registers::gpu::{
     CYCLE_COUNT_HI, CYCLE_COUNT_LO, GPU_CMD, GpuCommand, TIMESTAMP_HI, TIMESTAMP_LO,
 };
@@ -32,7 +32,8 @@ fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {
 }
 
 impl Counters {
-    pub(crate) fn start(gpu: &mut dyn Gpu) -> Self {
+    /// Lets the counters run, and reads them.
+    pub fn start(gpu: &mut dyn Gpu) -> Self {
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self::read(gpu)
     }
@@ -44,7 +45,9 @@ impl Counters {
         }
     }
 
-    pub(crate) fn stop(self, gpu: &mut dyn Gpu) -> Self {
+    /// How far they went since; they stop.
+    #[must_use]
+    pub fn stop(self, gpu: &mut dyn Gpu) -> Self {
         let now = Self::read(gpu);
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStop as u32);
         Self {

@@ -5,7 +5,8 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::panfrost::request::{IN, OUT, Request, arguments, requests};
-use crate::registers::gpu;
+use mali_facts::StreamGpu;
+use mali_facts::registers::gpu;
 
 requests! {
     DRM {
@@ -135,6 +136,46 @@ arguments! {
     }
     /// `drm_panthor_tiler_heap_destroy`
     TilerHeapDestroy { handle: u32, pad: u32 }
+}
+
+impl From<&StreamGpu> for GpuInfo {
+    fn from(gpu: &StreamGpu) -> Self {
+        let profile = &gpu.profile;
+        Self {
+            gpu_id: profile.gpu_id.0,
+            gpu_rev: 0,
+            csf_id: gpu.csf_id,
+            l2_features: profile.l2_features,
+            tiler_features: profile.tiler_features,
+            mem_features: profile.mem_features,
+            mmu_features: profile.mmu_features,
+            thread_features: profile.thread_features,
+            max_threads: profile.max_threads,
+            max_workgroup_size: profile.max_workgroup_size,
+            max_barrier_size: profile.max_barrier_size,
+            coherency_features: profile.coherency_features,
+            texture_features: profile.texture_features,
+            as_present: profile.as_present,
+            shader_present: profile.shader_present,
+            l2_present: profile.l2_present,
+            tiler_present: profile.tiler_present,
+            core_features: profile.core_features,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&StreamGpu> for CsifInfo {
+    fn from(gpu: &StreamGpu) -> Self {
+        Self {
+            groups: gpu.groups,
+            streams: gpu.streams,
+            registers: gpu.registers,
+            scoreboards: gpu.scoreboards,
+            kernel_registers: StreamGpu::KERNEL_REGISTERS,
+            pad: 0,
+        }
+    }
 }
 
 /// Registers as panthor tells them.

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Panfrost's register accesses for a trace. User space sees no register: identity comes from parameters; settings
-//! and job slots are constants of the driver.
+//! Register accesses of a driver, for a trace: user space sees none. Identity comes from what the driver tells; settings
+//! and job slots are its constants.
 
-use mali_facts::panfrost::parameter;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use mali_facts::registers::gpu::{self, GpuId};
-use mali_facts::registers::{JobConfigFlags, TranslationTable, address_space, job_slot};
+use mali_facts::registers::{
+    JobCommand, JobConfigFlags, TranslationTable, address_space, job_slot,
+};
+
+use crate::kbase;
+use crate::panfrost::parameter;
+use crate::panthor::{self, GpuInfo};
 
 /// SC_TLS_HASH_ENABLE
 const HASH: u32 = 1 << 17;
@@ -13,35 +21,68 @@ const VARYINGS: u32 = 1 << 29;
 /// JM_DEFAULT_IDVS_GROUP_SIZE
 const GROUPS: u32 = 0xf << 16;
 
-pub(crate) fn identity(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
-    let mut registers = vec![(gpu::GPU_ID, id(&param).0)];
-    for shown in parameter::shown() {
-        let value = match param(shown.number) {
-            Some(value) => value,
-            // Unknown to older drivers.
-            None if shown.register == gpu::THREAD_TLS_ALLOC => continue,
-            None => 0,
-        };
-        registers.push((shown.register, value as u32));
-        if shown.wide {
-            registers.push((shown.register + 4, (value >> 32) as u32));
-        }
-    }
-    registers
+/// Register by its offset, and value.
+type Access = (u32, u32);
+
+/// What a driver does before the first job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// What the GPU is.
+    pub reads: Vec<Access>,
+    /// Settings after a reset.
+    pub writes: Vec<Access>,
+    /// SHADER_PRESENT.
+    pub cores: u64,
 }
 
-fn id(param: &impl Fn(u32) -> Option<u64>) -> GpuId {
-    let value = |which| param(which).unwrap_or(0);
-    parameter::gpu_id(value(parameter::PRODUCT), value(parameter::REVISION))
+impl Opened {
+    /// From parameters. One that the driver does not tell is 0, or new.
+    pub fn by_panfrost(parameter: impl Fn(u32) -> Option<u64>) -> Self {
+        let told = |which| parameter(which).or((which != parameter::THREAD_TLS_ALLOC).then_some(0));
+        Self {
+            reads: parameter::registers(told).collect(),
+            writes: settings(&parameter),
+            cores: parameter(parameter::SHADER_PRESENT).unwrap_or(0),
+        }
+    }
+
+    /// From properties.
+    pub fn by_kbase(properties: &[kbase::Property]) -> Self {
+        let reads: Vec<Access> = properties
+            .iter()
+            .copied()
+            .flat_map(kbase::registers)
+            .collect();
+        let of = |register| {
+            let found = reads.iter().find(|read| read.0 == register);
+            found.map_or(0, |read| read.1)
+        };
+        Self {
+            writes: settings_of_kbase(of(gpu::GPU_ID)),
+            cores: u64::from(of(gpu::SHADER_PRESENT_LO))
+                | u64::from(of(gpu::SHADER_PRESENT_HI)) << 32,
+            reads,
+        }
+    }
+
+    /// Firmware and kernel make all settings.
+    pub fn by_panthor(info: &GpuInfo) -> Self {
+        Self {
+            reads: panthor::registers(info).to_vec(),
+            writes: Vec::new(),
+            cores: info.shader_present,
+        }
+    }
 }
 
 /// Written after a reset: `panfrost_gpu_init_quirks` with `panfrost_features.h` and `panfrost_issues.h` of Linux
 /// 6.12 (7.3 writes the same). It also writes back what it has read from TILER_CONFIG, which changes nothing.
-pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
+fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<Access> {
     const ACE: u64 = 1 << 1;
     /// ACE_LITE and ACE in JM_FORCE_COHERENCY_FEATURES.
     const FORCED: u32 = 0b11 << 2;
-    let id = id(&param);
+    let told = |which| param(which).unwrap_or(0);
+    let id = parameter::gpu_id(told(parameter::PRODUCT), told(parameter::REVISION));
     let mut settings = Vec::new();
     match id.name() {
         Some("Mali-G76") => {
@@ -68,7 +109,7 @@ pub(crate) fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<(u32, u32)> {
 
 /// Written by kbase after a reset: `kbase_set_hw_quirks` with `mali_base_hwconfig_features.h` of r37p0 and r44p1.
 /// It also writes back what it has read, which changes nothing.
-pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
+fn settings_of_kbase(gpu_id: u32) -> Vec<Access> {
     let id = GpuId(gpu_id);
     match id.name() {
         Some("Mali-G76" | "Mali-G52") => vec![(gpu::SHADER_CONFIG, HASH), (gpu::JM_CONFIG, GROUPS)],
@@ -78,26 +119,38 @@ pub(crate) fn settings_of_kbase(gpu_id: u32) -> Vec<(u32, u32)> {
     }
 }
 
-pub(crate) struct Start {
-    pub(crate) slot: u8,
-    pub(crate) space: u32,
+/// The page tables of an app's file in an address space: a number, so that a second file is seen as one. Files count from 0.
+pub fn page_tables(space: u32, file: u32) -> [Access; 2] {
+    let table = TranslationTable::legacy(u64::from(file + 1) << 12, false).0;
+    let register = |register| address_space::offset(space, register);
+    [
+        (register(address_space::TRANSTAB_LO), table as u32),
+        (register(address_space::TRANSTAB_HI), (table >> 32) as u32),
+    ]
+}
+
+/// Start of a job chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Job slot.
+    pub slot: u8,
+    /// Address space.
+    pub space: u32,
     /// From 0, of the app's.
-    pub(crate) file: u32,
+    pub file: u32,
     /// GPU address of the chain.
-    pub(crate) head: u64,
+    pub head: u64,
     /// SHADER_PRESENT.
-    pub(crate) cores: u64,
+    pub cores: u64,
     /// Earlier jobs of the slot.
-    pub(crate) jobs: u32,
+    pub jobs: u32,
 }
 
 impl Start {
-    /// Register writes before the doorbell: `panfrost_job_hw_submit`. The page table's address is a number of the
-    /// file, so that a second file is seen as one.
-    pub(crate) fn writes(&self) -> [(u32, u32); 7] {
-        let table = TranslationTable::legacy(u64::from(self.file + 1) << 12, false).0;
+    /// Register writes before the doorbell: `panfrost_job_hw_submit`.
+    pub fn writes(&self) -> [Access; 7] {
+        let [low, high] = page_tables(self.space, self.file);
         let register = |register| job_slot::offset(u32::from(self.slot), register);
-        let space = |register| address_space::offset(self.space, register);
         let mut flags = JobConfigFlags::START_FLUSH_CLEAN
             | JobConfigFlags::START_FLUSH_INVALIDATE
             | JobConfigFlags::END_FLUSH_CLEAN
@@ -106,8 +159,8 @@ impl Start {
         flags.set(JobConfigFlags::CHAIN_FLAG, self.jobs.is_multiple_of(2));
         const PRIORITY: u32 = 8 << 16;
         [
-            (space(address_space::TRANSTAB_LO), table as u32),
-            (space(address_space::TRANSTAB_HI), (table >> 32) as u32),
+            low,
+            high,
             (register(job_slot::HEAD_NEXT_LO), self.head as u32),
             (register(job_slot::HEAD_NEXT_HI), (self.head >> 32) as u32),
             (register(job_slot::AFFINITY_NEXT_LO), self.cores as u32),
@@ -122,9 +175,10 @@ impl Start {
         ]
     }
 
-    pub(crate) fn doorbell(&self) -> (u32, u32) {
+    /// The write that starts it.
+    pub fn doorbell(&self) -> Access {
         let register = job_slot::offset(u32::from(self.slot), job_slot::COMMAND_NEXT);
-        (register, mali_facts::registers::JobCommand::Start as u32)
+        (register, JobCommand::Start as u32)
     }
 }
 
@@ -190,13 +244,14 @@ mod tests {
 
     #[test]
     fn identity_is_what_parameters_say() {
-        let registers = identity(|which| match which {
+        let opened = Opened::by_panfrost(|which| match which {
             parameter::PRODUCT => Some(0x7212),
             7 => Some(0b11),
             23 => Some(0x1ff),
             parameter::SHADER_PRESENT => Some(0x1_0000_0003),
             _ => None,
         });
+        let registers = opened.reads;
         assert_eq!(registers[0], (0, 0x7212_0000));
         for wanted in [
             (0x01c, 3),

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mali_facts::panthor as uapi;
+use mali_uapi::panthor as uapi;
 
 fn program(rows: &[(String, u64)]) -> String {
     let mut text = String::from(

@@ -4,7 +4,7 @@
 //! Four bytes (number; length code in the lowest two bits), then the value. AFBC_FEATURES and COHERENCY_FEATURES
 //! are missing.
 
-use crate::registers::gpu;
+use mali_facts::registers::gpu;
 
 pub mod request;
 
@@ -79,7 +79,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::registers::{Class, all};
+    use mali_facts::registers::{Class, all};
 
     #[test]
     fn every_register_of_identity_but_two_is_told_once() {

@@ -4,54 +4,57 @@
 use mali_facts::page_table::{
     ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
 };
-use mali_memory::{Bus, Mapped};
+use mali_memory::Bus;
 
-/// On the bus.
-pub(crate) const BASE: u64 = 1 << 28;
-/// 4 GiB need 2048 tables of pages and six above.
-pub(crate) const BYTES: u64 = 16 << 20;
-pub(crate) const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
+use super::{Map, NoRoom};
+
+/// Bus address of page tables.
+pub const BASE: u64 = 1 << 28;
+/// Of page tables at the most: 4 GiB need 2048 tables of pages and six above.
+pub const BYTES: u64 = 16 << 20;
+/// Of a block, whose pages need no table.
+pub const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
 
 const LAST: u32 = LEVELS - 1;
 
-pub(crate) struct Tables<'a> {
-    bus: &'a Mapped,
+pub(super) struct Tables<'a, B: Bus> {
+    bus: &'a B,
     format: Format,
     end: u64,
 }
 
-/// What the GPU may do besides reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rights {
-    pub(crate) write: bool,
-    pub(crate) execute: bool,
-}
-
-impl<'a> Tables<'a> {
+impl<'a, B: Bus> Tables<'a, B> {
     /// Replaces all tables.
-    pub(crate) fn new(bus: &'a Mapped, format: Format) -> Option<Self> {
+    pub(super) fn new(bus: &'a B, format: Format) -> Option<Self> {
         let end = BASE;
         let mut tables = Self { bus, format, end };
         tables.table()?;
         Some(tables)
     }
 
-    pub(crate) fn root(&self) -> u64 {
-        BASE
+    /// Replaces all tables, and maps memory.
+    pub(super) fn of(
+        bus: &'a B,
+        format: Format,
+        maps: impl IntoIterator<Item = Map>,
+    ) -> Result<(), NoRoom> {
+        let mut tables = Self::new(bus, format).ok_or(NoRoom)?;
+        let mut maps = maps.into_iter();
+        maps.try_for_each(|map| tables.map(map).ok_or(NoRoom))
     }
 
-    /// Maps memory, in multiples of the page size.
-    pub(crate) fn map(&mut self, va: u64, address: u64, size: u64, rights: Rights) -> Option<()> {
+    fn map(&mut self, map: Map) -> Option<()> {
         let mut done = 0;
-        while done < size {
-            let (va, address) = (va + done, address + done);
-            let block = (va | address).is_multiple_of(BLOCK_BYTES) && size - done >= BLOCK_BYTES;
+        while done < map.size {
+            let (va, address) = (map.va + done, map.address + done);
+            let block =
+                (va | address).is_multiple_of(BLOCK_BYTES) && map.size - done >= BLOCK_BYTES;
             let level = if block { LAST - 1 } else { LAST };
             let place = self.place(va, level)?;
             let entry = if block { Entry::block } else { Entry::page };
             self.store(
                 place,
-                entry(self.format, address, rights.write, rights.execute),
+                entry(self.format, address, map.rights.write, map.rights.execute),
             );
             done += if block { BLOCK_BYTES } else { PAGE_BYTES };
         }
@@ -98,24 +101,43 @@ impl<'a> Tables<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::Memory;
+    use mali_memory::Ram;
+
+    use crate::driven::Rights;
+
+    fn bus() -> Ram {
+        Ram::new(((BASE + BYTES) / PAGE_BYTES) as usize).unwrap()
+    }
 
     const DATA: Rights = Rights {
         write: true,
         execute: false,
     };
 
+    fn map(va: u64, address: u64, size: u64, rights: Rights) -> Map {
+        Map {
+            va,
+            address,
+            size,
+            rights,
+        }
+    }
+
     /// Entries are as the driver writes them.
     #[test]
     fn pages_and_blocks() {
-        let memory = Memory::new().unwrap();
-        let mut tables = Tables::new(memory.bus(), Format::Lpae).unwrap();
-        tables.map(0x20_0000, 0x4000_0000, 0x40_1000, DATA).unwrap();
+        let bus = bus();
+        let mut tables = Tables::new(&bus, Format::Lpae).unwrap();
+        tables
+            .map(map(0x20_0000, 0x4000_0000, 0x40_1000, DATA))
+            .unwrap();
         let code = Rights {
             write: true,
             execute: true,
         };
-        tables.map(0x200_1000, 0x5000_3000, 0x2000, code).unwrap();
+        tables
+            .map(map(0x200_1000, 0x5000_3000, 0x2000, code))
+            .unwrap();
         let mut entry = |va, level| {
             let place = tables.place(va, level).unwrap();
             tables.load(place).0
@@ -131,15 +153,17 @@ mod tests {
     /// High up, with code that cannot be written.
     #[test]
     fn pages_and_blocks_of_aarch64() {
-        let memory = Memory::new().unwrap();
-        let mut tables = Tables::new(memory.bus(), Format::AArch64).unwrap();
+        let bus = bus();
+        let mut tables = Tables::new(&bus, Format::AArch64).unwrap();
         let va = 0x7fff_ffe0_0000;
-        tables.map(va, 0x1_4000_0000, 0x20_0000, DATA).unwrap();
+        tables.map(map(va, 0x1_4000_0000, 0x20_0000, DATA)).unwrap();
         let code = Rights {
             write: false,
             execute: true,
         };
-        tables.map(va - 0x1000, 0x5000_3000, 0x1000, code).unwrap();
+        tables
+            .map(map(va - 0x1000, 0x5000_3000, 0x1000, code))
+            .unwrap();
         let mut entry = |va, level| {
             let place = tables.place(va, level).unwrap();
             tables.load(place).0
@@ -151,10 +175,10 @@ mod tests {
     /// Pages 2 MiB apart.
     #[test]
     fn the_whole_space_has_room() {
-        let memory = Memory::new().unwrap();
-        let mut tables = Tables::new(memory.bus(), Format::Lpae).unwrap();
+        let bus = bus();
+        let mut tables = Tables::new(&bus, Format::Lpae).unwrap();
         for va in (0..1 << 32).step_by(BLOCK_BYTES as usize) {
-            tables.map(va, 0x4000_0000, PAGE_BYTES, DATA).unwrap();
+            tables.map(map(va, 0x4000_0000, PAGE_BYTES, DATA)).unwrap();
         }
     }
 }

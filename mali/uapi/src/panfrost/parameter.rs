@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! GET_PARAM's parameters (`enum drm_panfrost_param`), and registers.
 
-use crate::registers::gpu;
+use mali_facts::registers::gpu;
 
 /// High half of GPU_ID.
 pub const PRODUCT: u32 = 0;
@@ -24,18 +24,20 @@ pub const COHERENT: u64 = 0;
 /// [`SELECTED_COHERENCY`]: not at all.
 pub const NOT_COHERENT: u64 = 31;
 
+/// THREAD_TLS_ALLOC; unknown to older drivers.
+pub const THREAD_TLS_ALLOC: u32 = 39;
+
 const JOB_SLOT_FEATURES: u32 = 22;
 const JOB_SLOTS: u32 = 16;
 
 /// Parameter of one or two registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// Parameter's number.
-    pub number: u32,
+#[derive(Clone, Copy)]
+struct Shown {
+    number: u32,
     /// In bytes.
-    pub register: u32,
+    register: u32,
     /// The next register is its high word.
-    pub wide: bool,
+    wide: bool,
 }
 
 const fn word(number: u32, register: u32) -> Shown {
@@ -77,14 +79,50 @@ static SHOWN: [Shown; 22] = [
     pair(3, gpu::TILER_PRESENT_LO),
     pair(4, gpu::L2_PRESENT_LO),
     pair(5, gpu::STACK_PRESENT_LO),
-    word(39, gpu::THREAD_TLS_ALLOC),
+    word(THREAD_TLS_ALLOC, gpu::THREAD_TLS_ALLOC),
 ];
 
 /// Parameters in the driver's order; without GPU_ID, of two halves.
-pub fn shown() -> impl Iterator<Item = Shown> {
+fn shown() -> impl Iterator<Item = Shown> {
     let slots =
         (0..JOB_SLOTS).map(|slot| word(JOB_SLOT_FEATURES + slot, gpu::JS0_FEATURES + 4 * slot));
     SHOWN.iter().copied().chain(slots)
+}
+
+/// Offsets and values, GPU_ID first; without those that the driver does not tell.
+pub fn registers(parameter: impl Fn(u32) -> Option<u64>) -> impl Iterator<Item = (u32, u32)> {
+    let id = parameter(PRODUCT).zip(parameter(REVISION));
+    let id = id.map(|(product, revision)| (gpu::GPU_ID, gpu_id(product, revision).0));
+    let others = shown().filter_map(move |it| Some((it, parameter(it.number)?)));
+    let others = others.flat_map(|(it, value)| {
+        let high = it.wide.then_some((it.register + 4, (value >> 32) as u32));
+        [Some((it.register, value as u32)), high]
+    });
+    id.into_iter().chain(others.flatten())
+}
+
+/// What the driver answers, from registers. `None`: a register does not say.
+pub fn answer(number: u32, mut read: impl FnMut(u32) -> u32) -> Option<u64> {
+    let word = |register| (register, false);
+    let pair = |register| (register, true);
+    let shown = shown().find(|it| it.number == number);
+    let (register, is_wide) = match number {
+        PRODUCT | REVISION => word(gpu::GPU_ID),
+        CORE_GROUPS => pair(gpu::L2_PRESENT_LO),
+        TIMESTAMP => pair(gpu::TIMESTAMP_LO),
+        _ => shown.map(|it| (it.register, it.wide))?,
+    };
+    let low = u64::from(read(register));
+    let value = match is_wide {
+        true => low | u64::from(read(register + 4)) << 32,
+        false => low,
+    };
+    Some(match number {
+        PRODUCT => value >> 16,
+        REVISION => value & 0xffff,
+        CORE_GROUPS => value.count_ones().into(),
+        _ => value,
+    })
 }
 
 /// GPU_ID, from the two parameters.
@@ -97,7 +135,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::registers::{Class, all};
+    use mali_facts::registers::{Class, all};
 
     #[test]
     fn every_register_of_identity_is_shown_once() {
@@ -118,6 +156,33 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), shown().count());
+    }
+
+    fn told(parameter: impl Fn(u32) -> Option<u64>) -> impl Fn(u32) -> Option<u32> {
+        let registers: Vec<_> = registers(parameter).collect();
+        move |of| {
+            let found = registers.iter().find(|(register, _)| *register == of);
+            found.map(|(_, value)| *value)
+        }
+    }
+
+    #[test]
+    fn every_register_of_identity_has_a_parameter() {
+        let told = told(|number| Some(u64::from(number) << 32 | 0x100 | u64::from(number)));
+        assert_eq!(told(gpu::GPU_ID), Some(0x100 << 16 | 0x101));
+        assert_eq!(told(gpu::SHADER_PRESENT_HI), Some(2));
+        assert_eq!(told(gpu::STACK_PRESENT_HI), Some(5));
+        // In the kernel TEXTURE_FEATURES3 is 21, JS_FEATURES15 is 37.
+        assert_eq!(told(gpu::TEXTURE_FEATURES_3), Some(0x100 + 21));
+        assert_eq!(told(gpu::JS15_FEATURES), Some(0x100 + 37));
+        assert_eq!(told(gpu::GPU_CMD), None);
+    }
+
+    #[test]
+    fn what_the_driver_does_not_tell_is_left_out() {
+        let told = told(|number| (number < 39).then_some(1));
+        assert_eq!(told(gpu::THREAD_TLS_ALLOC), None);
+        assert_eq!(told(gpu::JS0_FEATURES), Some(1));
     }
 
     #[test]

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How the jobs of a chain ended, as their headers say.
+
+use mali_facts::registers::JobStatus;
+use mali_facts::{Chain, ChainEnd, follow};
+
+/// Status of a job that ended well.
+pub const DONE: u32 = JobStatus::DONE.0;
+
+/// Bytes of a header that the GPU writes, from its start. Cleared, they say that the job did not run.
+pub const WRITTEN_BACK: usize = mali_facts::job::WRITTEN_BACK as usize;
+
+/// What a job's header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Of the header.
+    pub address: u64,
+    /// [`DONE`], 0 (it did not run), or why it ended.
+    pub status: u32,
+    /// GPU address of a refused access.
+    pub fault_address: u64,
+}
+
+impl Job {
+    /// Whether it ended well.
+    pub fn is_done(&self) -> bool {
+        self.status == DONE
+    }
+
+    /// Whether it was taken off the GPU by no fault of its own, or did not run.
+    pub fn was_interrupted(&self) -> bool {
+        [0, JobStatus::STOPPED.0, JobStatus::TERMINATED.0].contains(&(self.status & 0xff))
+    }
+}
+
+/// The jobs of a chain, in memory that a function reads: `false` where there is none.
+pub struct Ends<M> {
+    memory: M,
+    chain: Chain,
+}
+
+impl<M: Fn(u64, &mut [u8]) -> bool> Ends<M> {
+    /// Follows a chain from its first header.
+    pub fn of(memory: M, head: u64) -> Self {
+        let chain = follow(&memory, head);
+        Self { memory, chain }
+    }
+
+    /// Whether the chain has an end, and all its headers can be read.
+    pub fn is_whole(&self) -> bool {
+        self.chain.end == ChainEnd::Complete
+    }
+
+    /// In the chain's order; up to what cannot be read.
+    pub fn jobs(&self) -> impl Iterator<Item = Job> {
+        let jobs = self.chain.jobs(&self.memory);
+        jobs.map(|job| Job {
+            address: job.address,
+            status: job.header.exception_status() as u32,
+            fault_address: job.header.fault_pointer(),
+        })
+    }
+
+    /// The chain's status for a slot: of its first job that did not end well. `well`: as the driver says.
+    pub fn status(&self, well: bool) -> u32 {
+        let left = self.jobs().find(|job| job.status & 0xff != DONE);
+        match left {
+            Some(job) => job.status & 0xff,
+            None if !self.is_whole() => JobStatus::JOB_READ_FAULT.0,
+            None => status(well),
+        }
+    }
+}
+
+/// Status of work of which only the driver says how it ended.
+pub const fn status(well: bool) -> u32 {
+    match well {
+        true => DONE,
+        false => JobStatus::UNKNOWN.0,
+    }
+}
