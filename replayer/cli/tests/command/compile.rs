@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `tag`, `compile` and `run`, on a trace of the GPU model.
 
-#[path = "../../../compile/tests/model/driver.rs"]
+#[path = "../../../../mali/compile/tests/model/driver.rs"]
 mod driver;
 
 use std::fs;

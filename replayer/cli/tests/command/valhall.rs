@@ -89,7 +89,7 @@ fn sizes_of_a_job_are_changed_and_compared() {
 fn saxpy() -> tempfile::TempDir {
     let recording = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../jobs/tests/data/saxpy-g57.gpr"
+        "/../../mali/measure/tests/data/saxpy-g57.gpr"
     );
     let inputs = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -17,7 +17,7 @@ mod case;
 mod commands;
 mod count;
 mod drawings;
-#[path = "../../../compile/tests/model/driver.rs"]
+#[path = "../../../../mali/compile/tests/model/driver.rs"]
 mod driver;
 #[path = "../../../../mali/model/tests/driver/machine.rs"]
 #[allow(dead_code)]

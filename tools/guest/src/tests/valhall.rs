@@ -17,7 +17,7 @@ use crate::{
 
 const SCRIPT: &str = include_str!("valhall.sh");
 /// Recorded on the model's node.
-const SAXPY: &str = "replayer/jobs/tests/data/saxpy-g57.gpr";
+const SAXPY: &str = "mali/measure/tests/data/saxpy-g57.gpr";
 const RUNS: u32 = 3;
 
 pub(super) fn devices(folder: &Folder) -> Result<Checked> {
