@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/wait.h>
@@ -27,9 +28,9 @@
 
 /*
  * Lists begin with this many pages (4 KiB each) and grow in the app's own call,
- * see dump_reserve(): where dumps run, reclaim may wait for the job. A driver
- * that is bound later may have no such hook: for it they hold all of the
- * machine's memory, up to 4 GiB.
+ * see dump_reserve(). They grow in the dump if the app maps more before its job
+ * starts. A driver that is bound later may have no such hook: for it they hold
+ * all of the machine's memory, up to 4 GiB.
  */
 #define FIRST_CAPACITY	65536
 #define LARGE_CAPACITY	1048576UL
@@ -112,6 +113,20 @@ static bool list_allocate(struct page_list *list, size_t capacity, gfp_t how)
 	kvfree(list->pages);
 	*list = (struct page_list) { .pages = pages, .capacity = capacity };
 	return true;
+}
+
+/*
+ * Where dumps run, reclaim may wait for the job: take what is free, but of the
+ * reserves nothing.
+ */
+static bool list_allocate_free(struct page_list *list, size_t capacity)
+{
+	unsigned int flags = memalloc_noreclaim_save();
+	bool done = list_allocate(list, capacity,
+				  GFP_KERNEL | __GFP_NOMEMALLOC);
+
+	memalloc_noreclaim_restore(flags);
+	return done;
 }
 
 static void list_free(struct page_list *list)
@@ -262,7 +277,7 @@ static bool list_walk(unsigned int as, struct page_list *list, bool may_sleep)
 		if (result == WALK_BROKEN)
 			return false;
 		if (!may_sleep ||
-		    !list_allocate(list, list->capacity * 2, GFP_NOWAIT)) {
+		    !list_allocate_free(list, list->capacity * 2)) {
 			log_error(GPUREPLAY_ERROR_MEMORY,
 				  list->capacity * sizeof(*list->pages) * 2);
 			return false;
@@ -495,7 +510,7 @@ static bool take_list(struct page_list *list, bool may_sleep)
 			return true;
 		}
 	}
-	if (may_sleep && list_allocate(list, FIRST_CAPACITY, GFP_NOWAIT))
+	if (may_sleep && list_allocate_free(list, FIRST_CAPACITY))
 		return true;
 	log_error(GPUREPLAY_ERROR_MEMORY,
 		  FIRST_CAPACITY * sizeof(struct mapped_page));
