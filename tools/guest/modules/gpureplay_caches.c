@@ -24,7 +24,7 @@
 #define LINE_SHIFT	6
 #define LINE_BYTES	BIT(LINE_SHIFT)
 
-/* The model's registers behind those of the GPU: model/server/src/maintenance.rs. */
+/* The model's registers behind those of the GPU: model/server/src/outside.rs. */
 #define FIRST		0xf000
 #define MAGIC		0x00
 #define LINE		0x04
