@@ -79,3 +79,66 @@ pub const fn status(well: bool) -> u32 {
         false => JobStatus::UNKNOWN.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// Headers of 32 bytes from 0x40 on, with these statuses; the last one's next is `last`.
+    fn chain(statuses: &[u32], last: u64) -> Vec<u8> {
+        let mut memory = std::vec![0; 0x40 + 0x40 * statuses.len()];
+        for (at, status) in (0x40..).step_by(0x40).zip(statuses) {
+            let next = at as u64 + 0x40;
+            let next = if next == memory.len() as u64 {
+                last
+            } else {
+                next
+            };
+            memory[at..at + 4].copy_from_slice(&status.to_le_bytes());
+            memory[at + 24..at + 32].copy_from_slice(&next.to_le_bytes());
+            // 64-bit addresses.
+            memory[at + 16] = 1;
+        }
+        memory
+    }
+
+    fn ends(memory: &[u8]) -> Ends<impl Fn(u64, &mut [u8]) -> bool> {
+        let read = |va: u64, to: &mut [u8]| {
+            let found = memory
+                .get(va as usize..)
+                .and_then(|rest| rest.get(..to.len()));
+            found.inspect(|found| to.copy_from_slice(found)).is_some()
+        };
+        Ends::of(read, 0x40)
+    }
+
+    #[test]
+    fn the_first_job_that_did_not_end_well_decides() {
+        let fault = JobStatus::TRANSLATION_FAULT_3.0;
+        let memory = chain(&[DONE, fault, 0, DONE], 0);
+        let ends = ends(&memory);
+        assert!(ends.is_whole());
+        let jobs: Vec<Job> = ends.jobs().collect();
+        assert_eq!(jobs.len(), 4);
+        assert_eq!((jobs[1].address, jobs[1].status), (0x80, fault));
+        assert_eq!(ends.status(true), fault);
+        assert!(!jobs[1].was_interrupted() && jobs[2].was_interrupted());
+    }
+
+    #[test]
+    fn a_driver_that_complains_is_believed() {
+        let memory = chain(&[DONE, DONE], 0);
+        assert_eq!(ends(&memory).status(true), DONE);
+        assert_eq!(ends(&memory).status(false), JobStatus::UNKNOWN.0);
+    }
+
+    #[test]
+    fn a_chain_without_an_end_is_not_whole() {
+        for last in [0x40, 0x4000] {
+            let memory = chain(&[DONE, DONE], last);
+            assert!(!ends(&memory).is_whole(), "{last:#x}");
+            assert_eq!(ends(&memory).status(true), JobStatus::JOB_READ_FAULT.0);
+        }
+    }
+}

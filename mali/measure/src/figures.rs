@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use mali_model::Message;
 use serde::{Deserialize, Serialize};
 
 /// How times and work were found.
@@ -48,15 +47,16 @@ pub struct Work {
 impl Work {
     /// Figures from the model's counts.
     pub fn of(counts: &mali_model::Statistics) -> Self {
-        let kinds = Message::ALL.iter();
-        let counted = kinds.map(|&kind| (kind.name().to_owned(), counts.messages_of(kind)));
+        let messages = counts.messages_by_kind();
         Self {
             workgroups: counts.workgroups,
             threads: counts.threads,
             instructions: counts.lane_operations(),
             fma: counts.fma,
             add: counts.add,
-            messages: counted.filter(|(_, count)| *count != 0).collect(),
+            messages: messages
+                .map(|(kind, count)| (kind.to_owned(), count))
+                .collect(),
             bytes_read: counts.bytes_read,
             bytes_written: counts.bytes_written,
         }

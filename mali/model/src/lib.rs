@@ -47,7 +47,6 @@ pub use interrupt::IrqLines;
 pub use log::{Level, Log, NoLog};
 pub use machine::{Done, Machine, Task, register_name};
 pub use mali_facts::{Architecture, PROFILES, Product, Profile, Source, StreamGpu};
-pub use mali_isa::{Identity, Message};
 pub use mali_shader::{
     Access, ComputeReport, Dispatch, JOB_COST, JobReport, Observer, Statistics, probe,
 };

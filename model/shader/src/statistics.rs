@@ -37,6 +37,13 @@ impl Statistics {
         self.messages.iter().sum()
     }
 
+    /// Names of the kinds that there were, each with its messages.
+    pub fn messages_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = Message::ALL.iter();
+        all.map(|&kind| (kind.name(), self.messages_of(kind)))
+            .filter(|(_, count)| *count != 0)
+    }
+
     /// Messages of one kind.
     pub fn messages_of(&self, kind: Message) -> u64 {
         self.messages[usize::from(kind.number()) % KINDS]

@@ -12,7 +12,8 @@ use gpureplay_jobs::measure::Watch;
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 use mali_analysis::Collector;
-use mali_model::{JobReport, Message, Observer};
+use mali_isa::Message;
+use mali_model::{JobReport, Observer};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings")

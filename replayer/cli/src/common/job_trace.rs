@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use mali_model::{JobReport, Message};
+use mali_model::JobReport;
 use serde::Serialize;
 
 use crate::common::cells::short;
@@ -98,11 +98,7 @@ fn line(&(job, report): &Numbered<'_>) -> Line {
                 threads: counts.threads,
                 fma: counts.fma,
                 add: counts.add,
-                messages: Message::ALL
-                    .iter()
-                    .map(|&kind| (kind.name(), counts.messages_of(kind)))
-                    .filter(|(_, count)| *count != 0)
-                    .collect(),
+                messages: counts.messages_by_kind().collect(),
                 bytes_read: counts.bytes_read,
                 bytes_written: counts.bytes_written,
             }),

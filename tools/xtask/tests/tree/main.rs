@@ -7,4 +7,5 @@ mod driver_patch;
 mod figures;
 mod kselftest;
 mod numbers;
+mod passed_on;
 mod troubleshooting;
