@@ -90,11 +90,12 @@ impl Object {
         let held = self.hashes.iter_mut();
         let va = self.va;
         let page = move |(index, (words, held)): (usize, (&[AtomicU64; WORDS], &mut u64))| {
-            if memory::hash(words) == *held {
+            // A page that the trace does not hold is hashed once.
+            if *held != 0 && memory::hash(words) == *held {
                 return None;
             }
             let copy = memory::copy(words);
-            *held = memory::hash_of(&copy);
+            *held = memory::hash(&copy);
             Some((va + (index * PAGE_SIZE) as u64, copy))
         };
         pages.iter().zip(held).enumerate().filter_map(page)
@@ -107,14 +108,14 @@ impl Object {
     /// State of readable pages, each as a [`memory::hash`].
     pub(crate) fn pages_now(&self) -> Vec<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
-        pages.map(|words| memory::hash(words)).collect()
+        pages.map(memory::hash).collect()
     }
 
     /// First page changed since [`Object::pages_now`]; a GPU address.
     pub(crate) fn first_change_since(&self, held: &[u64]) -> Option<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         let mut pages = pages.zip(held).enumerate();
-        let (index, _) = pages.find(|(_, (words, held))| memory::hash(*words) != **held)?;
+        let (index, _) = pages.find(|(_, (words, held))| memory::hash(words) != **held)?;
         Some(self.va + (index * PAGE_SIZE) as u64)
     }
 

@@ -100,7 +100,9 @@ impl<D: Driver> Recorder<D> {
                 if sealed {
                     unseen = unseen.or(Some((ErrorCode::Unseen, va)));
                 }
-                log.put(now, |trace| trace.page(space, phase, va, &page));
+                log.put(now, |trace| {
+                    trace.page(space, phase, va, zerocopy::transmute_ref!(&page))
+                });
             }
         }
         if let Some((code, va)) = unseen {
