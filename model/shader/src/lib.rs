@@ -15,11 +15,12 @@ pub mod alu;
 mod control;
 mod core;
 mod dispatch;
+mod emit;
 mod engine;
 mod fault;
-pub mod image;
 mod ir;
 mod load;
+mod mali;
 mod observer;
 mod operations;
 mod optimise;
@@ -27,25 +28,23 @@ pub mod probe;
 mod rows;
 mod run;
 mod space;
-mod stage;
 mod statistics;
 #[cfg(test)]
 mod testing;
 mod threads;
-mod translate;
-mod valhall;
 mod words;
 
 pub use control::{Control, JOB_COST, WorkLimit};
 pub use dispatch::{Architecture, Cores, Dispatch, Subnormals, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
-pub use observer::{ComputeReport, JobReport, Observer};
-pub use run::{analyse, draw, run};
-pub use space::{Access, AddressSpace, MmuFault};
-pub use stage::{
+pub use mali::bifrost::absent::{Absence, absence};
+pub use mali::image;
+pub use mali::stage::{
     AttributeTable, Fragments, GUARD_BAND, Lookup, Packets, Preload, Stage, Tile, Triangle,
     Vertices,
 };
+pub use observer::{ComputeReport, JobReport, Observer};
+pub use run::{analyse, draw, run};
+pub use space::{Access, AddressSpace, MmuFault};
 pub use statistics::Statistics;
 pub use threads::Threads;
-pub use translate::absent::{Absence, absence};

@@ -10,9 +10,9 @@ use crate::engine::deal::Deal;
 use crate::engine::layout::Layout;
 use crate::engine::worker::Worker;
 use crate::ir::{Program, STAGE_WORDS};
+use crate::mali::stage::Stage;
 use crate::probe::{self, Analyser, Probing, Wanted};
 use crate::rows::LANES;
-use crate::stage::Stage;
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
 
 /// Hardware has 384 to 1024.

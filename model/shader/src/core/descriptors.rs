@@ -2,7 +2,7 @@
 //! Descriptors that a host thread has read in a dispatch.
 
 use super::UniformBuffer;
-use crate::image::{ImageBuffer, Sampler, Texture};
+use crate::mali::image::{ImageBuffer, Sampler, Texture};
 
 #[derive(Default)]
 pub(crate) struct Descriptors {

@@ -16,9 +16,9 @@ pub(crate) use tlb::{OFFSET, Tlb};
 pub(crate) use trouble::{Done, Trouble};
 
 use crate::ir::Clause;
+use crate::mali::stage::Stage;
 use crate::probe::Probing;
 use crate::rows::Row;
-use crate::stage::Stage;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 
 /// Taken from the budget at once.

@@ -10,7 +10,7 @@ use super::prepared::{Prepared, Purpose};
 use super::tracks::{Resolved, Set, Tracks, Way};
 use crate::core::Core;
 use crate::ir::{Program, special};
-use crate::operations::graphics;
+use crate::mali::operations::graphics;
 use crate::rows::{LANES, Rows, lanes};
 use crate::{Dispatch, ShaderFault, Statistics, Threads};
 

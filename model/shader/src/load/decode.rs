@@ -9,9 +9,9 @@ use mali_memory::PAGE_SIZE;
 use crate::core::{OFFSET, Tlb};
 use crate::ir::micro::MicroOp;
 use crate::ir::{self, Clause, Isa, Program, State, Translate, Trap};
+use crate::mali::bifrost::Bifrost;
+use crate::mali::valhall::Valhall;
 use crate::optimise::fuse::fuse;
-use crate::translate::Bifrost;
-use crate::valhall::Valhall;
 use crate::{FaultKind, MmuFault, ShaderFault};
 
 /// Clauses decoded in advance.

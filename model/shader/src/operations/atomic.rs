@@ -3,8 +3,8 @@
 //!
 //! Hardware combines a warp's lanes first, in any order.
 
-use super::image::is_sink;
 use super::memory::address;
+use super::sink::is_sink;
 use crate::alu::pack::{Atomic, atomic32, atomic64};
 use crate::core::Core;
 use crate::core::Done;

@@ -4,8 +4,9 @@
 use super::{Access, AccessKind, Lanes, Probing, Visit};
 use crate::core::{Core, Done};
 use crate::ir::micro::MicroOp;
-use crate::operations::image::{conversion, is_sink};
+use crate::mali::operations::image::conversion;
 use crate::operations::memory::address;
+use crate::operations::sink::is_sink;
 use crate::rows::{LANES, Rows, lanes};
 
 impl Probing {

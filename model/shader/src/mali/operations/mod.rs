@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operations that read descriptors or other lanes; [`graphics`] is not for compute.
+
+pub(crate) mod graphics;
+pub(crate) mod image;
+pub(crate) mod tables;
+pub(crate) mod texture;
+pub(crate) mod warp;
