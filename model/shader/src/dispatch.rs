@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a compute job asks of the shader cores.
 
+use std::sync::Arc;
+
 pub use mali_facts::Architecture;
 use mali_isa::Product;
 
-use crate::ir::Isa;
+use crate::ir::Translate;
+use crate::mali::bifrost::Bifrost;
+use crate::mali::valhall::Valhall;
 
 /// The cores that work on a dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,10 +103,10 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    pub(crate) fn isa(&self) -> Isa {
+    pub(crate) fn isa(&self) -> Arc<dyn Translate> {
         match self.architecture.has_clauses() {
-            true => Isa::Bifrost(self.product),
-            false => Isa::Valhall(self.subnormals),
+            true => Arc::new(Bifrost(self.product)),
+            false => Arc::new(Valhall(self.subnormals)),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::core::Tlb;
 use crate::engine::prepared::{Prepared, Purpose};
 use crate::engine::tracks::Room;
-use crate::ir::{Isa, Program};
+use crate::ir::{Program, Translate};
 use crate::load::{Cache, Own};
 use crate::optimise::specialise::{WORTH_IT, specialised};
 use crate::rows::Rows;
@@ -50,7 +50,7 @@ impl Threads {
     pub(crate) fn shader(
         &self,
         entry: u64,
-        isa: Isa,
+        isa: Arc<dyn Translate>,
         fetch: &mut Tlb<'_>,
     ) -> (Arc<Program>, usize) {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);

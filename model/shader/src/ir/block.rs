@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The seam between instruction sets and the rest.
 
+use std::any::Any;
+use std::fmt::Debug;
+
 use super::clause::{Branch, Next};
 use super::micro::MicroOp;
 use super::program::Program;
@@ -45,7 +48,10 @@ pub(crate) trait Code {
 }
 
 /// An instruction set: gives the program clause numbers, constants and registers' meaning, never operations.
-pub(crate) trait Translate {
+pub(crate) trait Translate: Any + Debug + Send + Sync {
+    /// Whether both translate alike.
+    fn is(&self, other: &dyn Translate) -> bool;
+
     /// Alignment of a block's address, and the fault if it is violated.
     fn alignment(&self) -> (u64, &'static str);
 

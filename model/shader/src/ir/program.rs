@@ -2,13 +2,12 @@
 //! A shader as clauses of micro-operations.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use mali_isa::Product;
-
+use super::block::Translate;
 use super::clause::Clause;
 use super::micro::MicroOp;
 use super::special;
-use crate::Subnormals;
 use crate::rows::Rows;
 
 /// Push uniforms end here, then blend descriptor 0.
@@ -30,17 +29,11 @@ impl Constant {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isa {
-    Bifrost(Option<Product>),
-    Valhall(Subnormals),
-}
-
 /// Numbers of clauses and constants never change, so that a program may grow while threads execute it.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) entry: u64,
-    pub(crate) isa: Isa,
+    pub(crate) isa: Arc<dyn Translate>,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) ops: Vec<MicroOp>,
     /// Registers read before written, as bits.
@@ -55,7 +48,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(entry: u64, isa: Isa) -> Program {
+    pub(crate) fn new(entry: u64, isa: Arc<dyn Translate>) -> Program {
         let mut program = Program {
             entry,
             isa,

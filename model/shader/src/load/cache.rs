@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::decode::{Code, shader};
 use crate::core::Tlb;
-use crate::ir::{Isa, Program};
+use crate::ir::{Program, Translate};
 
 /// Code and decoded form together.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
@@ -37,12 +37,12 @@ impl Cache {
     pub(crate) fn shader(
         &mut self,
         entry: u64,
-        isa: Isa,
+        isa: Arc<dyn Translate>,
         fetch: &mut Tlb<'_>,
     ) -> (Arc<Program>, usize) {
         self.questions += 1;
         if let Some(known) = self.shaders.get_mut(&entry)
-            && known.program.isa == isa
+            && known.program.isa.is(&*isa)
             && known.code.is_current(fetch)
         {
             known.used = self.questions;

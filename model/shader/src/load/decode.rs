@@ -4,13 +4,13 @@
 //! Clauses reached by control flow are decoded at once, as far as compilers' shaders reach; others, or those behind
 //! computed jumps, when a thread comes to them.
 
+use std::sync::Arc;
+
 use mali_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
 use crate::ir::micro::MicroOp;
-use crate::ir::{self, Clause, Isa, Program, State, Translate, Trap};
-use crate::mali::bifrost::Bifrost;
-use crate::mali::valhall::Valhall;
+use crate::ir::{self, Clause, Program, State, Translate, Trap};
 use crate::optimise::fuse::fuse;
 use crate::{FaultKind, MmuFault, ShaderFault};
 
@@ -72,7 +72,7 @@ impl Code {
     }
 }
 
-pub(super) fn shader(entry: u64, isa: Isa, fetch: &mut Tlb<'_>) -> (Program, Code) {
+pub(super) fn shader(entry: u64, isa: Arc<dyn Translate>, fetch: &mut Tlb<'_>) -> (Program, Code) {
     let (mut program, mut code) = (Program::new(entry, isa), Code::default());
     let mut number = 0;
     while number < program.clauses.len().min(AHEAD) {
@@ -106,10 +106,8 @@ fn decode_into(program: &mut Program, number: usize, code: &mut Code, tlb: &mut 
         return;
     };
     let mut fetch = Fetch { tlb, code };
-    let clause = match program.isa {
-        Isa::Bifrost(product) => decode(&Bifrost(product), program, address, &mut fetch),
-        Isa::Valhall(subnormals) => decode(&Valhall(subnormals), program, address, &mut fetch),
-    };
+    let isa = Arc::clone(&program.isa);
+    let clause = decode(&*isa, program, address, &mut fetch);
     program.clauses[number] = clause.unwrap_or_else(|Trap { kind, text }| {
         code.unreadable |= matches!(kind, FaultKind::Mmu(_));
         Clause::faulty(ShaderFault {

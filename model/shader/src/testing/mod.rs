@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, and what tests run them on.
 
+mod copies;
 mod machine;
 mod random;
 mod writer;
 
+pub(crate) use copies::{Copies, copies, last};
 pub(crate) use machine::{EDGE, Flat, Machine, NOWHERE};
 pub(crate) use random::Random;
 pub(crate) use writer::{PAGES, UNIFORMS, Writer};

@@ -2,15 +2,12 @@
 //! The cost of many large shaders is bounded, whatever the code.
 #![allow(clippy::unwrap_used)]
 
-use mali_isa::{
-    Clause, ClauseHeader, Fau, FlowControl, Instruction, Op, RegisterBlock, Tuple, Unit,
-    encode_clause,
-};
 use mali_memory::{Bus, Page, Ram};
 
 use super::super::decode::{self, AHEAD};
 use super::*;
 use crate::ir::micro::MicroOp;
+use crate::testing::{Copies, copies, last};
 use crate::{Access, AddressSpace, MmuFault};
 
 struct Flat(Ram);
@@ -22,35 +19,10 @@ impl AddressSpace for Flat {
     }
 }
 
-/// Adds to r0 and falls through.
-fn clause(tuples: usize) -> Vec<u8> {
-    clause_with(tuples, ClauseHeader::PLAIN)
-}
-
-fn clause_with(tuples: usize, header: ClauseHeader) -> Vec<u8> {
-    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
-    let tuple = Tuple {
-        // Port 0 reads r1; the earlier FMA result goes to r0.
-        registers: RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
-        ports: [None; 3],
-        fau: Fau::Zero,
-        fma: new(Unit::Fma, "FADD.f32"),
-        add: new(Unit::Add, "FADD.f32"),
-        fma_destination: None,
-        add_destination: None,
-    };
-    encode_clause(&Clause {
-        header,
-        tuples: vec![tuple; tuples],
-        constants: Vec::new(),
-    })
-    .unwrap()
-}
-
 #[test]
 fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     const ENTRIES: usize = 60;
-    let (short, long) = (clause(1), clause(8));
+    let (short, long) = (copies(1), copies(18));
     // Each first clause is an entry; all fall through into the same long code.
     let mut code = short.repeat(ENTRIES);
     code.extend(long.repeat(2 * AHEAD));
@@ -62,30 +34,30 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     let mut largest = 0;
     for entry in 0..ENTRIES {
         let entry = start + (entry * short.len()) as u64;
-        let (program, decoded) = cache.shader(entry, Isa::Bifrost(None), &mut fetch);
+        let (program, decoded) = cache.shader(entry, Arc::new(Copies), &mut fetch);
         assert_eq!(decoded, AHEAD);
         assert!(program.is_open(), "most of the code was not looked at");
         assert!(cache.bytes() <= MOST_BYTES);
         largest = largest.max(program.bytes());
-        let (again, decoded) = cache.shader(entry, Isa::Bifrost(None), &mut fetch);
+        let (again, decoded) = cache.shader(entry, Arc::new(Copies), &mut fetch);
         assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
     }
     assert!(
         largest * ENTRIES > MOST_BYTES,
         "{largest} bytes are too few for this test"
     );
-    let (_, decoded) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
+    let (_, decoded) = cache.shader(start, Arc::new(Copies), &mut fetch);
     assert_eq!(decoded, AHEAD, "the first made room for others");
     let last = start + ((ENTRIES - 1) * short.len()) as u64;
     assert_eq!(
-        cache.shader(last, Isa::Bifrost(None), &mut fetch).1,
+        cache.shader(last, Arc::new(Copies), &mut fetch).1,
         0,
         "the last is kept"
     );
     // Other code in place is decoded anew, and the old is gone.
     let before = cache.bytes();
-    space.0.write(last + 64 * 1024, &short).unwrap();
-    assert!(cache.shader(last, Isa::Bifrost(None), &mut fetch).1 > 0);
+    space.0.write(last + 8 * 1024, &short).unwrap();
+    assert!(cache.shader(last, Arc::new(Copies), &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }
 
@@ -99,15 +71,11 @@ fn loaded(code: &[u8]) -> (Flat, u64) {
 
 #[test]
 fn a_shader_has_as_many_clauses_as_it_may() {
-    let last = ClauseHeader {
-        flow_control: FlowControl::End,
-        ..ClauseHeader::PLAIN
-    };
     let decoded = |count: usize| {
-        let code = [clause(1).repeat(count - 1), clause_with(1, last)].concat();
+        let code = [copies(1).repeat(count - 1), last(1)].concat();
         let (space, start) = loaded(&code);
         let mut fetch = Tlb::new(&space, Access::Execute);
-        let (mut program, _) = decode::shader(start, Isa::Bifrost(None), &mut fetch);
+        let (mut program, _) = decode::shader(start, Arc::new(Copies), &mut fetch);
         for number in AHEAD..count {
             decode::clause(&mut program, number as u32, &mut fetch);
         }
@@ -121,9 +89,9 @@ fn a_shader_has_as_many_clauses_as_it_may() {
 
 #[test]
 fn a_shader_has_as_many_micro_operations_as_it_may() {
-    let (space, start) = loaded(&clause(8).repeat(AHEAD + 2));
+    let (space, start) = loaded(&copies(8).repeat(AHEAD + 2));
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let (program, _) = decode::shader(start, Isa::Bifrost(None), &mut fetch);
+    let (program, _) = decode::shader(start, Arc::new(Copies), &mut fetch);
     let (op, each) = (program.ops[0], program.ops.len() / AHEAD);
     assert!(each > 1);
     let most = decode::MOST_BYTES / size_of::<MicroOp>();
@@ -144,13 +112,13 @@ fn a_shader_has_as_many_micro_operations_as_it_may() {
 
 #[test]
 fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
-    let code = clause(1).repeat(2);
+    let code = copies(1).repeat(2);
     let space = Flat(Ram::new(4).unwrap());
     let start = space.0.allocate_contiguous(1).unwrap();
     space.0.write(start, &code).unwrap();
     let mut fetch = Tlb::new(&space, Access::Execute);
     let mut cache = Cache::default();
-    let (program, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
+    let (program, _) = cache.shader(start, Arc::new(Copies), &mut fetch);
     let empty = cache.bytes();
     let uniforms = |n: u32| -> Arc<[u32]> { vec![n; 8].into() };
     assert!(cache.own(&program, &uniforms(1)).is_none());
@@ -168,8 +136,8 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     }
     let known = (0..2 * MOST_OWN as u32).filter(|n| cache.own(&program, &uniforms(*n)).is_some());
     assert_eq!(known.count(), MOST_OWN);
-    space.0.write(start, &clause(2)).unwrap();
-    let (other, _) = cache.shader(start, Isa::Bifrost(None), &mut fetch);
+    space.0.write(start, &copies(2)).unwrap();
+    let (other, _) = cache.shader(start, Arc::new(Copies), &mut fetch);
     assert!(!Arc::ptr_eq(&program, &other));
     assert!(cache.own(&program, &uniforms(1)).is_none());
     assert!(cache.own(&other, &uniforms(1)).is_none());

@@ -23,6 +23,8 @@ mod shift;
 mod special;
 mod wide;
 
+use std::any::Any;
+
 use mali_isa::{
     FlowControl, Instruction, Message, Mnemonic, Operand, Part, Product, StagingCount, Tuple, Unit,
 };
@@ -38,6 +40,7 @@ use crate::ir::{Block, Branch, Code, Constant, Next, Program, Translate, Trap, s
 const LONGEST_CLAUSE: usize = 256;
 
 /// A product's, or all known.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
 /// What an FMA instruction leaves to its tuple's ADD instruction, besides the result.
@@ -90,6 +93,11 @@ struct Translator<'p> {
 }
 
 impl Translate for Bifrost {
+    fn is(&self, other: &dyn Translate) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref() == Some(self)
+    }
+
     fn alignment(&self) -> (u64, &'static str) {
         (16, "a clause must lie at a multiple of 16")
     }

@@ -20,6 +20,8 @@ mod special;
 mod waits;
 mod wide;
 
+use std::any::Any;
+
 use mali_valhall::{Instruction, LONGEST_BLOCK, Op, Unit, WORD_BYTES};
 
 use self::waits::Pending;
@@ -42,9 +44,15 @@ struct Translator<'p> {
     lane_cost: u32,
 }
 
+#[derive(Debug, PartialEq)]
 pub(crate) struct Valhall(pub(crate) Subnormals);
 
 impl Translate for Valhall {
+    fn is(&self, other: &dyn Translate) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref() == Some(self)
+    }
+
     fn alignment(&self) -> (u64, &'static str) {
         (8, "an instruction must lie at a multiple of 8")
     }
