@@ -292,7 +292,7 @@ fn clauses(findings: &Findings) -> Vec<Clause> {
             divergent: count.divergent,
             fma: site.fma,
             add: site.add,
-            message: site.message.map(|message| message.name().to_owned()),
+            message: site.message.map(str::to_owned),
             messages: site.messages,
             memory: memory(site.clause),
         })

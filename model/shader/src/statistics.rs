@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a dispatch did, in numbers.
 
-use mali_isa::Message;
-
-/// By number in a clause header.
+/// Of messages.
 const KINDS: usize = 16;
 
 /// Counts of a dispatch, once per active lane.
@@ -20,6 +18,8 @@ pub struct Statistics {
     /// Operations of the ADD unit, without NOP and messages.
     pub add: u64,
     messages: [u64; KINDS],
+    /// Names of kinds, by number.
+    kinds: &'static [&'static str],
     /// Bytes read.
     pub bytes_read: u64,
     /// Bytes written.
@@ -39,18 +39,16 @@ impl Statistics {
 
     /// Names of the kinds that there were, each with its messages.
     pub fn messages_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = Message::ALL.iter();
-        all.map(|&kind| (kind.name(), self.messages_of(kind)))
-            .filter(|(_, count)| *count != 0)
+        let all = self.kinds.iter().copied().zip(self.messages);
+        all.filter(|(_, count)| *count != 0)
     }
 
-    /// Messages of one kind.
-    pub fn messages_of(&self, kind: Message) -> u64 {
-        self.messages[usize::from(kind.number()) % KINDS]
+    pub(crate) fn naming(self, kinds: &'static [&'static str]) -> Statistics {
+        Statistics { kinds, ..self }
     }
 
-    pub(crate) fn count_message(&mut self, kind: Message, lanes: u64) {
-        self.messages[usize::from(kind.number()) % KINDS] += lanes;
+    pub(crate) fn count_message(&mut self, kind: u8, lanes: u64) {
+        self.messages[usize::from(kind) % KINDS] += lanes;
     }
 
     /// Adds another part's counts.
@@ -62,6 +60,9 @@ impl Statistics {
         self.add += other.add;
         for (count, other) in self.messages.iter_mut().zip(other.messages) {
             *count += other;
+        }
+        if self.kinds.is_empty() {
+            self.kinds = other.kinds;
         }
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;

@@ -20,7 +20,8 @@ pub(crate) struct Block {
     pub(crate) barrier: bool,
     pub(crate) fma: u64,
     pub(crate) add: u64,
-    pub(crate) messages: Vec<mali_isa::Message>,
+    /// Numbers of their kinds.
+    pub(crate) messages: Vec<u8>,
     /// Per lane, in sixteenths of a clause.
     pub(crate) lane_cost: u32,
 }
@@ -51,6 +52,9 @@ pub(crate) trait Code {
 pub(crate) trait Translate: Any + Debug + Send + Sync {
     /// Whether both translate alike.
     fn is(&self, other: &dyn Translate) -> bool;
+
+    /// Names of kinds of messages, by number: at most 16.
+    fn messages(&self) -> &'static [&'static str];
 
     /// Alignment of a block's address, and the fault if it is violated.
     fn alignment(&self) -> (u64, &'static str);

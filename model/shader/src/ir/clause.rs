@@ -59,7 +59,8 @@ pub(crate) struct Clause {
     pub(crate) barrier: bool,
     pub(crate) fma: u64,
     pub(crate) add: u64,
-    pub(crate) messages: Vec<mali_isa::Message>,
+    /// Numbers of their kinds.
+    pub(crate) messages: Vec<u8>,
     /// Per lane, in sixteenths of a clause.
     pub(crate) lane_cost: u32,
     /// Stands for this one and those after it, if nothing ends in between.

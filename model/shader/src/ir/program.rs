@@ -91,7 +91,7 @@ impl Program {
             // A table has a byte per place.
             + self.rows_of_constants.capacity() * (size_of::<(Constant, u16)>() + 1)
             + self.numbers.capacity() * (size_of::<(u64, u32)>() + 1)
-            + messages * size_of::<mali_isa::Message>()
+            + messages
             + parts * size_of::<u32>()
     }
 

@@ -6,3 +6,16 @@ pub mod image;
 pub(crate) mod operations;
 pub(crate) mod stage;
 pub(crate) mod valhall;
+
+use mali_isa::Message;
+
+/// Names of messages, by number in a clause header.
+const MESSAGES: [&str; 16] = {
+    let (mut names, mut at) = ([""; 16], 0);
+    while at < Message::ALL.len() {
+        let message = Message::ALL[at];
+        names[message.number() as usize] = message.name();
+        at += 1;
+    }
+    names
+};

@@ -35,8 +35,6 @@
 mod insert;
 mod operations;
 
-use mali_isa::Message;
-
 pub(crate) use self::insert::{insert, insert_into};
 use crate::Dispatch;
 use crate::engine::layout::Layout;
@@ -168,9 +166,9 @@ pub struct Site {
     pub fma: u32,
     /// ADD unit's instructions per lane, without NOP and messages.
     pub add: u32,
-    /// The first message, which loads or stores.
-    pub message: Option<Message>,
-    /// Messages: at most one on Bifrost, several on Valhall.
+    /// Kind of the first message, which loads or stores.
+    pub message: Option<&'static str>,
+    /// Messages.
     pub messages: u32,
 }
 
@@ -331,12 +329,13 @@ impl Access<'_> {
     }
 }
 
-fn site(clause: &Clause) -> Site {
+fn site(clause: &Clause, kinds: &[&'static str]) -> Site {
+    let kind = clause.messages.first();
     Site {
         clause: clause.address,
         fma: clause.fma as u32,
         add: clause.add as u32,
-        message: clause.messages.first().copied(),
+        message: kind.and_then(|&kind| kinds.get(usize::from(kind)).copied()),
         messages: clause.messages.len() as u32,
     }
 }
@@ -382,7 +381,9 @@ impl Probing {
 
     pub(crate) fn learn(&mut self, program: &Program) {
         let new = program.clauses.get(self.sites.len()..);
-        self.sites.extend(new.unwrap_or_default().iter().map(site));
+        let kinds = program.isa.messages();
+        let new = new.unwrap_or_default().iter();
+        self.sites.extend(new.map(|clause| site(clause, kinds)));
     }
 
     pub(crate) fn insert_into(&mut self, program: &mut Program, clause: usize) {
@@ -391,7 +392,7 @@ impl Probing {
         if let (Some(known), Some(clause)) =
             (self.sites.get_mut(clause), program.clauses.get(clause))
         {
-            *known = site(clause);
+            *known = site(clause, program.isa.messages());
         }
     }
 

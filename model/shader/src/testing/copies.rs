@@ -33,6 +33,10 @@ impl Translate for Copies {
         other.is::<Copies>()
     }
 
+    fn messages(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn alignment(&self) -> (u64, &'static str) {
         (BYTES as u64, "a clause must lie at a multiple of 16")
     }

@@ -35,6 +35,7 @@ use crate::core::OFFSET;
 use crate::emit::Emit;
 use crate::ir::micro::MicroOp;
 use crate::ir::{Block, Branch, Code, Constant, Next, Program, Translate, Trap, special as rows};
+use crate::mali::MESSAGES;
 
 /// More than eight tuples and six constants.
 const LONGEST_CLAUSE: usize = 256;
@@ -96,6 +97,10 @@ impl Translate for Bifrost {
     fn is(&self, other: &dyn Translate) -> bool {
         let other: &dyn Any = other;
         other.downcast_ref() == Some(self)
+    }
+
+    fn messages(&self) -> &'static [&'static str] {
+        &MESSAGES
     }
 
     fn alignment(&self) -> (u64, &'static str) {
@@ -186,7 +191,7 @@ fn translate(
         fma += u64::from(tuple.fma.op.mnemonic() != Mnemonic::Nop);
         let message = tuple.add.op.info().message;
         add += u64::from(message.is_none() && tuple.add.op.mnemonic() != Mnemonic::Nop);
-        messages.extend(message);
+        messages.extend(message.map(Message::number));
         t.lane_cost += message.map_or(0, message_cost);
     }
     let next = match clause.header.flow_control {

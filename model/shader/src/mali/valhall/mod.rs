@@ -22,12 +22,14 @@ mod wide;
 
 use std::any::Any;
 
+use mali_isa::Message;
 use mali_valhall::{Instruction, LONGEST_BLOCK, Op, Unit, WORD_BYTES};
 
 use self::waits::Pending;
 use crate::emit::Emit;
 use crate::ir::micro::MicroOp;
 use crate::ir::{Block, Branch, Code, Next, Program, Translate, Trap, special as rows};
+use crate::mali::MESSAGES;
 use crate::mali::operations::tables::What;
 use crate::{FaultKind, Subnormals};
 
@@ -51,6 +53,10 @@ impl Translate for Valhall {
     fn is(&self, other: &dyn Translate) -> bool {
         let other: &dyn Any = other;
         other.downcast_ref() == Some(self)
+    }
+
+    fn messages(&self) -> &'static [&'static str] {
+        &MESSAGES
     }
 
     fn alignment(&self) -> (u64, &'static str) {
@@ -120,7 +126,7 @@ fn translate(
             Unit::Fma => fma += 1,
             Unit::Convert | Unit::Special => add += u64::from(word.op() != Op::Nop),
             _ => {
-                messages.extend(message::counted(word.op()));
+                messages.extend(message::counted(word.op()).map(Message::number));
                 t.lane_cost += message::cost(word.op());
             }
         }
