@@ -6,12 +6,13 @@ use std::time::Instant;
 use mali_facts::registers::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
 use mali_facts::{JobHeader, JobType, WriteValue, job};
 use mali_memory::Bus;
-use mali_shader::{ComputeReport, Cores, JOB_COST, JobReport, MmuFault};
+use mali_shader::{Cores, JOB_COST, MmuFault};
 
 use crate::compute;
 use crate::draw::{self, Job};
 use crate::environment::{Environment, JobFault, RUN, STOP_AFTER_JOB};
 use crate::log::log;
+use crate::observer::{ComputeReport, JobReport};
 use crate::order::Order;
 use crate::space::{JobMemory, Stall, fault_status};
 

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use mali_facts::registers::JobStatus;
 use mali_facts::{LONGEST_CHAIN, Profile};
 use mali_memory::Bus;
-use mali_shader::{Control, MmuFault, Observer, Threads, WorkLimit};
+use mali_shader::{Control, MmuFault, Threads, WorkLimit};
 
 use crate::clock::Clock;
 use crate::log::Log;
+use crate::observer::Observer;
 use crate::space::Space;
 
 pub(crate) const RUN: u8 = 0;

@@ -33,6 +33,7 @@ mod gpu;
 mod interrupt;
 mod log;
 mod machine;
+mod observer;
 mod order;
 mod power;
 mod slot;
@@ -47,10 +48,9 @@ pub use interrupt::IrqLines;
 pub use log::{Level, Log, NoLog};
 pub use machine::{Done, Machine, Task, register_name};
 pub use mali_facts::{Architecture, PROFILES, Product, Profile, Source, StreamGpu};
-pub use mali_shader::{
-    Access, ComputeReport, Dispatch, JOB_COST, JobReport, Observer, Statistics, probe,
-};
+pub use mali_shader::{Access, Dispatch, JOB_COST, Statistics, probe};
 pub use mali_valhall::streams::Sequencer;
+pub use observer::{ComputeReport, JobReport, Observer};
 pub use space::FaultPolicy;
 pub use streams::{StreamFault, Streams};
 pub use walk::{Mapping, Translation};

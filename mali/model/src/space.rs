@@ -5,8 +5,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use mali_facts::registers::{FaultAccess, FaultStatus, JobStatus};
 use mali_memory::{Bus, PAGE_SIZE, Page};
-use mali_shader::{Access, AddressSpace, Control, MmuFault, Observer};
+use mali_shader::{Access, AddressSpace, Control, MmuFault};
 
+use crate::observer::Observer;
 use crate::walk::Translation;
 
 /// What a refused access does.

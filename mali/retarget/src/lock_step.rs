@@ -178,8 +178,8 @@ impl Observer for Written {
         true
     }
 
-    fn page(&self, va: u64, access: mali_facts::Access) {
-        if access == mali_facts::Access::Write {
+    fn page(&self, va: u64, access: mali_model::Access) {
+        if access == mali_model::Access::Write {
             locked(&self.0).insert(va - va % u64::from(PAGE_SIZE));
         }
     }

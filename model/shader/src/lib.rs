@@ -21,7 +21,6 @@ mod fault;
 mod ir;
 mod load;
 mod mali;
-mod observer;
 mod operations;
 mod optimise;
 pub mod probe;
@@ -43,7 +42,6 @@ pub use mali::stage::{
     AttributeTable, Fragments, GUARD_BAND, Lookup, Packets, Preload, Stage, Tile, Triangle,
     Vertices,
 };
-pub use observer::{ComputeReport, JobReport, Observer};
 pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};
 pub use statistics::Statistics;

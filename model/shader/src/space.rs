@@ -1,8 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual memory as the shader cores reach it.
 
-pub use mali_facts::Access;
+use std::fmt;
+
 use mali_memory::Page;
+
+/// The GPU's access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reads data.
+    Read,
+    /// Writes data, also atomically.
+    Write,
+    /// Fetches instructions.
+    Execute,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Execute => "execute",
+        })
+    }
+}
 
 /// An access that the MMU refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +34,7 @@ pub struct MmuFault {
     pub va: u64,
     /// Kind of access.
     pub access: Access,
-    /// `AS_FAULTSTATUS`: 0xc0-0xc7 translation, 0xc8-0xcf permission, and so on.
+    /// As the MMU reports it.
     pub code: u8,
 }
 

@@ -10,14 +10,14 @@ use mali_facts::valhall::{ComputePayload, ShaderEnvironment};
 use mali_isa::{DecodeError, Identity, Product, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_shader::{
-    Access, AddressSpace, ComputeReport, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage,
-    WorkgroupStorage,
+    Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
 };
 
 pub(crate) use self::bifrost::thread_storage;
 pub(crate) use self::valhall::started;
 use crate::environment::{Environment, JobFault};
 use crate::log::{Level, log};
+use crate::observer::ComputeReport;
 use crate::space::JobMemory;
 
 /// A failed job has a report too, if its descriptors make sense.
@@ -80,13 +80,20 @@ pub(crate) fn launch<B: Bus>(
 }
 
 pub(crate) fn shader_fault(shader: u64, fault: ShaderFault) -> JobFault {
+    let (status, mmu) = match fault.kind {
+        FaultKind::InvalidPc => (JobStatus::INSTR_INVALID_PC, None),
+        FaultKind::InvalidEncoding => (JobStatus::INSTR_INVALID_ENC, None),
+        FaultKind::InvalidData => (JobStatus::DATA_INVALID_FAULT, None),
+        FaultKind::Mmu(mmu) => (JobStatus(mmu.code.into()), Some(mmu)),
+        // As by a hard stop.
+        FaultKind::Budget | FaultKind::WorkLimit | FaultKind::Aborted => {
+            (JobStatus::TERMINATED, None)
+        }
+    };
     JobFault {
-        status: JobStatus(fault.kind.exception_code().into()),
+        status,
         pointer: fault.address,
-        mmu: match fault.kind {
-            FaultKind::Mmu(mmu) => Some(mmu),
-            _ => None,
-        },
+        mmu,
         text: format!("shader {shader:#x}: {fault}"),
     }
 }

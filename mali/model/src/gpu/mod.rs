@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mali_facts::Profile;
 use mali_facts::registers::{JobStatus, WINDOW_SIZE, job, mmu};
 use mali_memory::Bus;
-use mali_shader::{MmuFault, Observer, Threads, WorkLimit};
+use mali_shader::{MmuFault, Threads, WorkLimit};
 
 use crate::address_space::AddressSpaceRegisters;
 use crate::chain::{self, Chain, Outcome};
@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::environment::Environment;
 use crate::interrupt::{Interrupts, IrqLines};
 use crate::log::{Log, NoLog, log};
+use crate::observer::Observer;
 use crate::power::{Domain, Power};
 use crate::slot::Slot;
 use crate::space::{FaultPolicy, Space, is_bus_fault};

@@ -7,12 +7,13 @@ use mali_facts::StreamStatus;
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, of_registers};
 use mali_memory::Bus;
-use mali_shader::{Cores, Dispatch, JOB_COST, JobReport, MmuFault};
+use mali_shader::{Cores, Dispatch, JOB_COST, MmuFault};
 use mali_valhall::streams::{Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind};
 
 use super::StreamFault;
 use crate::compute;
 use crate::environment::{Environment, JobFault};
+use crate::observer::JobReport;
 use crate::space::JobMemory;
 
 /// Per submission; more is taken for a loop.

@@ -2,10 +2,10 @@
 //! Walking chains without running them.
 
 use mali_facts::{
-    Text,
+    Access, Text,
     walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain},
 };
-use mali_model::{Access, Architecture, Profile};
+use mali_model::{Architecture, Profile};
 
 use crate::machine::{CODE, DATA, JOBS, Machine, NOWHERE};
 

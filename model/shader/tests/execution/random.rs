@@ -93,7 +93,7 @@ fn a_fault_names_the_instruction() {
         Instruction::new(Op::find(Unit::Add, "BLEND").unwrap()),
     )
     .unwrap_err();
-    assert_eq!(fault.kind.exception_code(), 0x51);
+    assert_eq!(fault.kind, FaultKind::InvalidEncoding);
     assert!(fault.to_string().contains("+BLEND"), "{fault}");
 }
 

@@ -5,11 +5,8 @@ use std::time::Duration;
 
 use mali_facts::registers::JobStatus;
 use mali_isa::Identity;
-
-use crate::dispatch::Dispatch;
-use crate::probe::Analyser;
-use crate::space::Access;
-use crate::statistics::Statistics;
+use mali_shader::probe::Analyser;
+use mali_shader::{Access, Dispatch, Statistics};
 
 /// A job that ended.
 #[derive(Clone, Debug)]
