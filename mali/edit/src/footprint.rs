@@ -255,7 +255,7 @@ impl Looker {
     pub(crate) fn new(all: Arc<Mutex<Footprint>>, dispatch: &Dispatch, pages: usize) -> Self {
         Self {
             all,
-            storages: Storages::of(dispatch),
+            storages: Storages::of(&dispatch.grid),
             pages,
         }
     }

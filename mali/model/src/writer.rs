@@ -203,7 +203,7 @@ impl<'a, B: Bus> Search<'a, B> {
         if let Some(clause) = trial.clause(before, after, ended.ok()?) {
             self.writer = Writer::Clause {
                 job,
-                shader: dispatch.shader,
+                shader: dispatch.grid.shader,
                 clause,
             };
         }

@@ -55,9 +55,9 @@ impl Analyser for JobAnalyser {
 
     fn part(&self, launch: &Launch<'_>) -> Box<dyn Part> {
         let what = self.what;
-        let storages = Storages::of(launch.dispatch);
+        let storages = Storages::of(launch.grid);
         let size = launch.workgroup_threads;
-        let threads = launch.dispatch.workgroups().saturating_mul(size.into());
+        let threads = launch.grid.workgroups().saturating_mul(size.into());
         let taken = |written: &Arc<Mutex<Written>>| {
             let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
             Uninit::new(std::mem::take(&mut *written), storages)

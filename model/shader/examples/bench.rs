@@ -14,7 +14,8 @@ use std::time::Instant;
 
 use mali_memory::{Bus, Page, Ram};
 use mali_shader::{
-    Access, AddressSpace, Architecture, Control, Dispatch, MmuFault, Threads, WorkgroupStorage,
+    Access, AddressSpace, Architecture, Control, Dispatch, Grid, MmuFault, Threads,
+    WorkgroupStorage,
 };
 use nix::time::{ClockId, clock_gettime};
 
@@ -188,20 +189,23 @@ fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
     uniforms.resize(uniforms.len().next_multiple_of(8) + 32, 0);
     let instances = threads as u32;
     let dispatch = Dispatch {
-        architecture: Architecture::V7,
-        shader,
-        workgroup_size: kernel.workgroup_size,
-        workgroup_count: kernel.workgroup_count,
-        push_uniforms: put(&uniforms)?,
-        push_uniform_count: (uniforms.len() / 8) as u32,
-        workgroup_storage: WorkgroupStorage {
-            base: match kernel.local {
-                0 => 0,
-                bytes => allocate((bytes * instances) as usize)?,
+        grid: Grid {
+            shader,
+            workgroup_size: kernel.workgroup_size,
+            workgroup_count: kernel.workgroup_count,
+            push_uniforms: put(&uniforms)?,
+            push_uniform_count: (uniforms.len() / 8) as u32,
+            workgroup_storage: WorkgroupStorage {
+                base: match kernel.local {
+                    0 => 0,
+                    bytes => allocate((bytes * instances) as usize)?,
+                },
+                bytes: kernel.local,
+                instances,
             },
-            bytes: kernel.local,
-            instances,
+            ..Grid::default()
         },
+        architecture: Architecture::V7,
         ..Dispatch::default()
     };
     let space = Flat {

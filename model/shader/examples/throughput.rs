@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use mali_memory::{Bus, Page, Ram};
 use mali_shader::{
-    Access, AddressSpace, Architecture, Control, Dispatch, MmuFault, Statistics, Threads,
+    Access, AddressSpace, Architecture, Control, Dispatch, Grid, MmuFault, Statistics, Threads,
 };
 use nix::time::{ClockId, clock_gettime};
 
@@ -135,12 +135,15 @@ fn measure(
     }
     uniforms.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     let dispatch = Dispatch {
+        grid: Grid {
+            shader,
+            workgroup_size: group,
+            workgroup_count: [0, 1, 2].map(|axis| grid[axis] / group[axis]),
+            push_uniforms: space.put(&uniforms)?,
+            push_uniform_count: (uniforms.len() / 8) as u32,
+            ..Grid::default()
+        },
         architecture: Architecture::V7,
-        shader,
-        workgroup_size: group,
-        workgroup_count: [0, 1, 2].map(|axis| grid[axis] / group[axis]),
-        push_uniforms: space.put(&uniforms)?,
-        push_uniform_count: (uniforms.len() / 8) as u32,
         ..Dispatch::default()
     };
     let (pool, control) = (Threads::new(threads), Control::default());

@@ -14,10 +14,10 @@ mod vectors;
 pub mod alu;
 mod control;
 mod core;
-mod dispatch;
 mod emit;
 mod engine;
 mod fault;
+mod grid;
 mod ir;
 mod load;
 mod mali;
@@ -34,15 +34,16 @@ mod threads;
 mod words;
 
 pub use control::{Control, JOB_COST, WorkLimit};
-pub use dispatch::{Architecture, Cores, Dispatch, Subnormals, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
+pub use grid::{Cores, Grid, ThreadStorage, WorkgroupStorage};
 pub use mali::bifrost::absent::{Absence, absence};
+pub use mali::dispatch::{Architecture, Dispatch, Subnormals};
 pub use mali::image;
+pub use mali::run::{analyse, draw, run};
 pub use mali::stage::{
     AttributeTable, Fragments, GUARD_BAND, Lookup, Packets, Preload, Stage, Tile, Triangle,
     Vertices,
 };
-pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};
 pub use statistics::Statistics;
 pub use threads::Threads;

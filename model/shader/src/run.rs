@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::control::{DECODING_COST, SPECIALISING_COST};
-use crate::core::Core;
+use crate::core::{Core, Family};
 use crate::engine::deal::Deal;
 use crate::engine::layout::Layout;
 use crate::engine::worker::Worker;
-use crate::ir::{Program, STAGE_WORDS};
-use crate::mali::stage::Stage;
-use crate::probe::{self, Analyser, Probing, Wanted};
+use crate::ir::Program;
+use crate::probe::{self, Analyser, Launch, Probing, Wanted};
 use crate::rows::LANES;
-use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
+use crate::{AddressSpace, Control, FaultKind, Grid, ShaderFault, Statistics, Threads};
 
 /// Hardware has 384 to 1024.
 const LARGEST_WORKGROUP: u32 = 4096;
@@ -21,94 +20,44 @@ const LARGEST_WORKGROUP: u32 = 4096;
 /// Fewer threads need no second host thread.
 const WORTH_SHARING: u64 = 512;
 
-/// Executes a dispatch.
-///
-/// # Errors
-///
-/// The first fault; earlier stores stay, as on hardware.
-pub fn run(
-    dispatch: &Dispatch,
-    space: &dyn AddressSpace,
-    threads: &Threads,
-    control: &Control,
-) -> Result<Statistics, ShaderFault> {
-    launch(dispatch, None, None, space, threads, control)
-}
-
-/// Runs as [`run`], with an analyser. Warps begin at whole numbers of lanes, so [`Statistics::clauses`] may differ.
-///
-/// # Errors
-///
-/// As for [`run`].
-pub fn analyse(
-    dispatch: &Dispatch,
-    space: &dyn AddressSpace,
-    threads: &Threads,
-    control: &Control,
-    analyser: &dyn Analyser,
-) -> Result<Statistics, ShaderFault> {
-    launch(dispatch, None, Some(analyser), space, threads, control)
-}
-
-/// Executes vertices or fragments.
-///
-/// # Errors
-///
-/// As for [`run`]; [`FaultKind::InvalidData`] if a work group has several threads or the shader looks at others.
-pub fn draw(
-    dispatch: &Dispatch,
-    stage: &Stage<'_>,
-    space: &dyn AddressSpace,
-    threads: &Threads,
-    control: &Control,
-) -> Result<Statistics, ShaderFault> {
-    launch(dispatch, Some(stage), None, space, threads, control)
-}
-
-fn launch(
-    dispatch: &Dispatch,
-    stage: Option<&Stage<'_>>,
+/// Executes a dispatch, with an analyser's probes if there is one.
+pub(crate) fn launch(
+    grid: &Grid,
+    family: Box<dyn Family>,
     analyser: Option<&dyn Analyser>,
     space: &dyn AddressSpace,
     threads: &Threads,
     control: &Control,
 ) -> Result<Statistics, ShaderFault> {
     let stop = AtomicBool::new(false);
-    let mut core = Core::new(dispatch, space, control, &stop).drawing(stage);
+    let mut core = Core::new(grid, family, space, control, &stop);
     let invalid = |text: String| ShaderFault {
         kind: FaultKind::InvalidData,
-        address: dispatch.shader,
-        clause: dispatch.shader,
+        address: grid.shader,
+        clause: grid.shader,
         text,
     };
-    let size = dispatch
+    let size = grid
         .workgroup_threads()
         .filter(|&size| size <= LARGEST_WORKGROUP);
-    let size = size.ok_or_else(|| {
-        invalid(format!(
-            "work groups of {:?} threads",
-            dispatch.workgroup_size
-        ))
-    })?;
-    let workgroups = u64::try_from(dispatch.workgroups());
+    let size =
+        size.ok_or_else(|| invalid(format!("work groups of {:?} threads", grid.workgroup_size)))?;
+    let workgroups = u64::try_from(grid.workgroups());
     let workgroups =
-        workgroups.map_err(|_| invalid(format!("{:?} work groups", dispatch.workgroup_count)))?;
+        workgroups.map_err(|_| invalid(format!("{:?} work groups", grid.workgroup_count)))?;
     // Like a branch to 0: an empty kernel has no code and no address.
-    if size == 0 || workgroups == 0 || dispatch.shader == 0 {
+    if size == 0 || workgroups == 0 || grid.shader == 0 {
         return Ok(Statistics::default());
     }
-    let (program, decoded) = threads.shader(dispatch.shader, dispatch.isa(), &mut core.fetch);
+    let (program, decoded) = threads.shader(grid.shader, core.family.isa(), &mut core.fetch);
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
-    if stage.is_some() && (size != 1 || program.sees_warp) {
+    if core.begin.is_some() && (size != 1 || program.sees_warp) {
         let text = "a shader of vertices or fragments that looks at other threads is not modelled";
         return Err(invalid(text.into()));
     }
-    let mut words = uniforms(dispatch, &mut core)?;
-    if let Some(Stage::Fragments(fragments)) = stage {
-        words.resize(STAGE_WORDS.into(), 0);
-        words.extend(fragments.blend);
-    }
+    let mut words = uniforms(grid, &mut core)?;
+    core.family.add_uniforms(&mut words);
     core.uniforms = words.into();
     let all = u64::from(size).saturating_mul(workgroups);
     let (program, looked_at) = threads.own_shader(program, &core.uniforms, all);
@@ -122,18 +71,11 @@ fn launch(
         }
         None => program,
     };
-    let (layout, workers) = layout(
-        dispatch,
-        &program,
-        (stage.is_some(), wanted),
-        size,
-        workgroups,
-        threads.count(),
-    )
-    .map_err(invalid)?;
+    let (layout, workers) =
+        layout(&core, &program, wanted, size, workgroups, threads.count()).map_err(invalid)?;
 
     let sets = layout.sets();
-    let deal = Deal::new(dispatch.cores, sets);
+    let deal = Deal::new(grid.cores, sets);
     let step = step(sets, workers);
     let next = AtomicU64::new(0);
     let work = |core: Core<'_>,
@@ -142,7 +84,12 @@ fn launch(
      -> Result<Statistics, (u64, Box<ShaderFault>)> {
         let mut core = core;
         core.probing = analyser.map(|analyser| {
-            let mut probing = Probing::new(analyser, dispatch, &layout);
+            let launch = Launch {
+                grid,
+                workgroup_threads: size,
+                warp_lanes: core.warp_lanes,
+            };
+            let mut probing = Probing::new(analyser, &launch, &layout);
             probing.learn(&program);
             Box::new(probing)
         });
@@ -172,8 +119,9 @@ fn launch(
         let others: Vec<_> = (1..workers)
             .map_while(|index| {
                 let (program, uniforms) = (Arc::clone(&program), Arc::clone(&core.uniforms));
+                let family = core.family.again();
                 let other = move || {
-                    let mut core = Core::new(dispatch, space, control, stop).drawing(stage);
+                    let mut core = Core::new(grid, family, space, control, stop);
                     core.uniforms = uniforms;
                     work(core, program, index)
                 };
@@ -216,14 +164,14 @@ fn step(batches: u64, workers: u32) -> u64 {
     (batches / (64 * u64::from(workers))).clamp(1, 64)
 }
 
-fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, ShaderFault> {
-    let mut bytes = vec![0; dispatch.push_uniform_count.min(128) as usize * 8];
+fn uniforms(grid: &Grid, core: &mut Core<'_>) -> Result<Vec<u32>, ShaderFault> {
+    let mut bytes = vec![0; grid.push_uniform_count.min(128) as usize * 8];
     core.read
-        .read(dispatch.push_uniforms, &mut bytes)
+        .read(grid.push_uniforms, &mut bytes)
         .map_err(|fault| ShaderFault {
             kind: FaultKind::Mmu(fault),
             address: fault.va,
-            clause: dispatch.shader,
+            clause: grid.shader,
             text: format!("cannot read the push uniforms: {fault}"),
         })?;
     let word = |bytes: &[u8]| {
@@ -237,22 +185,19 @@ fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, Shader
 
 /// Plans batches, and as many host threads as pay and as storage allows.
 fn layout(
-    dispatch: &Dispatch,
+    core: &Core<'_>,
     program: &Program,
-    (draws, wanted): (bool, Option<Wanted>),
+    wanted: Option<Wanted>,
     size: u32,
     workgroups: u64,
     threads: usize,
 ) -> Result<(Layout, u32), String> {
     // For instructions that look at a warp's lanes.
-    let whole_warps = program.sees_warp || wanted.is_some() || (!draws && program.is_open());
-    let warp = if whole_warps {
-        dispatch.architecture.warp_lanes()
-    } else {
-        1
-    };
+    let whole_warps =
+        program.sees_warp || wanted.is_some() || (core.begin.is_none() && program.is_open());
+    let warp = if whole_warps { core.warp_lanes } else { 1 };
     let pitch = size.next_multiple_of(warp);
-    let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+    let (tls, wls) = (&core.grid.thread_storage, &core.grid.workgroup_storage);
     let mut lanes = u32::MAX;
     if tls.base != 0 && tls.bytes_per_thread != 0 {
         lanes = tls.threads;

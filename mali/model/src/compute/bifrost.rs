@@ -5,7 +5,7 @@ use mali_facts::{
     Draw, Invocation, LocalStorage, Profile, RendererState, clause_address, descriptor_address, job,
 };
 use mali_memory::Bus;
-use mali_shader::{Dispatch, ThreadStorage, WorkgroupStorage};
+use mali_shader::{Dispatch, Grid, ThreadStorage, WorkgroupStorage};
 
 use super::{groups_at, invalid, product, threads_at};
 use crate::environment::JobFault;
@@ -27,12 +27,20 @@ pub(super) fn dispatch<B: Bus>(
     let (workgroup_size, workgroup_count) =
         dimensions.ok_or_else(|| invalid(address, "invocation shifts are out of order"))?;
     Ok(Dispatch {
+        grid: Grid {
+            shader: clause_address(state.shader()),
+            workgroup_size,
+            workgroup_count,
+            push_uniforms: draw.push_uniforms(),
+            push_uniform_count: state.uniform_count() as u32,
+            thread_storage: thread_storage(profile, storage.as_ref()),
+            workgroup_storage: storage.map_or_else(WorkgroupStorage::default, |storage| {
+                let (bytes, instances) = (storage.wls_bytes(), storage.wls_instances());
+                groups_at(storage.wls_base(), bytes, instances)
+            }),
+            ..Grid::default()
+        },
         product: product(profile),
-        shader: clause_address(state.shader()),
-        workgroup_size,
-        workgroup_count,
-        push_uniforms: draw.push_uniforms(),
-        push_uniform_count: state.uniform_count() as u32,
         uniform_buffers: draw.uniform_buffers(),
         uniform_buffer_count: state.uniform_buffer_count() as u32,
         attributes: draw.attributes(),
@@ -42,11 +50,6 @@ pub(super) fn dispatch<B: Bus>(
         texture_count: state.texture_count() as u32,
         samplers: draw.samplers(),
         sampler_count: state.sampler_count() as u32,
-        thread_storage: thread_storage(profile, storage.as_ref()),
-        workgroup_storage: storage.map_or_else(WorkgroupStorage::default, |storage| {
-            let (bytes, instances) = (storage.wls_bytes(), storage.wls_instances());
-            groups_at(storage.wls_base(), bytes, instances)
-        }),
         ..Dispatch::default()
     })
 }

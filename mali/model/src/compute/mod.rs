@@ -28,7 +28,10 @@ pub(crate) fn run<B: Bus>(
     cores: Cores,
 ) -> (Option<ComputeReport>, Result<(), JobFault>) {
     match dispatch(environment.profile, memory, address) {
-        Ok(dispatch) => launch(environment, memory, address, Dispatch { cores, ..dispatch }),
+        Ok(mut dispatch) => {
+            dispatch.grid.cores = cores;
+            launch(environment, memory, address, dispatch)
+        }
         Err(fault) => (None, Err(fault)),
     }
 }
@@ -55,12 +58,12 @@ pub(crate) fn launch<B: Bus>(
     }
     let observer = environment.observer.as_ref();
     let mut report = ComputeReport {
-        shader: dispatch.shader,
-        workgroup_size: dispatch.workgroup_size,
-        workgroup_count: dispatch.workgroup_count,
+        shader: dispatch.grid.shader,
+        workgroup_size: dispatch.grid.workgroup_size,
+        workgroup_count: dispatch.grid.workgroup_count,
         kernel: observer
             .filter(|observer| observer.wants_kernels())
-            .and_then(|_| identity(memory, dispatch.shader)),
+            .and_then(|_| identity(memory, dispatch.grid.shader)),
         statistics: None,
     };
     let (threads, control) = (&environment.threads, &environment.control.shader);
@@ -74,7 +77,7 @@ pub(crate) fn launch<B: Bus>(
             report.statistics = Some(statistics);
             Ok(())
         }
-        Err(fault) => Err(shader_fault(dispatch.shader, fault)),
+        Err(fault) => Err(shader_fault(dispatch.grid.shader, fault)),
     };
     (Some(report), result)
 }
@@ -124,7 +127,7 @@ pub(crate) fn dispatch<B: Bus>(
 }
 
 fn checked(profile: &Profile, address: u64, dispatch: Dispatch) -> Result<Dispatch, JobFault> {
-    let size = dispatch.workgroup_size.iter();
+    let size = dispatch.grid.workgroup_size.iter();
     let threads = size.map(|&n| u64::from(n)).product::<u64>();
     if threads > u64::from(profile.max_workgroup_size) {
         let text = format!("a work group of {threads} threads is more than the GPU has");

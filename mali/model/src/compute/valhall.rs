@@ -36,12 +36,12 @@ pub(super) fn requested<B: Bus>(
     if [payload.offset_x(), payload.offset_y(), payload.offset_z()] != [0; 3] {
         return Err(invalid(address, "offsets of work groups are not modelled"));
     }
-    Ok(Dispatch {
-        workgroup_size: [payload.size_x(), payload.size_y(), payload.size_z()].map(|n| n as u32),
-        workgroup_count: [payload.count_x(), payload.count_y(), payload.count_z()]
-            .map(|n| n as u32),
-        ..started(profile, memory, address, environment, stage::COMPUTE)?
-    })
+    let mut dispatch = started(profile, memory, address, environment, stage::COMPUTE)?;
+    dispatch.grid.workgroup_size =
+        [payload.size_x(), payload.size_y(), payload.size_z()].map(|n| n as u32);
+    dispatch.grid.workgroup_count =
+        [payload.count_x(), payload.count_y(), payload.count_z()].map(|n| n as u32);
+    Ok(dispatch)
 }
 
 /// Faults name `address`.
@@ -52,11 +52,9 @@ pub(crate) fn started<B: Bus>(
     environment: &ShaderEnvironment,
     stage: u32,
 ) -> Result<Dispatch, JobFault> {
-    let mut dispatch = Dispatch {
-        push_uniforms: environment.uniforms(),
-        push_uniform_count: environment.uniform_count() as u32,
-        ..Dispatch::default()
-    };
+    let mut dispatch = Dispatch::default();
+    dispatch.grid.push_uniforms = environment.uniforms();
+    dispatch.grid.push_uniform_count = environment.uniform_count() as u32;
     // Mesa omits the program of a shader without code (`pan_cmdstream.c`, `prepare_shader`).
     if environment.program() != 0 {
         let program = ShaderProgram::from_bytes(&memory.bytes(environment.program())?);
@@ -69,7 +67,7 @@ pub(crate) fn started<B: Bus>(
         if program.stage() as u32 != stage {
             return Err(invalid(address, "the shader is for another stage"));
         }
-        dispatch.shader = program.binary();
+        dispatch.grid.shader = program.binary();
         dispatch.subnormals = match program.subnormals() as u32 {
             subnormals::KEPT => Subnormals::Kept,
             // Mesa, `pan_shader.h`: only single precision.
@@ -81,9 +79,10 @@ pub(crate) fn started<B: Bus>(
     (dispatch.resources, dispatch.resource_count) = (list, count as u32);
     if environment.storage_at() != 0 {
         let storage = LocalStorage::from_bytes(&memory.bytes(environment.storage_at())?);
-        dispatch.thread_storage = threads_at(profile, storage.tls_address(), storage.tls_bytes());
+        dispatch.grid.thread_storage =
+            threads_at(profile, storage.tls_address(), storage.tls_bytes());
         let (bytes, instances) = (storage.wls_bytes(), storage.wls_instances());
-        dispatch.workgroup_storage = groups_at(storage.wls_base(), bytes, instances);
+        dispatch.grid.workgroup_storage = groups_at(storage.wls_base(), bytes, instances);
     }
     Ok(dispatch)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fragment jobs, tile by tile.
 
+use std::sync::Arc;
+
 use mali_facts::{FragmentPayload, job};
 use mali_memory::Bus;
 use mali_shader::Tile;
@@ -114,15 +116,16 @@ impl<B: Bus> Pass<'_, B> {
             None if self.framebuffer.frame_shader == FrameShader::Intersect => return Ok(()),
             None => self.begin(part)?,
         };
-        self.write_back(part, tile)
+        self.write_back(part, &tile)
     }
 
-    fn begin(&self, part: &Rectangle) -> Result<Tile, JobFault> {
+    fn begin(&self, part: &Rectangle) -> Result<Arc<Tile>, JobFault> {
         let target = &self.framebuffer.target;
         let [columns, lines] = part.size().map(u64::from);
         self.job
             .spend((columns * lines).div_ceil(PIXELS_OF_A_CLAUSE))?;
         let tile = Tile::new(part.start, part.size(), target.bytes, target.clear);
+        let tile = Arc::new(tile);
         if let Some((shading, placed)) = &self.frame {
             let geometry = (placed, FRAME_CORNERS);
             self.job.spend(SHADING_COST)?;
@@ -137,7 +140,7 @@ impl<B: Bus> Pass<'_, B> {
         shading: &Shading,
         part: &Rectangle,
         visible: &Rectangle,
-        tile: &mut Option<Tile>,
+        tile: &mut Option<Arc<Tile>>,
     ) -> Result<(), JobFault> {
         for number in 0..primitive::count(record.mode, record.vertices) {
             self.job.spend(TRIANGLE_COST)?;
@@ -167,7 +170,7 @@ impl<B: Bus> Pass<'_, B> {
         Ok(())
     }
 
-    fn write_back(&self, part: &Rectangle, tile: Tile) -> Result<(), JobFault> {
+    fn write_back(&self, part: &Rectangle, tile: &Tile) -> Result<(), JobFault> {
         let target = &self.framebuffer.target;
         let Some(plane) = target.plane else {
             return Ok(());
@@ -178,7 +181,7 @@ impl<B: Bus> Pass<'_, B> {
             Layout::Interleaved => SINGLE_PIXELS_OF_A_CLAUSE,
         };
         let line_cost = 1 + u64::from(columns) / pixels_of_a_clause;
-        let pixels = tile.into_pixels();
+        let pixels = tile.take_pixels();
         let mut line = Vec::with_capacity(columns as usize * 16);
         for (y, pixels) in (part.start[1]..).zip(pixels.chunks(columns as usize)) {
             self.job.spend(line_cost)?;

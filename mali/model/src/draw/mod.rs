@@ -17,7 +17,7 @@ pub(crate) mod vertex;
 use mali_facts::registers::JobStatus;
 use mali_facts::{Draw, LocalStorage, descriptor_address};
 use mali_memory::Bus;
-use mali_shader::{Dispatch, Stage};
+use mali_shader::{Dispatch, Grid, Stage};
 
 use crate::compute::{product, shader_fault, thread_storage};
 use crate::environment::{Environment, JobFault};
@@ -67,25 +67,28 @@ impl<B: Bus> Job<'_, B> {
             at => Some(LocalStorage::from_bytes(&self.memory.bytes(at)?)),
         };
         Ok(Dispatch {
+            grid: Grid {
+                workgroup_size: [1; 3],
+                push_uniforms: draw.push_uniforms(),
+                thread_storage: thread_storage(profile, storage.as_ref()),
+                ..Grid::default()
+            },
             architecture: profile.architecture,
             product: product(profile),
-            workgroup_size: [1; 3],
-            push_uniforms: draw.push_uniforms(),
             uniform_buffers: draw.uniform_buffers(),
             attributes: draw.attributes(),
             attribute_buffers: draw.attribute_buffers(),
             textures: draw.textures(),
             samplers: draw.samplers(),
-            thread_storage: thread_storage(profile, storage.as_ref()),
             ..Dispatch::default()
         })
     }
 
-    fn run(&self, dispatch: &Dispatch, stage: &Stage<'_>) -> Result<(), JobFault> {
+    fn run(&self, dispatch: &Dispatch, stage: &Stage) -> Result<(), JobFault> {
         let environment = self.environment;
         let (threads, control) = (&environment.threads, &environment.control.shader);
         mali_shader::draw(dispatch, stage, self.memory, threads, control)
             .map(|_| ())
-            .map_err(|fault| shader_fault(dispatch.shader, fault))
+            .map_err(|fault| shader_fault(dispatch.grid.shader, fault))
     }
 }

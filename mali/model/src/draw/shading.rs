@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fragments of a draw: from descriptors to dispatches.
 
+use std::sync::Arc;
+
 use mali_facts::{
     Architecture, BLEND_OFFSET, Blend, Draw, FragmentState, Viewport, clause_address,
     descriptor_address,
@@ -72,9 +74,9 @@ impl Shading {
             ),
         ])?;
         let mut dispatch = job.dispatch(&draw)?;
-        dispatch.shader = clause_address(state.shader());
+        dispatch.grid.shader = clause_address(state.shader());
         dispatch.uniform_buffer_count = state.uniform_buffer_count() as u32;
-        dispatch.push_uniform_count = state.uniform_count() as u32;
+        dispatch.grid.push_uniform_count = state.uniform_count() as u32;
         dispatch.texture_count = state.texture_count() as u32;
         dispatch.sampler_count = state.sampler_count() as u32;
         let minimum = [viewport.scissor_minimum_x(), viewport.scissor_minimum_y()];
@@ -119,14 +121,12 @@ impl Shading {
         part: &Rectangle,
         (placed, corners): (&Placed, Corners),
         everywhere: bool,
-        tile: &Tile,
+        tile: &Arc<Tile>,
     ) -> Result<(), JobFault> {
         let [columns, lines] = part.size();
-        let dispatch = Dispatch {
-            workgroup_count: [columns, lines, 1],
-            ..self.dispatch.clone()
-        };
-        let stage = Stage::Fragments(Fragments {
+        let mut dispatch = self.dispatch.clone();
+        dispatch.grid.workgroup_count = [columns, lines, 1];
+        let stage = Stage::Fragments(Arc::new(Fragments {
             origin: part.start,
             triangle: placed.triangle,
             everywhere,
@@ -137,8 +137,8 @@ impl Shading {
             packets: self.packets,
             preload: self.preload,
             blend: self.blend,
-            tile,
-        });
+            tile: Arc::clone(tile),
+        }));
         job.run(&dispatch, &stage)
     }
 }

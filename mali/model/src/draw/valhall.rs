@@ -92,11 +92,9 @@ fn shade<B: Bus>(
     vertices: u32,
     packets: Packets,
 ) -> Result<(), JobFault> {
-    let dispatch = Dispatch {
-        workgroup_count: [1, vertices, 1],
-        ..environment(job, at, stage::VERTEX)?
-    };
-    if dispatch.shader == 0 {
+    let mut dispatch = environment(job, at, stage::VERTEX)?;
+    dispatch.grid.workgroup_count = [1, vertices, 1];
+    if dispatch.grid.shader == 0 {
         return Err(job.invalid("vertices have no shader"));
     }
     let stage = Stage::Vertices(Vertices {
@@ -111,11 +109,10 @@ fn environment<B: Bus>(job: &Job<'_, B>, at: u64, stage: u32) -> Result<Dispatch
     let environment = ShaderEnvironment::from_bytes(&job.memory.bytes(at)?);
     job.demand(&[(environment.attribute_offset() == 0, "a first vertex")])?;
     let profile = job.environment.profile;
-    Ok(Dispatch {
-        architecture: profile.architecture,
-        workgroup_size: [1; 3],
-        ..started(profile, job.memory, job.address, &environment, stage)?
-    })
+    let mut dispatch = started(profile, job.memory, job.address, &environment, stage)?;
+    dispatch.architecture = profile.architecture;
+    dispatch.grid.workgroup_size = [1; 3];
+    Ok(dispatch)
 }
 
 pub(super) fn shading<B: Bus>(job: &Job<'_, B>, record: &Record) -> Result<Shading, JobFault> {

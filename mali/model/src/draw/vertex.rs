@@ -76,7 +76,7 @@ fn shade<B: Bus>(
 ) -> Result<(), JobFault> {
     let state = VertexState::from_bytes(&job.memory.bytes(descriptor_address(draw.state()))?);
     let mut dispatch = job.dispatch(draw)?;
-    dispatch.workgroup_count = [1, vertices, 1];
+    dispatch.grid.workgroup_count = [1, vertices, 1];
     dispatch.uniform_buffer_count = state.uniform_buffer_count() as u32;
     dispatch.attribute_count = state.attribute_count() as u32;
     dispatch.texture_count = state.texture_count() as u32;
@@ -91,9 +91,9 @@ fn shade<B: Bus>(
     let both = [position, varying];
     let shaders = 1 + primitive.secondary_shader() as usize;
     for (shader, uniforms, positions) in both.into_iter().take(shaders) {
-        dispatch.shader = clause_address(shader);
-        dispatch.push_uniform_count = uniforms as u32;
-        if dispatch.shader == 0 {
+        dispatch.grid.shader = clause_address(shader);
+        dispatch.grid.push_uniform_count = uniforms as u32;
+        if dispatch.grid.shader == 0 {
             return Err(job.invalid("vertices have no shader"));
         }
         let stage = Stage::Vertices(Vertices {

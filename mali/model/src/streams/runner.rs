@@ -7,7 +7,7 @@ use mali_facts::StreamStatus;
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, of_registers};
 use mali_memory::Bus;
-use mali_shader::{Cores, Dispatch, JOB_COST, MmuFault};
+use mali_shader::{Cores, JOB_COST, MmuFault};
 use mali_valhall::streams::{Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind};
 
 use super::StreamFault;
@@ -125,8 +125,8 @@ impl<'a, B: Bus> Runner<'a, B> {
             seed: environment.seed,
         };
         let (report, result) = match dispatch {
-            Ok(dispatch) => {
-                let dispatch = Dispatch { cores, ..dispatch };
+            Ok(mut dispatch) => {
+                dispatch.grid.cores = cores;
                 compute::launch(environment, &self.memory, at, dispatch)
             }
             Err(fault) => (None, Err(fault)),

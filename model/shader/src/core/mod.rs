@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a host thread's batches share: memory, descriptors, counters.
+//! What a host thread's batches share: memory, counters, what the family has read.
 
 mod counts;
-mod descriptors;
-mod resources;
+mod family;
 mod tlb;
 mod trouble;
 
@@ -11,15 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) use counts::Counts;
-pub(crate) use descriptors::Descriptors;
+pub(crate) use family::{Begin, Family};
 pub(crate) use tlb::{OFFSET, Tlb};
 pub(crate) use trouble::{Done, Trouble};
 
 use crate::ir::Clause;
-use crate::mali::stage::Stage;
 use crate::probe::Probing;
 use crate::rows::Row;
-use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
+use crate::{Access, AddressSpace, Control, FaultKind, Grid, Statistics};
 
 /// Taken from the budget at once.
 const SHARE: u64 = 1024;
@@ -56,11 +54,12 @@ impl Results {
 }
 
 pub(crate) struct Core<'s> {
-    pub(crate) dispatch: &'s Dispatch,
+    pub(crate) grid: &'s Grid,
+    pub(crate) family: Box<dyn Family>,
+    pub(crate) warp_lanes: u32,
+    /// When drawing.
+    pub(crate) begin: Option<Begin>,
     pub(crate) uniforms: Arc<[u32]>,
-    pub(crate) stage: Option<&'s Stage<'s>>,
-    /// Of the thread in the first lane, when drawing.
-    pub(crate) first: u64,
     pub(crate) read: Tlb<'s>,
     pub(crate) write: Tlb<'s>,
     pub(crate) fetch: Tlb<'s>,
@@ -68,8 +67,6 @@ pub(crate) struct Core<'s> {
     pub(crate) visits: Vec<u64>,
     pub(crate) ahead: u64,
     pub(crate) results: Results,
-    uniform_buffers: Vec<Option<UniformBuffer>>,
-    pub(crate) descriptors: Descriptors,
     control: &'s Control,
     /// Set when another host thread of the dispatch met a fault.
     stop: &'s AtomicBool,
@@ -85,16 +82,18 @@ pub(crate) struct Core<'s> {
 
 impl<'s> Core<'s> {
     pub(crate) fn new(
-        dispatch: &'s Dispatch,
+        grid: &'s Grid,
+        family: Box<dyn Family>,
         space: &'s dyn AddressSpace,
         control: &'s Control,
         stop: &'s AtomicBool,
     ) -> Core<'s> {
         Core {
-            dispatch,
+            grid,
+            warp_lanes: family.warp_lanes(),
+            begin: family.begin(),
+            family,
             uniforms: Arc::default(),
-            stage: None,
-            first: 0,
             read: Tlb::new(space, Access::Read),
             write: Tlb::new(space, Access::Write),
             fetch: Tlb::new(space, Access::Execute),
@@ -102,8 +101,6 @@ impl<'s> Core<'s> {
             visits: Vec::new(),
             ahead: 0,
             results: Results::default(),
-            uniform_buffers: vec![None; dispatch.uniform_buffer_count.min(256) as usize],
-            descriptors: Descriptors::default(),
             control,
             stop,
             budget: 0,
@@ -112,11 +109,6 @@ impl<'s> Core<'s> {
             cycles: 0,
             probing: None,
         }
-    }
-
-    pub(crate) fn drawing(mut self, stage: Option<&'s Stage<'s>>) -> Core<'s> {
-        self.stage = stage;
-        self
     }
 
     /// Spends one clause, or as many as [`Core::has`].
@@ -223,35 +215,6 @@ impl<'s> Core<'s> {
             self.budget += self.control.take((clauses - self.budget).max(SHARE));
         }
         self.budget >= clauses
-    }
-
-    /// `None`: the table has no such entry.
-    pub(crate) fn uniform_buffer(&mut self, index: u32) -> Result<Option<UniformBuffer>, Trouble> {
-        if self.dispatch.architecture.has_resource_tables() {
-            return self.named_buffer(index);
-        }
-        let Some(&known) = self.uniform_buffers.get(index as usize) else {
-            return Ok(None);
-        };
-        if known.is_some() {
-            return Ok(known);
-        }
-        let mut bytes = [0; mali_facts::UniformBuffer::SIZE];
-        let at = u64::from(index) * bytes.len() as u64;
-        let va = self.dispatch.uniform_buffers.wrapping_add(at);
-        self.read.read(va, &mut bytes)?;
-        let entry = mali_facts::UniformBuffer::from_bytes(&bytes);
-        let buffer = UniformBuffer {
-            address: entry.pointer(),
-            // An entry of zeros is none.
-            bytes: if entry.words == [0; 2] {
-                0
-            } else {
-                entry.bytes()
-            },
-        };
-        self.uniform_buffers[index as usize] = Some(buffer);
-        Ok(Some(buffer))
     }
 }
 

@@ -213,7 +213,7 @@ impl Batch {
         if let Some(probing) = &mut core.probing {
             probing.insert_into(program, number as usize);
         }
-        if core.stage.is_some() && program.sees_warp {
+        if core.begin.is_some() && program.sees_warp {
             let text =
                 "a shader of vertices or fragments that looks at other threads is not modelled";
             let trouble = Trouble::new(FaultKind::InvalidData, 0, text);
@@ -289,7 +289,7 @@ impl Batch {
 
     #[cold]
     fn agreed(&self, condition: Condition, mask: u64, core: &Core<'_>) -> u64 {
-        let size = core.dispatch.architecture.warp_lanes();
+        let size = core.warp_lanes;
         let first = u64::MAX >> (64 - size);
         let warps = (0..64).step_by(size as usize).map(|at| first << at);
         let takes = |warp: &u64| match condition {

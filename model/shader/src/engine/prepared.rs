@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows that are the same for each dispatch of a shader.
 //!
-//! Filling them takes as long as a small dispatch.
+//! Filling them takes as long as a small grid.
 
 use std::sync::{Arc, Weak};
 
@@ -11,7 +11,7 @@ use super::tracks::Tracks;
 use crate::core::Core;
 use crate::ir::Program;
 use crate::rows::Rows;
-use crate::{Dispatch, ThreadStorage, WorkgroupStorage};
+use crate::{ThreadStorage, WorkgroupStorage};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Purpose {
@@ -33,15 +33,15 @@ impl Purpose {
         layout: Layout,
         worker: u32,
     ) -> Purpose {
-        let dispatch: &Dispatch = core.dispatch;
+        let grid = core.grid;
         Purpose {
             program: Arc::downgrade(program),
             uniforms: core.uniforms.clone(),
             layout,
-            workgroup_size: dispatch.workgroup_size,
-            workgroup_count: dispatch.workgroup_count,
-            warp_lanes: dispatch.architecture.warp_lanes(),
-            storage: (dispatch.thread_storage, dispatch.workgroup_storage),
+            workgroup_size: grid.workgroup_size,
+            workgroup_count: grid.workgroup_count,
+            warp_lanes: core.warp_lanes,
+            storage: (grid.thread_storage, grid.workgroup_storage),
             worker,
         }
     }

@@ -10,9 +10,8 @@ use super::prepared::{Prepared, Purpose};
 use super::tracks::{Resolved, Set, Tracks, Way};
 use crate::core::Core;
 use crate::ir::{Program, special};
-use crate::mali::operations::graphics;
 use crate::rows::{LANES, Rows, lanes};
-use crate::{Dispatch, ShaderFault, Statistics, Threads};
+use crate::{Grid, ShaderFault, Statistics, Threads};
 
 pub(crate) struct Worker<'s> {
     pub(crate) core: Core<'s>,
@@ -63,7 +62,7 @@ impl<'s> Worker<'s> {
     }
 
     pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
-        if !self.program.own || self.core.stage.is_some() || self.core.probing.is_some() {
+        if !self.program.own || self.core.begin.is_some() || self.core.probing.is_some() {
             return self.execute(first, core, &mut Plainly);
         }
         let set = Set { first, core };
@@ -100,8 +99,8 @@ impl<'s> Worker<'s> {
         for batch in 0..self.batches.len() {
             self.start(batch, first, count);
         }
-        if let (Some(stage), Some(batch)) = (self.core.stage, self.batches.first_mut()) {
-            let begun = graphics::begin(stage, &mut batch.rows, &mut self.core, first, count);
+        if let (Some(begin), Some(batch)) = (self.core.begin, self.batches.first_mut()) {
+            let begun = begin(&mut batch.rows, &mut self.core, first, count);
             let starting = begun.map_err(|trouble| ShaderFault {
                 kind: trouble.kind,
                 address: trouble.address,
@@ -147,15 +146,15 @@ impl<'s> Worker<'s> {
         self.placed = core;
         let (at, id) = ((self.index, core.unwrap_or(0)), core.unwrap_or(self.index));
         for (number, (batch, places)) in self.batches.iter_mut().zip(&self.places).enumerate() {
-            let (rows, dispatch) = (&mut batch.rows, self.core.dispatch);
-            place(rows, dispatch, &self.layout, at, number, places);
+            let (rows, grid) = (&mut batch.rows, self.core.grid);
+            place(rows, grid, &self.layout, at, number, places);
             rows.get_mut(special::CORE_ID).0.fill(id);
         }
     }
 
     /// Zero, and ids that the shader looks at.
     fn start(&mut self, index: usize, first: u64, count: u32) {
-        let size = self.core.dispatch.workgroup_size;
+        let size = self.core.grid.workgroup_size;
         let batch = &mut self.batches[index];
         let mut visible = self.visible & !PRELOADED;
         while visible != 0 {
@@ -180,7 +179,7 @@ impl<'s> Worker<'s> {
                 continue;
             }
             let axis = usize::from(axis);
-            let counts = self.core.dispatch.workgroup_count;
+            let counts = self.core.grid.workgroup_count;
             let numbers = (first..first + u64::from(count)).map(|at| coordinate(at, counts, axis));
             for (number, lanes) in numbers.zip(self.layout.groups(index)) {
                 batch.rows.get_mut(group).0[lanes.clone()].fill(number);
@@ -226,9 +225,9 @@ fn prepare(
     others: Vec<Rows>,
     threads: &Threads,
 ) -> Prepared {
-    let (dispatch, layout, worker) = (core.dispatch, purpose.layout, purpose.worker);
+    let (grid, layout, worker) = (core.grid, purpose.layout, purpose.worker);
     let places: Vec<_> = (0..layout.batches())
-        .map(|batch| Places::new(&layout, dispatch.workgroup_size, batch))
+        .map(|batch| Places::new(&layout, grid.workgroup_size, batch))
         .collect();
     let mut others = others.into_iter();
     let prepared = |(batch, places): (usize, &Places)| {
@@ -241,8 +240,8 @@ fn prepare(
             None => Rows::new(special::CONSTANT, width),
         };
         program.complete(&mut rows, &core.uniforms);
-        fill_specials(&mut rows, dispatch, &layout, worker, batch);
-        place(&mut rows, dispatch, &layout, (worker, 0), batch, places);
+        fill_specials(&mut rows, core.warp_lanes, &layout, worker, batch);
+        place(&mut rows, grid, &layout, (worker, 0), batch, places);
         rows
     };
     Prepared {
@@ -286,8 +285,7 @@ const WORKGROUP: u16 = 57;
 const GLOBAL: u16 = 60;
 const PRELOADED: u64 = 0xff << LOCAL_XY;
 
-fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: u32, batch: usize) {
-    let warp = dispatch.architecture.warp_lanes();
+fn fill_specials(rows: &mut Rows, warp: u32, layout: &Layout, worker: u32, batch: usize) {
     rows.get_mut(special::CORE_ID).0.fill(worker);
     let local = (batch * LANES) as u32 % layout.pitch;
     let (mut lane_id, mut warp_id) = (local % warp, local / warp);
@@ -309,13 +307,13 @@ fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: 
 /// A host thread has the same places in each core's storage, so that no two share one.
 fn place(
     rows: &mut Rows,
-    dispatch: &Dispatch,
+    grid: &Grid,
     layout: &Layout,
     (worker, core): (u32, u32),
     batch: usize,
     places: &Places,
 ) {
-    let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+    let (tls, wls) = (&grid.thread_storage, &grid.workgroup_storage);
     let (worker, core) = (u64::from(worker), u64::from(core));
     if (tls.base, tls.bytes_per_thread, wls.base, wls.bytes) == (0, 0, 0, 0) {
         return;

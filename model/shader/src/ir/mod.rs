@@ -9,4 +9,4 @@ pub(crate) mod special;
 
 pub(crate) use block::{Block, Code, Translate, Trap};
 pub(crate) use clause::{Branch, Clause, Condition, Next, State, Target};
-pub(crate) use program::{Constant, Program, STAGE_WORDS};
+pub(crate) use program::{Constant, Program};

@@ -10,9 +10,6 @@ use super::micro::MicroOp;
 use super::special;
 use crate::rows::Rows;
 
-/// Push uniforms end here, then blend descriptor 0.
-pub(crate) const STAGE_WORDS: u16 = 256;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Constant {
     Value(u32),

@@ -2,9 +2,14 @@
 //! All that names Mali: both instruction sets, descriptors, drawing.
 
 pub(crate) mod bifrost;
+pub(crate) mod dispatch;
+mod family;
 pub mod image;
 pub(crate) mod operations;
+mod resources;
+pub(crate) mod run;
 pub(crate) mod stage;
+mod state;
 pub(crate) mod valhall;
 
 use mali_isa::Message;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What vertex and fragment shaders have besides compute's.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Push uniforms end here, then blend descriptor 0.
+pub(super) const STAGE_WORDS: u16 = 256;
 
 const PIXEL: usize = 16;
 
@@ -36,12 +39,12 @@ impl Packets {
 }
 
 /// A draw, one thread per work group.
-#[derive(Debug)]
-pub enum Stage<'a> {
+#[derive(Clone, Debug)]
+pub enum Stage {
     /// Of one instance, along y.
     Vertices(Vertices),
     /// Columns along x, lines along y.
-    Fragments(Fragments<'a>),
+    Fragments(Arc<Fragments>),
 }
 
 /// Vertices to shade.
@@ -57,7 +60,7 @@ pub struct Vertices {
 
 /// Fragments of one triangle.
 #[derive(Debug)]
-pub struct Fragments<'a> {
+pub struct Fragments {
     /// The first column and line.
     pub origin: [u32; 2],
     /// The triangle.
@@ -79,7 +82,7 @@ pub struct Fragments<'a> {
     /// Blend descriptor 0 for shaders.
     pub blend: [u32; 2],
     /// Where pixels go.
-    pub tile: &'a Tile,
+    pub tile: Arc<Tile>,
 }
 
 /// What is done before a thread starts, into r0 on.
@@ -213,11 +216,10 @@ impl Tile {
         }
     }
 
-    /// The pixels, line after line.
-    pub fn into_pixels(self) -> Vec<[u8; PIXEL]> {
-        self.pixels
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Takes the pixels, line after line.
+    pub fn take_pixels(&self) -> Vec<[u8; PIXEL]> {
+        let mut all = self.pixels.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut all)
     }
 }
 
@@ -289,6 +291,6 @@ mod tests {
             ([18, 33], [3; 16]),
             ([15, 32], [3; 16]),
         ]);
-        assert_eq!(tile.into_pixels(), [[1; 16], [1; 16], [1; 16], [2; 16]]);
+        assert_eq!(tile.take_pixels(), [[1; 16], [1; 16], [1; 16], [2; 16]]);
     }
 }

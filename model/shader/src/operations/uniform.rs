@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads from uniform buffers by index and offset.
 
-use crate::core::Core;
-use crate::core::Done;
-use crate::core::Trouble;
+use crate::core::{Core, Done, Trouble, UniformBuffer};
 use crate::ir::micro::{MicroOp, OnMemory};
 use crate::rows::{Rows, lanes};
 use crate::words::words_of;
@@ -28,12 +26,12 @@ fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     let words = BYTES.div_ceil(4);
     let mask = rows.mask();
     core.statistics.bytes_read += rows.active_count() * BYTES as u64;
-    let mut last = None;
+    let (mut last, mut buffers) = (None, LastBuffer::default());
     for lane in lanes(mask) {
         let place = (rows.get(op.a).0[lane], rows.get(op.b).0[lane]);
         let value = match last {
             Some((known, value)) if known == place => value,
-            _ => uniform_lane::<BYTES>(core, place.0, place.1)?,
+            _ => uniform_lane::<BYTES>(core, &mut buffers, place)?,
         };
         last = Some((place, value));
         core.results.put(lane, &value[..words]);
@@ -44,13 +42,35 @@ fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
+/// Lanes often name one.
+#[derive(Default)]
+pub(crate) struct LastBuffer(Option<(u32, UniformBuffer)>);
+
+impl LastBuffer {
+    #[inline]
+    pub(crate) fn get(
+        &mut self,
+        index: u32,
+        core: &mut Core<'_>,
+    ) -> Result<Option<UniformBuffer>, Trouble> {
+        match self.0 {
+            Some((of, buffer)) if of == index => Ok(Some(buffer)),
+            _ => {
+                let found = core.family.uniform_buffer(index, &mut core.read)?;
+                self.0 = found.map(|buffer| (index, buffer));
+                Ok(found)
+            }
+        }
+    }
+}
+
 /// Zero outside, or without a buffer.
 fn uniform_lane<const BYTES: usize>(
     core: &mut Core<'_>,
-    offset: u32,
-    index: u32,
+    buffers: &mut LastBuffer,
+    (offset, index): (u32, u32),
 ) -> Result<Words, Trouble> {
-    let Some(buffer) = core.uniform_buffer(index)? else {
+    let Some(buffer) = buffers.get(index, core)? else {
         return Ok([0; 4]);
     };
     let left = buffer

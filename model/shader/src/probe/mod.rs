@@ -36,7 +36,7 @@ mod insert;
 mod operations;
 
 pub(crate) use self::insert::{insert, insert_into};
-use crate::Dispatch;
+use crate::Grid;
 use crate::engine::layout::Layout;
 use crate::ir::{Clause, Program};
 use crate::rows::LANES;
@@ -86,8 +86,8 @@ pub trait Part: Send {
 /// A dispatch before it starts.
 #[derive(Debug)]
 pub struct Launch<'a> {
-    /// The dispatch.
-    pub dispatch: &'a Dispatch,
+    /// Its threads.
+    pub grid: &'a Grid,
     /// Threads of a work group.
     pub workgroup_threads: u32,
     /// Lanes of a warp.
@@ -108,7 +108,7 @@ pub enum Place {
 impl Launch<'_> {
     /// The memory of an address.
     pub fn place(&self, address: u64) -> Place {
-        Storages::of(self.dispatch).place(address)
+        Storages::of(self.grid).place(address)
     }
 }
 
@@ -120,11 +120,11 @@ pub struct Storages {
 }
 
 impl Storages {
-    /// The storages of a dispatch.
-    pub fn of(dispatch: &Dispatch) -> Storages {
-        let (thread, group) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+    /// Those of a dispatch.
+    pub fn of(grid: &Grid) -> Storages {
+        let (thread, group) = (&grid.thread_storage, &grid.workgroup_storage);
         // One core's follows that of the core before.
-        let cores = u64::from(64 - dispatch.cores.usable.leading_zeros()).max(1);
+        let cores = u64::from(64 - grid.cores.usable.leading_zeros()).max(1);
         let bytes = |base: u64, each: u32, count: u32| match base {
             0 => (0, 0),
             base => {
@@ -353,21 +353,15 @@ pub(crate) struct Probing {
 }
 
 impl Probing {
-    pub(crate) fn new(analyser: &dyn Analyser, dispatch: &Dispatch, layout: &Layout) -> Probing {
-        let warp = dispatch.architecture.warp_lanes();
-        let launch = Launch {
-            dispatch,
-            workgroup_threads: layout.size,
-            warp_lanes: warp,
-        };
+    pub(crate) fn new(analyser: &dyn Analyser, launch: &Launch<'_>, layout: &Layout) -> Probing {
         let number = |batch: usize, lane: usize| {
             let number = (batch * LANES + lane) as u32;
             number / layout.pitch * layout.size + number % layout.pitch
         };
         Probing {
-            part: Some(analyser.part(&launch)),
+            part: Some(analyser.part(launch)),
             wanted: analyser.wanted(),
-            warp,
+            warp: launch.warp_lanes,
             size: layout.size,
             sites: Vec::new(),
             threads: (0..layout.batches())

@@ -4,9 +4,9 @@
 use super::{Access, AccessKind, Lanes, Probing, Visit};
 use crate::core::{Core, Done};
 use crate::ir::micro::MicroOp;
-use crate::mali::operations::image::conversion;
 use crate::operations::memory::address;
 use crate::operations::sink::is_sink;
+use crate::operations::uniform::LastBuffer;
 use crate::rows::{LANES, Rows, lanes};
 
 impl Probing {
@@ -122,9 +122,10 @@ fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
 /// `c` bytes, offset `a`, buffer `b`. What lies outside is not read.
 pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mut low, mut high, mut inside) = ([0; LANES], [0; LANES], 0);
+    let mut buffers = LastBuffer::default();
     for lane in lanes(rows.mask()) {
         let (offset, index) = (rows.get(op.a).0[lane], rows.get(op.b).0[lane]);
-        let Some(buffer) = core.uniform_buffer(index)? else {
+        let Some(buffer) = buffers.get(index, core)? else {
             continue;
         };
         if u64::from(offset) + u64::from(op.c) <= buffer.bytes {
@@ -168,12 +169,8 @@ fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) 
     let gone = sinks(op, rows);
     let mut sizes: [u64; 17] = [0; 17];
     for lane in lanes(rows.mask() & !gone) {
-        let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
-        let components = (op.e >> 8 & 3) as usize + 1;
-        let bytes = match pixel {
-            Some(pixel) => usize::from(pixel.bytes),
-            None => format.registers(components) * 4,
-        };
+        let conversion = rows.get(op.c).0[lane];
+        let bytes = core.family.texel_bytes(conversion, op.e)?;
         sizes[bytes.min(16)] |= 1 << lane;
     }
     for (bytes, mask) in (1..).zip(&sizes[1..]).filter(|(_, mask)| **mask != 0) {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use mali_memory::{Bus, Page, Ram};
 
+use super::bare::Bare;
 use super::random::Random;
 use crate::core::Core;
 use crate::engine::batch::{Batch, Plainly};
@@ -13,7 +14,7 @@ use crate::engine::tracks::{Resolved, Room, Set, Tracks, Way};
 use crate::engine::worker::totals;
 use crate::ir::{Program, special};
 use crate::rows::{LANES, Rows};
-use crate::{Access, AddressSpace, Control, Dispatch, MmuFault};
+use crate::{Access, AddressSpace, Control, Grid, MmuFault};
 
 /// Memory at its own addresses, two pages around 4 GiB.
 pub(crate) struct Flat(pub(crate) Ram, pub(crate) u64);
@@ -35,7 +36,7 @@ impl AddressSpace for Flat {
 }
 
 pub(crate) struct Machine {
-    pub(crate) dispatch: Dispatch,
+    pub(crate) grid: Grid,
     batches: [Batch; 1],
     tracks: Tracks,
     /// Tracks followed.
@@ -45,7 +46,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new() -> Machine {
         Machine {
-            dispatch: Dispatch::default(),
+            grid: Grid::default(),
             batches: [Batch::new(Rows::new(special::CONSTANT, LANES))],
             tracks: Tracks::new(Room::new()),
             followed: 0,
@@ -60,7 +61,7 @@ impl Machine {
         by_tracks: bool,
     ) -> String {
         let (control, stop) = (Control::new(300), AtomicBool::new(false));
-        let mut core = Core::new(&self.dispatch, space, &control, &stop);
+        let mut core = Core::new(&self.grid, Box::new(Bare), space, &control, &stop);
         let [batch] = &mut self.batches;
         let mut random = Random(seed);
         for row in 0..special::CONSTANT {
@@ -69,7 +70,7 @@ impl Machine {
             }
         }
         batch.rows.get_mut(special::LANE_ID).0 = std::array::from_fn(|lane| lane as u32);
-        let storage = &self.dispatch.thread_storage;
+        let storage = &self.grid.thread_storage;
         for lane in 0..LANES {
             let own = storage.base + lane as u64 * u64::from(storage.bytes_per_thread);
             batch.rows.get_mut(special::THREAD_LOW).0[lane] = own as u32;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, and what tests run them on.
 
+mod bare;
 mod copies;
 mod machine;
 mod random;

@@ -5,7 +5,7 @@
 use crate::support::*;
 use mali_isa::*;
 use mali_memory::{Bus, Vectors};
-use mali_shader::{Control, Dispatch, Threads};
+use mali_shader::{Control, Dispatch, Grid, Threads};
 
 use Source::{FauHigh, FauLow, Port0, Port1};
 
@@ -163,11 +163,14 @@ fn any_width_at_any_address() {
         }
         space.0.write(table, &entries).unwrap();
         let dispatch = Dispatch {
-            shader: shaders[kind],
-            workgroup_size: [threads as u32, 1, 1],
-            workgroup_count: [1, 1, 1],
-            push_uniforms: uniforms,
-            push_uniform_count: 3,
+            grid: Grid {
+                shader: shaders[kind],
+                workgroup_size: [threads as u32, 1, 1],
+                workgroup_count: [1, 1, 1],
+                push_uniforms: uniforms,
+                push_uniform_count: 3,
+                ..Grid::default()
+            },
             ..Dispatch::default()
         };
         mali_shader::run(&dispatch, &space, &threads_of_host, &Control::new(10_000)).unwrap();
@@ -227,11 +230,14 @@ fn a_fault_names_the_first_thread_that_raises_it() {
                 }
                 space.0.write(table, &entries).unwrap();
                 let dispatch = Dispatch {
-                    shader,
-                    workgroup_size: [64, 1, 1],
-                    workgroup_count: [1, 1, 1],
-                    push_uniforms: uniforms,
-                    push_uniform_count: 3,
+                    grid: Grid {
+                        shader,
+                        workgroup_size: [64, 1, 1],
+                        workgroup_count: [1, 1, 1],
+                        push_uniforms: uniforms,
+                        push_uniform_count: 3,
+                        ..Grid::default()
+                    },
                     ..Dispatch::default()
                 };
                 let control = Control::new(10_000);

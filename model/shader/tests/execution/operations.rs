@@ -351,7 +351,7 @@ fn branches_compare_as_their_names_say() {
 
 #[test]
 fn local_storage_lies_where_the_descriptors_say() {
-    use mali_shader::{Control, Dispatch, ThreadStorage, Threads, WorkgroupStorage};
+    use mali_shader::{Control, Dispatch, Grid, ThreadStorage, Threads, WorkgroupStorage};
     let space = Flat::new(256);
     // Threads store their id (r60) at offset 8 of their storage, the work group (r57) in the group's.
     let store = |segment| {
@@ -382,20 +382,23 @@ fn local_storage_lies_where_the_descriptors_say() {
     }
     let (threads, groups) = (space.put(&[0; 4096]), space.put(&[0; 4096]));
     let mut dispatch = Dispatch {
-        shader: space.put(&code),
-        workgroup_size: [5, 1, 1],
-        workgroup_count: [7, 1, 1],
-        push_uniforms: space.put(&[8, 0, 0, 0, 0, 0, 0, 0]),
-        push_uniform_count: 1,
-        thread_storage: ThreadStorage {
-            base: threads,
-            bytes_per_thread: 16,
-            threads: 12,
-        },
-        workgroup_storage: WorkgroupStorage {
-            base: groups,
-            bytes: 128,
-            instances: 3,
+        grid: Grid {
+            shader: space.put(&code),
+            workgroup_size: [5, 1, 1],
+            workgroup_count: [7, 1, 1],
+            push_uniforms: space.put(&[8, 0, 0, 0, 0, 0, 0, 0]),
+            push_uniform_count: 1,
+            thread_storage: ThreadStorage {
+                base: threads,
+                bytes_per_thread: 16,
+                threads: 12,
+            },
+            workgroup_storage: WorkgroupStorage {
+                base: groups,
+                bytes: 128,
+                instances: 3,
+            },
+            ..Grid::default()
         },
         ..Dispatch::default()
     };
@@ -426,13 +429,13 @@ fn local_storage_lies_where_the_descriptors_say() {
         for storage in [threads, other] {
             mali_memory::Bus::write(&space.0, storage, &[0; 4096]).unwrap();
         }
-        dispatch.thread_storage.base = base;
+        dispatch.grid.thread_storage.base = base;
         mali_shader::run(&dispatch, &space, &host, &Control::default()).unwrap();
         let words = |at| space.words(at, 1024);
         assert_eq!(words(base), own);
         assert_eq!(words(threads + other - base), vec![0; 1024]);
     }
-    dispatch.thread_storage.threads = 4;
+    dispatch.grid.thread_storage.threads = 4;
     let fault =
         mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::default()).unwrap_err();
     assert!(
@@ -444,7 +447,7 @@ fn local_storage_lies_where_the_descriptors_say() {
 #[test]
 fn a_shader_that_changed_is_decoded_again() {
     use mali_memory::Bus;
-    use mali_shader::{Control, Dispatch, Threads};
+    use mali_shader::{Control, Dispatch, Grid, Threads};
     let space = Flat::new(64);
     let store = instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]);
     let code = |register| {
@@ -462,11 +465,14 @@ fn a_shader_that_changed_is_decoded_again() {
     };
     let (out, shader) = (space.put(&[0; 4]), space.put(&code(60)));
     let dispatch = Dispatch {
-        shader,
-        workgroup_size: [1, 1, 1],
-        workgroup_count: [1, 1, 1],
-        push_uniforms: space.put(&out.to_le_bytes()),
-        push_uniform_count: 1,
+        grid: Grid {
+            shader,
+            workgroup_size: [1, 1, 1],
+            workgroup_count: [1, 1, 1],
+            push_uniforms: space.put(&out.to_le_bytes()),
+            push_uniform_count: 1,
+            ..Grid::default()
+        },
         ..Dispatch::default()
     };
     let threads = Threads::new(1);
@@ -475,7 +481,10 @@ fn a_shader_that_changed_is_decoded_again() {
     // The id in y: 1 in the last thread.
     space.0.write(shader, &code(61)).unwrap();
     let dispatch = Dispatch {
-        workgroup_count: [1, 2, 1],
+        grid: Grid {
+            workgroup_count: [1, 2, 1],
+            ..dispatch.grid
+        },
         ..dispatch
     };
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
@@ -520,7 +529,7 @@ fn idle_clause(flow_control: FlowControl, constants: Vec<Constant>) -> Vec<u8> {
 #[test]
 fn only_pages_with_code_that_can_run_are_fetched() {
     use mali_memory::Bus;
-    use mali_shader::{Control, Dispatch, Threads};
+    use mali_shader::{Control, Dispatch, Grid, Threads};
 
     let flat = Flat::new(16);
     let base = flat.put(&[0; 2 * 4096]);
@@ -532,9 +541,12 @@ fn only_pages_with_code_that_can_run_are_fetched() {
     let pages = |shader: u64, code: &[u8]| {
         space.flat.0.write(shader, code).unwrap();
         let dispatch = Dispatch {
-            shader,
-            workgroup_size: [1, 1, 1],
-            workgroup_count: [1, 1, 1],
+            grid: Grid {
+                shader,
+                workgroup_size: [1, 1, 1],
+                workgroup_count: [1, 1, 1],
+                ..Grid::default()
+            },
             ..Dispatch::default()
         };
         mali_shader::run(&dispatch, &space, &threads, &Control::new(100)).unwrap();
@@ -562,12 +574,15 @@ fn only_pages_with_code_that_can_run_are_fetched() {
 
 #[test]
 fn an_empty_kernel_has_no_address() {
-    use mali_shader::{Control, Dispatch, Threads};
+    use mali_shader::{Control, Dispatch, Grid, Threads};
     let space = Flat::new(1);
     let dispatch = Dispatch {
-        shader: 0,
-        workgroup_size: [7, 1, 1],
-        workgroup_count: [3, 1, 1],
+        grid: Grid {
+            shader: 0,
+            workgroup_size: [7, 1, 1],
+            workgroup_count: [3, 1, 1],
+            ..Grid::default()
+        },
         ..Dispatch::default()
     };
     let run = |dispatch: &Dispatch| {
@@ -575,7 +590,10 @@ fn an_empty_kernel_has_no_address() {
     };
     assert!(run(&dispatch).is_ok());
     let elsewhere = Dispatch {
-        shader: 1 << 30,
+        grid: Grid {
+            shader: 1 << 30,
+            ..dispatch.grid
+        },
         ..dispatch
     };
     assert!(run(&elsewhere).is_err());

@@ -4,7 +4,7 @@
 use crate::support::*;
 use mali_isa::*;
 use mali_shader::image::RegisterFormat as Converted;
-use mali_shader::{Architecture, Control, Dispatch, Threads};
+use mali_shader::{Architecture, Control, Dispatch, Grid, Threads};
 
 use Source::{FauHigh, FauLow, Port0, Port1};
 
@@ -90,12 +90,15 @@ fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> V
     ];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let dispatch = Dispatch {
+        grid: Grid {
+            shader: entry,
+            workgroup_size: [20, 1, 1],
+            workgroup_count: [1, 1, 1],
+            push_uniforms: space.put(&bytes),
+            push_uniform_count: 4,
+            ..Grid::default()
+        },
         architecture,
-        shader: entry,
-        workgroup_size: [20, 1, 1],
-        workgroup_count: [1, 1, 1],
-        push_uniforms: space.put(&bytes),
-        push_uniform_count: 4,
         ..Dispatch::default()
     };
     mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::new(10_000)).unwrap();
@@ -194,11 +197,14 @@ fn result(
         .flat_map(|word: &u32| word.to_le_bytes())
         .collect();
     let mut dispatch = Dispatch {
-        shader: space.put(&code),
-        workgroup_size: [1, 1, 1],
-        workgroup_count: [1, 1, 1],
-        push_uniforms: space.put(&bytes),
-        push_uniform_count: 3,
+        grid: Grid {
+            shader: space.put(&code),
+            workgroup_size: [1, 1, 1],
+            workgroup_count: [1, 1, 1],
+            push_uniforms: space.put(&bytes),
+            push_uniform_count: 3,
+            ..Grid::default()
+        },
         ..Dispatch::default()
     };
     edit(&space, &mut dispatch);

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::Dispatch;
+use crate::Grid;
 use crate::ir::special;
 use crate::operations::memory::address;
 use crate::operations::planned::Wanted;
@@ -26,18 +26,12 @@ impl Private {
                 .all(|word| self.words.contains(&word))
     }
 
-    pub(super) fn store(
-        &mut self,
-        wanted: &Wanted<'_>,
-        is_known: bool,
-        rows: &Rows,
-        dispatch: &Dispatch,
-    ) {
+    pub(super) fn store(&mut self, wanted: &Wanted<'_>, is_known: bool, rows: &Rows, grid: &Grid) {
         let (low, high) = (
             rows.get(special::THREAD_LOW),
             rows.get(special::THREAD_HIGH),
         );
-        let storage = &dispatch.thread_storage;
+        let storage = &grid.thread_storage;
         let each = u64::from(storage.bytes_per_thread);
         let bytes = wanted.bytes as u64;
         // No other thread stores there.

@@ -251,7 +251,7 @@ impl Recorder {
         let last = wanted.bytes.div_ceil(4).clamp(1, 4) as u16 - 1;
         let words = [0, 1, 2, 3].map(|word: u16| op.d + word.min(last));
         let depends = words.iter().any(|row| self.depends(*row));
-        self.private.store(&wanted, !depends, rows, core.dispatch);
+        self.private.store(&wanted, !depends, rows, core.grid);
         let from = words.map(|row| self.source(row, rows));
         let before = self.reached.bytes();
         match Store::plan(&wanted, from, &mut self.reached.written) {

@@ -62,7 +62,7 @@ fn what_threads_keep_in_their_own_storage_is_known_unless_it_is_stored_to() {
     ] {
         let program = keeps_an_offset(table, out, at);
         let mut machine = Machine::new();
-        machine.dispatch.thread_storage = crate::ThreadStorage {
+        machine.grid.thread_storage = crate::ThreadStorage {
             base: storage,
             bytes_per_thread: 4,
             threads: LANES as u32,

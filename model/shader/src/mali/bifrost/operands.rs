@@ -7,7 +7,8 @@ use super::{Translator, Trap};
 use crate::alu::lanes::{Halves, Part};
 use crate::alu::{float, half};
 use crate::emit::{Emit, byte_named};
-use crate::ir::{Constant, STAGE_WORDS, special};
+use crate::ir::{Constant, special};
+use crate::mali::stage::STAGE_WORDS;
 use crate::operations::loops;
 
 impl Translator<'_> {

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers and instructions of vertices and fragments.
 
+use std::sync::Arc;
+
 use mali_facts::valhall::{self, descriptor_type};
 use mali_facts::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
 
 use super::image::{
-    components, conversion, finish, load_converted, put_address, register_format, sampler, texture,
-    words,
+    components, finish, load_converted, put_address, register_format, sampler, texture, words,
 };
+use crate::FaultKind;
 use crate::core::Core;
 use crate::core::Done;
 use crate::core::Trouble;
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::mali::image::{self, Coordinates, RegisterFormat, Texel, TexelFormat, Texels};
-use crate::mali::stage::{AttributeTable, Fragments, Lookup, Preload, Stage};
+use crate::mali::stage::{AttributeTable, Fragments, Lookup, Preload, Stage, Vertices};
+use crate::mali::state::State;
 use crate::operations::sink::SINK;
 use crate::rows::{LANES, REGISTERS, Rows, lanes};
 use crate::words::bytes_of;
-use crate::{Architecture, FaultKind};
 
 /// Low word of the position's address; the high word is next.
 const POSITION: u16 = 58;
@@ -40,39 +42,44 @@ fn missing(instruction: &str, what: &str) -> Trouble {
     Trouble::new(FaultKind::InvalidEncoding, 0, text)
 }
 
-fn fragments<'s>(
-    core: &Core<'s>,
-    instruction: &str,
-    what: &str,
-) -> Result<&'s Fragments<'s>, Trouble> {
-    match core.stage {
-        Some(Stage::Fragments(fragments)) => Ok(fragments),
+fn vertices(core: &Core<'_>, instruction: &str, what: &str) -> Result<Vertices, Trouble> {
+    match State::of(core)?.stage {
+        Some(Stage::Vertices(vertices)) => Ok(vertices),
         _ => Err(missing(instruction, what)),
     }
 }
 
-fn pixel(core: &Core<'_>, fragments: &Fragments<'_>, lane: usize) -> [u32; 2] {
-    let columns = u64::from(core.dispatch.workgroup_count[0]).max(1);
-    let number = core.first + lane as u64;
-    [
+fn fragments(core: &Core<'_>, instruction: &str, what: &str) -> Result<Arc<Fragments>, Trouble> {
+    match &State::of(core)?.stage {
+        Some(Stage::Fragments(fragments)) => Ok(Arc::clone(fragments)),
+        _ => Err(missing(instruction, what)),
+    }
+}
+
+fn pixel(core: &Core<'_>, fragments: &Fragments, lane: usize) -> Result<[u32; 2], Trouble> {
+    let columns = u64::from(core.grid.workgroup_count[0]).max(1);
+    let number = State::of(core)?.first + lane as u64;
+    Ok([
         fragments.origin[0].wrapping_add((number % columns) as u32),
         fragments.origin[1].wrapping_add((number / columns) as u32),
-    ]
+    ])
 }
 
 /// The starting lanes, if not all.
 pub(crate) fn begin(
-    stage: &Stage<'_>,
     rows: &mut Rows,
     core: &mut Core<'_>,
     first: u64,
     count: u32,
 ) -> Result<Option<u64>, Trouble> {
-    core.first = first;
+    let state = State::of_mut(core)?;
+    state.first = first;
+    let (stage, by_tables) = (state.stage.clone(), state.has_resource_tables());
     let all = u64::MAX >> (LANES - (count as usize).clamp(1, LANES));
     match stage {
-        Stage::Vertices(vertices) => {
-            if core.dispatch.architecture.has_resource_tables() {
+        None => {}
+        Some(Stage::Vertices(vertices)) => {
+            if by_tables {
                 for lane in lanes(all) {
                     let number = (first + lane as u64) as u32;
                     for (register, value) in VERTEX.into_iter().zip([number, number, 0]) {
@@ -88,21 +95,21 @@ pub(crate) fn begin(
                 rows.get_mut(POSITION + 1).0[lane] = (va >> 32) as u32;
             }
         }
-        Stage::Fragments(fragments) => {
+        Some(Stage::Fragments(fragments)) => {
             let mut covered = 0;
             for lane in lanes(all) {
-                let [x, y] = pixel(core, fragments, lane);
+                let [x, y] = pixel(core, &fragments, lane)?;
                 let inside = fragments.everywhere || fragments.triangle.covers(x, y);
                 covered |= u64::from(inside) << lane;
                 rows.get_mut(PIXEL).0[lane] = x & 0xffff | y << 16;
                 rows.get_mut(COVERAGE).0[lane] = 1;
-                if core.dispatch.architecture.has_resource_tables() {
+                if by_tables {
                     rows.get_mut(VERTEX[2]).0[lane] = 0;
                 }
             }
             if let Some(preload) = fragments.preload {
                 rows.activate(covered, covered);
-                load_first(fragments, preload, rows, core)?;
+                load_first(&fragments, preload, rows, core)?;
             }
             return Ok(Some(covered));
         }
@@ -111,7 +118,7 @@ pub(crate) fn begin(
 }
 
 fn load_first(
-    fragments: &Fragments<'_>,
+    fragments: &Fragments,
     preload: Preload,
     rows: &mut Rows,
     core: &mut Core<'_>,
@@ -162,7 +169,7 @@ impl Attribute {
         index: u32,
         what: &str,
     ) -> Result<Self, Trouble> {
-        if core.dispatch.architecture.has_resource_tables() {
+        if State::of(core)?.has_resource_tables() {
             return Attribute::named(core, index, what);
         }
         if index >= table.count {
@@ -183,7 +190,7 @@ impl Attribute {
                 "{what} {index}: buffers of type {kind} are not modelled"
             )));
         }
-        let v6 = core.dispatch.architecture == Architecture::V6;
+        let v6 = State::of(core)?.is_v6();
         let format_word = descriptor.format() as u32;
         let format = TexelFormat::parse(PixelFormat(format_word), v6)
             .map_err(|error| invalid(format!("{what} {index}: {error}")))?;
@@ -199,12 +206,13 @@ impl Attribute {
 
     /// Attribute that a handle names, on Valhall.
     fn named(core: &mut Core<'_>, handle: u32, what: &str) -> Result<Self, Trouble> {
+        let (state, read) = State::with_memory(core)?;
         let descriptor = valhall::Attribute {
-            words: core.descriptor(handle)?,
+            words: state.descriptor(handle, read)?,
         };
         let record = descriptor.table() << 24 | descriptor.buffer_index() & 0xff_ffff;
         let buffer = valhall::Buffer {
-            words: core.descriptor(record as u32)?,
+            words: state.descriptor(record as u32, read)?,
         };
         let kinds = [
             (descriptor.descriptor_type(), descriptor_type::ATTRIBUTE),
@@ -251,13 +259,12 @@ impl Attribute {
 
 /// `LD_ATTR`: vertex `a`, instance `b`, attribute `c`.
 pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
-    if !matches!(core.stage, Some(Stage::Vertices(_))) {
-        return Err(missing("+LD_ATTR", "the attributes of a vertex"));
-    }
+    vertices(core, "+LD_ATTR", "the attributes of a vertex")?;
+    let dispatch = &State::of(core)?.dispatch;
     let table = AttributeTable {
-        descriptors: core.dispatch.attributes,
-        count: core.dispatch.attribute_count,
-        buffers: core.dispatch.attribute_buffers,
+        descriptors: dispatch.attributes,
+        count: dispatch.attribute_count,
+        buffers: dispatch.attribute_buffers,
     };
     let mut count = 0;
     for lane in lanes(rows.mask()) {
@@ -284,9 +291,7 @@ fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble>
 
 /// `LEA_ATTR`: address and conversion of a varying. Sources as [`load_attribute`].
 pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
-    let Some(Stage::Vertices(vertices)) = core.stage else {
-        return Err(missing("+LEA_ATTR", "the attributes of a vertex"));
-    };
+    let vertices = vertices(core, "+LEA_ATTR", "the attributes of a vertex")?;
     for lane in lanes(rows.mask()) {
         let (vertex, index) = vertex(op, rows, lane)?;
         let varying = Attribute::read(core, &vertices.varyings, index, "varying")?;
@@ -299,9 +304,7 @@ pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
 
 /// `LEA_BUF_IMM`: a vertex shader's output on Valhall; vertex `a`.
 pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
-    let Some(Stage::Vertices(vertices)) = core.stage else {
-        return Err(missing("LEA_BUF_IMM", "the packet of a vertex"));
-    };
+    let vertices = vertices(core, "LEA_BUF_IMM", "the packet of a vertex")?;
     for lane in lanes(rows.mask()) {
         let va = vertices.packets.at(rows.get(op.a).0[lane]);
         core.results.put(lane, &[va as u32, (va >> 32) as u32]);
@@ -356,20 +359,20 @@ pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
         half: op.m >> 16 & 1 == 1,
         computed_lod: op.m >> 17 & 1 == 1,
     };
-    look_up(fragments, lookup, op, rows, core)
+    look_up(&fragments, lookup, op, rows, core)
 }
 
 /// `LD_VAR`: varying `a`.
 pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR", "the varyings of a fragment")?;
     let number = |rows: &Rows, lane: usize| rows.get(op.a).0[lane];
-    interpolate(fragments, number, op, rows, core)
+    interpolate(&fragments, number, op, rows, core)
 }
 
 struct Corners([[f64; 4]; 3]);
 
 impl Corners {
-    fn read(core: &mut Core<'_>, fragments: &Fragments<'_>, index: u32) -> Result<Self, Trouble> {
+    fn read(core: &mut Core<'_>, fragments: &Fragments, index: u32) -> Result<Self, Trouble> {
         let varying = Attribute::read(core, &fragments.varyings, index, "varying")?;
         if varying.format.kind() != image::Kind::Float {
             return Err(invalid(format!(
@@ -385,7 +388,7 @@ impl Corners {
     }
 
     /// Value at the centre, right in perspective.
-    fn at(&self, fragments: &Fragments<'_>, [x, y]: [u32; 2]) -> [f32; 4] {
+    fn at(&self, fragments: &Fragments, [x, y]: [u32; 2]) -> [f32; 4] {
         let weights = fragments.triangle.weights(x, y);
         let (mut value, mut sum) = ([0.0f64; 4], 0.0);
         for ((corner, weight), reciprocal) in self.0.iter().zip(weights).zip(fragments.reciprocals)
@@ -401,7 +404,7 @@ impl Corners {
 }
 
 fn interpolate(
-    fragments: &Fragments<'_>,
+    fragments: &Fragments,
     number: impl Fn(&Rows, usize) -> u32,
     op: &MicroOp,
     rows: &mut Rows,
@@ -415,7 +418,7 @@ fn interpolate(
             Some((_, corners)) => corners,
             None => Corners::read(core, fragments, index)?,
         };
-        let value = corners.at(fragments, pixel(core, fragments, lane));
+        let value = corners.at(fragments, pixel(core, fragments, lane)?);
         let words = format.pack(value.map(f32::to_bits), image::Kind::Float);
         core.results.put(lane, &words);
         known = Some((index, corners));
@@ -424,7 +427,7 @@ fn interpolate(
 }
 
 fn look_up(
-    fragments: &Fragments<'_>,
+    fragments: &Fragments,
     lookup: Lookup,
     op: &MicroOp,
     rows: &mut Rows,
@@ -440,7 +443,7 @@ fn look_up(
         return Err(invalid("a level of detail from neighbours is not modelled"));
     }
     for lane in lanes(rows.mask()) {
-        let [s, t, ..] = corners.at(fragments, pixel(core, fragments, lane));
+        let [s, t, ..] = corners.at(fragments, pixel(core, fragments, lane)?);
         let coordinates = Coordinates {
             position: [s, t, 0.0],
             ..Coordinates::default()
@@ -489,7 +492,7 @@ pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done 
         if coverage & 1 == 0 {
             continue;
         }
-        let (pixel_format, format) = conversion(core, word)?;
+        let (pixel_format, format) = State::of(core)?.conversion(word)?;
         let format = match (op.m & TYPED, pixel_format) {
             (0, _) => format,
             (_, Some(pixel)) => register_format(op.m, pixel.kind()),
@@ -512,7 +515,7 @@ pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done 
                 fragments.tile.bytes()
             )));
         }
-        pixels.push((pixel(core, fragments, lane), bytes));
+        pixels.push((pixel(core, &fragments, lane)?, bytes));
     }
     fragments.tile.store(&pixels);
     Ok(())

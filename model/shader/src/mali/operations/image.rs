@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures of a batch, lane after lane.
 
-use mali_facts::PixelFormat;
-
-use crate::core::{Core, Descriptors, Done, Trouble};
+use crate::FaultKind;
+use crate::core::{Core, Done, Trouble};
 use crate::ir::micro::MicroOp;
 use crate::mali::image::{
     self, Dimension, ImageBuffer, Kind, RegisterFormat, Sampler, Texel, TexelFormat, Texels,
     Texture,
 };
+use crate::mali::state::State;
 use crate::operations::memory::address;
 use crate::operations::sink::{SINK, is_sink};
 use crate::rows::{REGISTERS, Rows, lanes};
 use crate::words::{bytes_of, words_of};
-use crate::{Architecture, FaultKind};
 
 /// The attribute decides the register format.
 pub(crate) const AUTO: u32 = 15;
@@ -33,10 +32,11 @@ fn cached<T: Copy>(
     index: u32,
     count: u32,
     what: &str,
-    list: fn(&mut Descriptors) -> &mut Vec<Option<T>>,
+    list: fn(&mut State) -> &mut Vec<Option<T>>,
     read: impl FnOnce(&mut Core<'_>) -> Result<Result<T, image::descriptor::DescriptorError>, Trouble>,
 ) -> Result<T, Trouble> {
-    if let Some(Some(known)) = list(&mut core.descriptors).get(index as usize) {
+    let known = list(State::of_mut(core)?).get(index as usize);
+    if let Some(Some(known)) = known {
         return Ok(*known);
     }
     let invalid = |text: String| Trouble::new(FaultKind::InvalidData, 0, text);
@@ -44,7 +44,7 @@ fn cached<T: Copy>(
         return Err(invalid(format!("{what} {index} of {count}")));
     }
     let parsed = read(core)?.map_err(|error| invalid(format!("{what} {index}: {error}")))?;
-    let list = list(&mut core.descriptors);
+    let list = list(State::of_mut(core)?);
     if list.len() <= index as usize {
         list.resize(index as usize + 1, None);
     }
@@ -52,12 +52,9 @@ fn cached<T: Copy>(
     Ok(parsed)
 }
 
-fn is_v6(core: &Core<'_>) -> bool {
-    core.dispatch.architecture == Architecture::V6
-}
-
 pub(super) fn texture(core: &mut Core<'_>, index: u32) -> Result<Texture, Trouble> {
-    let count = core.dispatch.texture_count;
+    let dispatch = &State::of(core)?.dispatch;
+    let (table, count) = (dispatch.textures, dispatch.texture_count);
     cached(
         core,
         index,
@@ -65,17 +62,15 @@ pub(super) fn texture(core: &mut Core<'_>, index: u32) -> Result<Texture, Troubl
         "texture",
         |known| &mut known.textures,
         |core| {
-            let descriptor = words(
-                core,
-                core.dispatch.textures.wrapping_add(u64::from(index) * 32),
-            )?;
-            Ok(Texture::parse(&descriptor, is_v6(core)))
+            let descriptor = words(core, table.wrapping_add(u64::from(index) * 32))?;
+            Ok(Texture::parse(&descriptor, State::of(core)?.is_v6()))
         },
     )
 }
 
 pub(super) fn sampler(core: &mut Core<'_>, index: u32) -> Result<Sampler, Trouble> {
-    let count = core.dispatch.sampler_count;
+    let dispatch = &State::of(core)?.dispatch;
+    let (table, count) = (dispatch.samplers, dispatch.sampler_count);
     cached(
         core,
         index,
@@ -83,17 +78,16 @@ pub(super) fn sampler(core: &mut Core<'_>, index: u32) -> Result<Sampler, Troubl
         "sampler",
         |known| &mut known.samplers,
         |core| {
-            let descriptor = words(
-                core,
-                core.dispatch.samplers.wrapping_add(u64::from(index) * 32),
-            )?;
+            let descriptor = words(core, table.wrapping_add(u64::from(index) * 32))?;
             Ok(Sampler::parse(&descriptor))
         },
     )
 }
 
 fn image_buffer(core: &mut Core<'_>, index: u32) -> Result<ImageBuffer, Trouble> {
-    let count = core.dispatch.attribute_count;
+    let dispatch = &State::of(core)?.dispatch;
+    let (table, count) = (dispatch.attributes, dispatch.attribute_count);
+    let buffers = dispatch.attribute_buffers;
     cached(
         core,
         index,
@@ -101,19 +95,16 @@ fn image_buffer(core: &mut Core<'_>, index: u32) -> Result<ImageBuffer, Trouble>
         "image attribute",
         |known| &mut known.images,
         |core| {
-            let attribute = words(
-                core,
-                core.dispatch.attributes.wrapping_add(u64::from(index) * 8),
-            )?;
+            let attribute = words(core, table.wrapping_add(u64::from(index) * 8))?;
             let record = u64::from(ImageBuffer::buffer_index(&attribute)) * 16;
-            let record = core.dispatch.attribute_buffers.wrapping_add(record);
+            let record = buffers.wrapping_add(record);
             let (buffer, continuation) =
                 (words(core, record)?, words(core, record.wrapping_add(16))?);
             Ok(ImageBuffer::parse(
                 &attribute,
                 &buffer,
                 &continuation,
-                is_v6(core),
+                State::of(core)?.is_v6(),
             ))
         },
     )
@@ -188,7 +179,7 @@ pub(super) fn put_address(
 }
 
 /// Bits 9:8 of the modifiers.
-pub(super) fn components(m: u32) -> usize {
+pub(crate) fn components(m: u32) -> usize {
     (m >> 8 & 3) as usize + 1
 }
 
@@ -240,29 +231,11 @@ pub(super) fn finish(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, count: 
     Ok(())
 }
 
-pub(crate) fn conversion(
-    core: &Core<'_>,
-    word: u32,
-) -> Result<(Option<TexelFormat>, RegisterFormat), Trouble> {
-    let invalid = |text: String| Trouble::new(FaultKind::InvalidData, 0, text);
-    let format = RegisterFormat::from_encoding(word >> 24 & 7).ok_or_else(|| {
-        invalid(format!(
-            "conversion descriptor {word:#010x} has no register format"
-        ))
-    })?;
-    if word >> 22 & 1 == 1 {
-        return Ok((None, format));
-    }
-    let pixel = TexelFormat::parse(PixelFormat(word & 0x3f_ffff), is_v6(core))
-        .map_err(|error| invalid(error.to_string()))?;
-    Ok((Some(pixel), format))
-}
-
 /// Descriptor `c`, address `a`, `b`.
 pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
-        let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
+        let (pixel, format) = State::of(core)?.conversion(rows.get(op.c).0[lane])?;
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         count = format.registers(components(op.m));
         let words = match pixel {
@@ -282,7 +255,7 @@ pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
 /// Descriptor `c`, address `a`, `b`.
 pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
-        let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
+        let (pixel, format) = State::of(core)?.conversion(rows.get(op.c).0[lane])?;
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         if is_sink(va) {
             continue;

@@ -6,11 +6,12 @@ use mali_facts::valhall;
 use super::image::{components, finish, first_plane, load_converted, put_address, register_format};
 use super::texture::cube_coordinate;
 use crate::FaultKind;
-use crate::core::{Core, Descriptors, Trouble};
+use crate::core::{Core, Trouble};
 use crate::ir::micro::MicroOp;
 use crate::mali::image::{
     self, Coordinates, Dimension, Level, Lookup, RegisterFormat, Sampler, Texture,
 };
+use crate::mali::state::State;
 use crate::operations::sink::SINK;
 use crate::rows::{REGISTERS, Rows, lanes};
 
@@ -121,19 +122,20 @@ type Parsed<T> = Result<T, image::descriptor::DescriptorError>;
 fn known<T: Copy>(
     core: &mut Core<'_>,
     handle: u32,
-    list: fn(&mut Descriptors) -> &mut Vec<(u32, T)>,
+    list: fn(&mut State) -> &mut Vec<(u32, T)>,
     parse: fn(&mut Core<'_>, [u32; 8]) -> Result<Parsed<T>, Trouble>,
 ) -> Result<T, Trouble> {
-    let mut known = list(&mut core.descriptors).iter();
+    let (state, read) = State::with_memory(core)?;
+    let mut known = list(state).iter();
     if let Some((_, known)) = known.find(|(of, _)| *of == handle) {
         return Ok(*known);
     }
-    let words = core.descriptor(handle)?;
+    let words = state.descriptor(handle, read)?;
     let parsed = parse(core, words)?.map_err(|error| {
         let text = format!("descriptor {handle:#x}: {error}");
         Trouble::new(FaultKind::InvalidData, 0, text)
     })?;
-    list(&mut core.descriptors).push((handle, parsed));
+    list(State::of_mut(core)?).push((handle, parsed));
     Ok(parsed)
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {
 }
 
 fn group(op: &MicroOp, core: &Core<'_>) -> usize {
-    (1usize << (op.m & 0xff).min(6)).min(core.dispatch.architecture.warp_lanes() as usize)
+    (1usize << (op.m & 0xff).min(6)).min(core.warp_lanes as usize)
 }
 
 /// `CLPER`: row `a` of lane `b`, or `c` if that is inactive.

@@ -8,7 +8,8 @@ use crate::Subnormals;
 use crate::alu::lanes::{Halves, Part};
 use crate::alu::{float, half};
 use crate::emit::{Emit, byte_named};
-use crate::ir::{Constant, STAGE_WORDS, special};
+use crate::ir::{Constant, special};
+use crate::mali::stage::STAGE_WORDS;
 
 impl Translator<'_> {
     pub(super) fn operand(&self, byte: usize) -> Result<Operand, Trap> {

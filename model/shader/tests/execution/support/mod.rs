@@ -5,7 +5,7 @@
 use mali_isa::*;
 use mali_memory::{Bus, Page, Ram};
 use mali_shader::{
-    Access, AddressSpace, Control, Dispatch, MmuFault, ShaderFault, Statistics, Threads,
+    Access, AddressSpace, Control, Dispatch, Grid, MmuFault, ShaderFault, Statistics, Threads,
 };
 
 pub(crate) struct Flat(pub(crate) Ram);
@@ -108,11 +108,14 @@ pub(crate) fn run(
     words.resize(words.len().next_multiple_of(2), 0);
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let dispatch = Dispatch {
-        shader: space.put(code),
-        workgroup_size: [threads, 1, 1],
-        workgroup_count: [1, 1, 1],
-        push_uniforms: space.put(&bytes),
-        push_uniform_count: words.len() as u32 / 2,
+        grid: Grid {
+            shader: space.put(code),
+            workgroup_size: [threads, 1, 1],
+            workgroup_count: [1, 1, 1],
+            push_uniforms: space.put(&bytes),
+            push_uniform_count: words.len() as u32 / 2,
+            ..Grid::default()
+        },
         ..Dispatch::default()
     };
     mali_shader::run(&dispatch, space, &Threads::new(1), &Control::new(10_000))

@@ -6,7 +6,7 @@ mod tables;
 mod vectors;
 mod wide;
 
-use mali_shader::{Architecture, Control, Dispatch, ShaderFault, Subnormals, Threads};
+use mali_shader::{Architecture, Control, Dispatch, Grid, ShaderFault, Subnormals, Threads};
 use mali_valhall::assemble;
 
 use crate::support::{Flat, Random};
@@ -30,12 +30,15 @@ fn run_with(
     words.resize(words.len().next_multiple_of(2), 0);
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let dispatch = Dispatch {
+        grid: Grid {
+            shader: space.put(code),
+            workgroup_size: [16, 1, 1],
+            workgroup_count: [groups, 1, 1],
+            push_uniforms: space.put(&bytes),
+            push_uniform_count: words.len() as u32 / 2,
+            ..more.grid
+        },
         architecture: Architecture::V9,
-        shader: space.put(code),
-        workgroup_size: [16, 1, 1],
-        workgroup_count: [groups, 1, 1],
-        push_uniforms: space.put(&bytes),
-        push_uniform_count: words.len() as u32 / 2,
         ..more
     };
     mali_shader::run(&dispatch, space, &Threads::new(1), &Control::new(100_000)).map(drop)

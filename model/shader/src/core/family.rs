@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The seam between dispatches of a family of GPUs and the engine.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::{Core, Tlb, Trouble, UniformBuffer};
+use crate::ir::Translate;
+use crate::rows::Rows;
+
+/// What only its family knows of a dispatch. Each host thread has its own, with what it has read so far; the
+/// family's operations find it in [`Core::family`].
+pub(crate) trait Family: Any + Send {
+    fn isa(&self) -> Arc<dyn Translate>;
+
+    /// Lanes that see one another: 4, 8 or 16.
+    fn warp_lanes(&self) -> u32;
+
+    /// For another host thread, which has read nothing.
+    fn again(&self) -> Box<dyn Family>;
+
+    /// What shaders read behind the push uniforms.
+    fn add_uniforms(&self, words: &mut Vec<u32>);
+
+    /// For vertices and fragments, each a work group.
+    fn begin(&self) -> Option<Begin>;
+
+    /// `None`: loads give zero.
+    fn uniform_buffer(
+        &mut self,
+        index: u32,
+        read: &mut Tlb<'_>,
+    ) -> Result<Option<UniformBuffer>, Trouble>;
+
+    /// Bytes of a texel in memory, from its conversion descriptor and the operation's modifiers.
+    fn texel_bytes(&self, conversion: u32, m: u16) -> Result<usize, Trouble>;
+}
+
+/// Fills registers of `count` threads from `first` on. Returns the lanes that start, if not all do.
+pub(crate) type Begin = fn(
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+    first: u64,
+    count: u32,
+) -> Result<Option<u64>, Trouble>;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A family of GPUs for tests: dispatches have threads, and nothing else.
+
+use std::sync::Arc;
+
+use super::copies::Copies;
+use crate::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
+use crate::ir::Translate;
+
+pub(crate) struct Bare;
+
+impl Family for Bare {
+    fn isa(&self) -> Arc<dyn Translate> {
+        Arc::new(Copies)
+    }
+
+    fn warp_lanes(&self) -> u32 {
+        8
+    }
+
+    fn again(&self) -> Box<dyn Family> {
+        Box::new(Bare)
+    }
+
+    fn add_uniforms(&self, _: &mut Vec<u32>) {}
+
+    fn begin(&self) -> Option<Begin> {
+        None
+    }
+
+    fn uniform_buffer(
+        &mut self,
+        _: u32,
+        _: &mut Tlb<'_>,
+    ) -> Result<Option<UniformBuffer>, Trouble> {
+        Ok(None)
+    }
+
+    fn texel_bytes(&self, _: u32, _: u16) -> Result<usize, Trouble> {
+        Ok(0)
+    }
+}
