@@ -49,7 +49,7 @@ pub(crate) fn launch(
     if size == 0 || workgroups == 0 || grid.shader == 0 {
         return Ok(Statistics::default());
     }
-    let (program, decoded) = threads.shader(grid.shader, core.family.isa(), &mut core.fetch);
+    let (program, decoded) = threads.shader(grid.shader, &core.isa, &mut core.fetch);
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
     if core.begin.is_some() && (size != 1 || program.sees_warp) {
@@ -89,7 +89,7 @@ pub(crate) fn launch(
                 workgroup_threads: size,
                 warp_lanes: core.warp_lanes,
             };
-            let mut probing = Probing::new(analyser, &launch, &layout);
+            let mut probing = Probing::new(analyser, &launch, &layout, core.isa.messages());
             probing.learn(&program);
             Box::new(probing)
         });

@@ -14,7 +14,7 @@ pub(crate) use family::{Begin, Family};
 pub(crate) use tlb::{OFFSET, Tlb};
 pub(crate) use trouble::{Done, Trouble};
 
-use crate::ir::Clause;
+use crate::ir::{Clause, Translate};
 use crate::probe::Probing;
 use crate::rows::Row;
 use crate::{Access, AddressSpace, Control, FaultKind, Grid, Statistics};
@@ -56,6 +56,7 @@ impl Results {
 pub(crate) struct Core<'s> {
     pub(crate) grid: &'s Grid,
     pub(crate) family: Box<dyn Family>,
+    pub(crate) isa: Arc<dyn Translate>,
     pub(crate) warp_lanes: u32,
     /// When drawing.
     pub(crate) begin: Option<Begin>,
@@ -90,6 +91,7 @@ impl<'s> Core<'s> {
     ) -> Core<'s> {
         Core {
             grid,
+            isa: family.isa(),
             warp_lanes: family.warp_lanes(),
             begin: family.begin(),
             family,

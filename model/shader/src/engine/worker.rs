@@ -254,7 +254,7 @@ fn prepare(
 }
 
 pub(crate) fn totals(core: &Core<'_>, program: &Program) -> Statistics {
-    let mut totals = core.statistics.naming(program.isa.messages());
+    let mut totals = core.statistics.naming(core.isa.messages());
     let visits = program.clauses.iter().zip(&core.visits);
     for (clause, &lanes) in visits.filter(|(_, lanes)| **lanes != 0) {
         totals.fma += clause.fma * lanes;

@@ -2,9 +2,7 @@
 //! A shader as clauses of micro-operations.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::block::Translate;
 use super::clause::Clause;
 use super::micro::MicroOp;
 use super::special;
@@ -30,7 +28,6 @@ impl Constant {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) entry: u64,
-    pub(crate) isa: Arc<dyn Translate>,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) ops: Vec<MicroOp>,
     /// Registers read before written, as bits.
@@ -45,10 +42,9 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn new(entry: u64, isa: Arc<dyn Translate>) -> Program {
+    pub(crate) fn new(entry: u64) -> Program {
         let mut program = Program {
             entry,
-            isa,
             clauses: Vec::new(),
             ops: Vec::new(),
             visible: 0,

@@ -4,8 +4,6 @@
 //! Clauses reached by control flow are decoded at once, as far as compilers' shaders reach; others, or those behind
 //! computed jumps, when a thread comes to them.
 
-use std::sync::Arc;
-
 use mali_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
@@ -72,18 +70,18 @@ impl Code {
     }
 }
 
-pub(super) fn shader(entry: u64, isa: Arc<dyn Translate>, fetch: &mut Tlb<'_>) -> (Program, Code) {
-    let (mut program, mut code) = (Program::new(entry, isa), Code::default());
+pub(super) fn shader(entry: u64, isa: &dyn Translate, fetch: &mut Tlb<'_>) -> (Program, Code) {
+    let (mut program, mut code) = (Program::new(entry), Code::default());
     let mut number = 0;
     while number < program.clauses.len().min(AHEAD) {
-        decode_into(&mut program, number, &mut code, fetch);
+        decode_into(&mut program, number, isa, &mut code, fetch);
         number += 1;
     }
     (program, code)
 }
 
-pub(crate) fn clause(program: &mut Program, number: u32, fetch: &mut Tlb<'_>) {
-    decode_into(program, number as usize, &mut Code::default(), fetch);
+pub(crate) fn clause(program: &mut Program, number: u32, isa: &dyn Translate, fetch: &mut Tlb<'_>) {
+    decode_into(program, number as usize, isa, &mut Code::default(), fetch);
 }
 
 struct Fetch<'a, 's> {
@@ -101,13 +99,18 @@ impl ir::Code for Fetch<'_, '_> {
     }
 }
 
-fn decode_into(program: &mut Program, number: usize, code: &mut Code, tlb: &mut Tlb<'_>) {
+fn decode_into(
+    program: &mut Program,
+    number: usize,
+    isa: &dyn Translate,
+    code: &mut Code,
+    tlb: &mut Tlb<'_>,
+) {
     let Some(address) = program.clauses.get(number).map(|clause| clause.address) else {
         return;
     };
     let mut fetch = Fetch { tlb, code };
-    let isa = Arc::clone(&program.isa);
-    let clause = decode(&*isa, program, address, &mut fetch);
+    let clause = decode(isa, program, address, &mut fetch);
     program.clauses[number] = clause.unwrap_or_else(|Trap { kind, text }| {
         code.unreadable |= matches!(kind, FaultKind::Mmu(_));
         Clause::faulty(ShaderFault {

@@ -58,3 +58,28 @@ impl Family for State {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mali_isa::Product;
+
+    use super::*;
+    use crate::Subnormals;
+
+    #[test]
+    fn kept_shaders_fit_one_product_and_one_way_with_subnormals() {
+        let product = Product::by_name("Mali-G52");
+        assert!(product.is_some());
+        let all: [&dyn Translate; 4] = [
+            &Bifrost(None),
+            &Bifrost(product),
+            &Valhall(Subnormals::Kept),
+            &Valhall(Subnormals::Flushed),
+        ];
+        for (number, one) in all.iter().enumerate() {
+            let alike: Vec<bool> = all.iter().map(|other| one.is(*other)).collect();
+            let only: Vec<bool> = (0..all.len()).map(|other| other == number).collect();
+            assert_eq!(alike, only);
+        }
+    }
+}

@@ -99,11 +99,8 @@ fn probe(op: &MicroOp) -> Option<OnMemory> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::ir::Clause;
-    use crate::testing::Copies;
 
     fn same(a: &MicroOp, b: &MicroOp) -> bool {
         format!("{a:?}") == format!("{b:?}")
@@ -135,7 +132,7 @@ mod tests {
     }
 
     fn program() -> Program {
-        let mut program = Program::new(0x1000, Arc::new(Copies));
+        let mut program = Program::new(0x1000);
         program.number(0x1010);
         let plain = Run::Rows(crate::operations::loops::copy);
         program.ops = vec![

@@ -345,6 +345,8 @@ pub(crate) struct Probing {
     wanted: Wanted,
     warp: u32,
     size: u32,
+    /// Names of messages.
+    kinds: &'static [&'static str],
     sites: Vec<Site>,
     threads: Vec<[u32; LANES]>,
     batch: usize,
@@ -353,7 +355,12 @@ pub(crate) struct Probing {
 }
 
 impl Probing {
-    pub(crate) fn new(analyser: &dyn Analyser, launch: &Launch<'_>, layout: &Layout) -> Probing {
+    pub(crate) fn new(
+        analyser: &dyn Analyser,
+        launch: &Launch<'_>,
+        layout: &Layout,
+        kinds: &'static [&'static str],
+    ) -> Probing {
         let number = |batch: usize, lane: usize| {
             let number = (batch * LANES + lane) as u32;
             number / layout.pitch * layout.size + number % layout.pitch
@@ -363,6 +370,7 @@ impl Probing {
             wanted: analyser.wanted(),
             warp: launch.warp_lanes,
             size: layout.size,
+            kinds,
             sites: Vec::new(),
             threads: (0..layout.batches())
                 .map(|batch| std::array::from_fn(|lane| number(batch, lane)))
@@ -375,9 +383,9 @@ impl Probing {
 
     pub(crate) fn learn(&mut self, program: &Program) {
         let new = program.clauses.get(self.sites.len()..);
-        let kinds = program.isa.messages();
         let new = new.unwrap_or_default().iter();
-        self.sites.extend(new.map(|clause| site(clause, kinds)));
+        self.sites
+            .extend(new.map(|clause| site(clause, self.kinds)));
     }
 
     pub(crate) fn insert_into(&mut self, program: &mut Program, clause: usize) {
@@ -386,7 +394,7 @@ impl Probing {
         if let (Some(known), Some(clause)) =
             (self.sites.get_mut(clause), program.clauses.get(clause))
         {
-            *known = site(clause, program.isa.messages());
+            *known = site(clause, self.kinds);
         }
     }
 

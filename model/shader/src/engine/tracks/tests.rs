@@ -2,8 +2,6 @@
 //! What threads keep in their own storage, by tracks.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
 use mali_memory::{Bus, Ram};
 
 use crate::ir::micro::{Kind, Run};
@@ -11,12 +9,12 @@ use crate::ir::{Clause, Program, State, special};
 use crate::operations::loops::{self, copy};
 use crate::operations::memory::{load, store};
 use crate::rows::LANES;
-use crate::testing::{Copies, EDGE, Flat, Machine, Random, Writer};
+use crate::testing::{EDGE, Flat, Machine, Random, Writer};
 
 /// Each thread spills an offset, reloads it, and copies the word there. `at`: stores a loaded word there and behind
 /// in between.
 fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
-    let mut program = Program::new(16, Arc::new(Copies));
+    let mut program = Program::new(16);
     let mut writer = Writer::new(&mut program, 1, table, out);
     let [own, own_high] = [special::THREAD_LOW, special::THREAD_HIGH];
     let (lane, low, zero) = (special::LANE_ID, special::TEMPORARY, writer.constant(0));

@@ -30,34 +30,34 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     let start = space.0.allocate_contiguous(code.len() / 4096 + 1).unwrap();
     space.0.write(start, &code).unwrap();
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let mut cache = Cache::default();
+    let (isa, mut cache): (Arc<dyn Translate>, _) = (Arc::new(Copies), Cache::default());
     let mut largest = 0;
     for entry in 0..ENTRIES {
         let entry = start + (entry * short.len()) as u64;
-        let (program, decoded) = cache.shader(entry, Arc::new(Copies), &mut fetch);
+        let (program, decoded) = cache.shader(entry, &isa, &mut fetch);
         assert_eq!(decoded, AHEAD);
         assert!(program.is_open(), "most of the code was not looked at");
         assert!(cache.bytes() <= MOST_BYTES);
         largest = largest.max(program.bytes());
-        let (again, decoded) = cache.shader(entry, Arc::new(Copies), &mut fetch);
+        let (again, decoded) = cache.shader(entry, &isa, &mut fetch);
         assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
     }
     assert!(
         largest * ENTRIES > MOST_BYTES,
         "{largest} bytes are too few for this test"
     );
-    let (_, decoded) = cache.shader(start, Arc::new(Copies), &mut fetch);
+    let (_, decoded) = cache.shader(start, &isa, &mut fetch);
     assert_eq!(decoded, AHEAD, "the first made room for others");
     let last = start + ((ENTRIES - 1) * short.len()) as u64;
     assert_eq!(
-        cache.shader(last, Arc::new(Copies), &mut fetch).1,
+        cache.shader(last, &isa, &mut fetch).1,
         0,
         "the last is kept"
     );
     // Other code in place is decoded anew, and the old is gone.
     let before = cache.bytes();
     space.0.write(last + 8 * 1024, &short).unwrap();
-    assert!(cache.shader(last, Arc::new(Copies), &mut fetch).1 > 0);
+    assert!(cache.shader(last, &isa, &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }
 
@@ -75,9 +75,9 @@ fn a_shader_has_as_many_clauses_as_it_may() {
         let code = [copies(1).repeat(count - 1), last(1)].concat();
         let (space, start) = loaded(&code);
         let mut fetch = Tlb::new(&space, Access::Execute);
-        let (mut program, _) = decode::shader(start, Arc::new(Copies), &mut fetch);
+        let (mut program, _) = decode::shader(start, &Copies, &mut fetch);
         for number in AHEAD..count {
-            decode::clause(&mut program, number as u32, &mut fetch);
+            decode::clause(&mut program, number as u32, &Copies, &mut fetch);
         }
         assert!(program.clauses[count - 2].ending().is_ok());
         program.clauses[count - 1].ending()
@@ -91,14 +91,14 @@ fn a_shader_has_as_many_clauses_as_it_may() {
 fn a_shader_has_as_many_micro_operations_as_it_may() {
     let (space, start) = loaded(&copies(8).repeat(AHEAD + 2));
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let (program, _) = decode::shader(start, Arc::new(Copies), &mut fetch);
+    let (program, _) = decode::shader(start, &Copies, &mut fetch);
     let (op, each) = (program.ops[0], program.ops.len() / AHEAD);
     assert!(each > 1);
     let most = decode::MOST_BYTES / size_of::<MicroOp>();
     let mut decoded = |room: usize| {
         let mut program = Program::clone(&program);
         program.ops.resize(most - room, op);
-        decode::clause(&mut program, AHEAD as u32, &mut fetch);
+        decode::clause(&mut program, AHEAD as u32, &Copies, &mut fetch);
         let ended = program.clauses[AHEAD].ending();
         (program.ops.len(), ended.map_err(|(trouble, _)| trouble))
     };
@@ -117,8 +117,8 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     let start = space.0.allocate_contiguous(1).unwrap();
     space.0.write(start, &code).unwrap();
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let mut cache = Cache::default();
-    let (program, _) = cache.shader(start, Arc::new(Copies), &mut fetch);
+    let (isa, mut cache): (Arc<dyn Translate>, _) = (Arc::new(Copies), Cache::default());
+    let (program, _) = cache.shader(start, &isa, &mut fetch);
     let empty = cache.bytes();
     let uniforms = |n: u32| -> Arc<[u32]> { vec![n; 8].into() };
     assert!(cache.own(&program, &uniforms(1)).is_none());
@@ -137,7 +137,7 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     let known = (0..2 * MOST_OWN as u32).filter(|n| cache.own(&program, &uniforms(*n)).is_some());
     assert_eq!(known.count(), MOST_OWN);
     space.0.write(start, &copies(2)).unwrap();
-    let (other, _) = cache.shader(start, Arc::new(Copies), &mut fetch);
+    let (other, _) = cache.shader(start, &isa, &mut fetch);
     assert!(!Arc::ptr_eq(&program, &other));
     assert!(cache.own(&program, &uniforms(1)).is_none());
     assert!(cache.own(&other, &uniforms(1)).is_none());

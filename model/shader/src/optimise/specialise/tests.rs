@@ -2,12 +2,10 @@
 //! Random programs, plain, specialised and by tracks, end alike.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
 use mali_memory::{Bus, Ram};
 
 use super::*;
-use crate::testing::{Copies, Flat, Machine, NOWHERE, PAGES, Random, UNIFORMS, Writer};
+use crate::testing::{Flat, Machine, NOWHERE, PAGES, Random, UNIFORMS, Writer};
 use crate::vectors;
 
 #[test]
@@ -20,7 +18,7 @@ fn random_programs_do_the_same_when_specialised() {
     let (mut before, mut after, mut ended, mut followed) = (0, 0, 0, 0);
     let (mut joined, mut ahead, mut skipped, mut sums) = (0, 0, 0, 0);
     for case in 0..600 {
-        let mut plain = Program::new(16, Arc::new(Copies));
+        let mut plain = Program::new(16);
         let seed = random.0 ^ case;
         Writer::new(&mut plain, seed | 1, table, out).program();
         let uniforms: Vec<u32> = (0..UNIFORMS).map(|at| random.word() >> (at * 10)).collect();
