@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use gpureplay_shader::MmuFault;
 use mali_facts::Profile;
 use mali_facts::registers::{AddressSpaceCommand, address_space as register};
-use mali_shader::MmuFault;
 
 use crate::space::{Space, fault_status};
 use crate::walk::Translation;

@@ -44,11 +44,12 @@ mod writer;
 
 pub use firmware::{StreamDevice, StreamFinished, StreamWork};
 pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
+pub use gpureplay_shader::{Access, JOB_COST, Statistics, probe};
 pub use interrupt::IrqLines;
 pub use log::{Level, Log, NoLog};
 pub use machine::{Done, Machine, Task, register_name};
 pub use mali_facts::{Architecture, PROFILES, Product, Profile, Source, StreamGpu};
-pub use mali_shader::{Access, Dispatch, JOB_COST, Statistics, probe};
+pub use mali_shader::Dispatch;
 pub use mali_valhall::streams::Sequencer;
 pub use observer::{ComputeReport, JobReport, Observer};
 pub use space::FaultPolicy;

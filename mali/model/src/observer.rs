@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use gpureplay_shader::probe::Analyser;
+use gpureplay_shader::{Access, Statistics};
 use mali_facts::registers::JobStatus;
 use mali_isa::Identity;
-use mali_shader::probe::Analyser;
-use mali_shader::{Access, Dispatch, Statistics};
+use mali_shader::Dispatch;
 
 /// A job that ended.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use gpureplay_shader::WorkLimit;
 use mali_facts::registers::{JobConfig, JobConfigFlags, JobStatus, job, job_slot};
-use mali_shader::WorkLimit;
 
 use crate::chain::{Chain, Outcome};
 use crate::environment::ChainControl;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page-table walk.
 
+use gpureplay_shader::Access;
 use mali_facts::Profile;
 use mali_facts::page_table::{
     Entry, EntryType, Format, LEVELS, PAGE_BYTES, Permissions, VIRTUAL_BITS, entry_offset,
@@ -10,7 +11,6 @@ use mali_facts::registers::{
     JobStatus, LegacyMode, TranslationConfig, TranslationMode, TranslationTable,
 };
 use mali_memory::Bus;
-use mali_shader::Access;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {

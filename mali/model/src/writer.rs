@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use gpureplay_shader::{Access, AddressSpace, Control, FaultKind, ShaderFault, Threads};
 use mali_facts::job::{PAYLOAD, WRITTEN_BACK};
 use mali_facts::{JobHeader, JobType, LONGEST_CHAIN, WriteValue};
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
-use mali_shader::{Access, AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Threads};
+use mali_shader::Dispatch;
 use mali_valhall::streams::{Compute, walk};
 
 use crate::compute;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use mali_shader::probe::{Access, AccessKind, Place, Storages};
+use gpureplay_shader::probe::{Access, AccessKind, Place, Storages};
 
 use crate::pages::PAGE;
 use crate::report::RaceKind;

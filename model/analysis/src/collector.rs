@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gpureplay_shader::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer};
-use mali_shader::probe::Analyser;
 
 use crate::between::{Between, Unordered};
 use crate::heat::{self, LINE};

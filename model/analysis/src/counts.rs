@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_shader::probe::{Site, Visit};
+use gpureplay_shader::probe::{Site, Visit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes read and written, by line.
 
-use mali_shader::probe::{Access, AccessKind};
+use gpureplay_shader::probe::{Access, AccessKind};
 
 use crate::pages::{PAGE, Pages};
 use crate::pattern::Pattern;

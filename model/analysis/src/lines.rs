@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_shader::probe::{Access, AccessKind, Site};
+use gpureplay_shader::probe::{Access, AccessKind, Site};
 
 use crate::heat::LINE;
 use crate::pattern::Pattern;

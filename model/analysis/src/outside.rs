@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mali_shader::probe::{Access, AccessKind};
+use gpureplay_shader::probe::{Access, AccessKind};
 
 use crate::map::{AreaKind, Map};
 use crate::pattern::Pattern;

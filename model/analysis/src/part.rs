@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_shader::probe::{
+use gpureplay_shader::probe::{
     Access, AccessKind, Analyser, Launch, Part, Place, Site, Storages, Visit, Wanted,
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an access's addresses have in common.
 
-use mali_shader::probe::Access;
+use gpureplay_shader::probe::Access;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_shader::probe::{Access, AccessKind, Place, Storages};
+use gpureplay_shader::probe::{Access, AccessKind, Place, Storages};
 
 use crate::pages::{PAGE, Pages, by_page};
 use crate::pattern::Pattern;

@@ -5,6 +5,7 @@
 //! others share a loop that takes the modifier as a number.
 
 /// `map!(translator, destination, [sources], |values| result)`: on rows, in a loop of its own.
+#[macro_export]
 macro_rules! map {
     ($t:expr, $d:expr, [$a:expr], |$x:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a]);
@@ -43,6 +44,7 @@ macro_rules! map {
 
 /// `rare!(translator, destination, [sources], m, |m, values| result)`: compiled once, for one lane; `m` are the
 /// modifiers.
+#[macro_export]
 macro_rules! rare {
     ($t:expr, $d:expr, [$a:expr], $m:expr, |$n:pat_param, $x:pat_param| $body:expr) => {{
         let (d, sources, m) = ($d, [$a], $m);
@@ -85,25 +87,27 @@ macro_rules! rare {
 }
 
 /// `direct!(translator, |a, b| result)`: of unmodified sources.
+#[macro_export]
 macro_rules! direct {
     ($t:expr, |$x:ident| $body:expr) => {{
         let (d, a) = ($t.dest, $t.source(0)?);
-        map!($t, d, [a], |$x| $body);
+        $crate::map!($t, d, [a], |$x| $body);
         Ok(())
     }};
     ($t:expr, |$x:ident, $y:ident| $body:expr) => {{
         let (d, a, b) = ($t.dest, $t.source(0)?, $t.source(1)?);
-        map!($t, d, [a, b], |$x, $y| $body);
+        $crate::map!($t, d, [a, b], |$x, $y| $body);
         Ok(())
     }};
     ($t:expr, |$x:ident, $y:ident, $z:ident| $body:expr) => {{
         let (d, a, b, c) = ($t.dest, $t.source(0)?, $t.source(1)?, $t.source(2)?);
-        map!($t, d, [a, b, c], |$x, $y, $z| $body);
+        $crate::map!($t, d, [a, b, c], |$x, $y, $z| $body);
         Ok(())
     }};
 }
 
 /// Repeats `body` per value of an enum, as constant `name`.
+#[macro_export]
 macro_rules! each {
     ($value:expr, $name:ident: $kind:ident { $($variant:ident),+ $(,)? } => $body:expr) => {
         match $value {
@@ -117,14 +121,15 @@ macro_rules! each {
 
 /// With rounding: `rounded!(translator, way, [ways with loops of their own], destination, [sources],
 /// |way, values| result)`.
+#[macro_export]
 macro_rules! rounded {
     ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr], |$round:ident, $x:ident| $body:expr) => {
         match $how {
-            $(Round::$often => map!($t, $d, [$a], |$x| {
+            $(Round::$often => $crate::map!($t, $d, [$a], |$x| {
                 let $round = Round::$often;
                 $body
             }),)*
-            seldom => rare!($t, $d, [$a], seldom as u32, |m, $x| {
+            seldom => $crate::rare!($t, $d, [$a], seldom as u32, |m, $x| {
                 let $round = Round::numbered(m);
                 $body
             }),
@@ -132,11 +137,11 @@ macro_rules! rounded {
     };
     ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr, $b:expr], |$round:ident, $x:ident, $y:ident| $body:expr) => {
         match $how {
-            $(Round::$often => map!($t, $d, [$a, $b], |$x, $y| {
+            $(Round::$often => $crate::map!($t, $d, [$a, $b], |$x, $y| {
                 let $round = Round::$often;
                 $body
             }),)*
-            seldom => rare!($t, $d, [$a, $b], seldom as u32, |m, $x, $y| {
+            seldom => $crate::rare!($t, $d, [$a, $b], seldom as u32, |m, $x, $y| {
                 let $round = Round::numbered(m);
                 $body
             }),
@@ -144,11 +149,11 @@ macro_rules! rounded {
     };
     ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr, $b:expr, $c:expr], |$round:ident, $x:ident, $y:ident, $z:ident| $body:expr) => {
         match $how {
-            $(Round::$often => map!($t, $d, [$a, $b, $c], |$x, $y, $z| {
+            $(Round::$often => $crate::map!($t, $d, [$a, $b, $c], |$x, $y, $z| {
                 let $round = Round::$often;
                 $body
             }),)*
-            seldom => rare!($t, $d, [$a, $b, $c], seldom as u32, |m, $x, $y, $z| {
+            seldom => $crate::rare!($t, $d, [$a, $b, $c], seldom as u32, |m, $x, $y, $z| {
                 let $round = Round::numbered(m);
                 $body
             }),
@@ -156,11 +161,11 @@ macro_rules! rounded {
     };
     ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr], |$round:ident, $x:ident, $y:ident, $z:ident, $w:ident| $body:expr) => {
         match $how {
-            $(Round::$often => map!($t, $d, [$a, $b, $c, $e], |$x, $y, $z, $w| {
+            $(Round::$often => $crate::map!($t, $d, [$a, $b, $c, $e], |$x, $y, $z, $w| {
                 let $round = Round::$often;
                 $body
             }),)*
-            seldom => rare!($t, $d, [$a, $b, $c, $e], seldom as u32, |m, $x, $y, $z, $w| {
+            seldom => $crate::rare!($t, $d, [$a, $b, $c, $e], seldom as u32, |m, $x, $y, $z, $w| {
                 let $round = Round::numbered(m);
                 $body
             }),

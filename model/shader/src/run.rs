@@ -21,7 +21,7 @@ const LARGEST_WORKGROUP: u32 = 4096;
 const WORTH_SHARING: u64 = 512;
 
 /// Executes a dispatch, with an analyser's probes if there is one.
-pub(crate) fn launch(
+pub fn launch(
     grid: &Grid,
     family: Box<dyn Family>,
     analyser: Option<&dyn Analyser>,

@@ -30,7 +30,7 @@ enum What {
 
 /// Compares the GPU model with pocl, Debian's OpenCL for the CPU.
 ///
-/// Kernels are those of model/shader/bench/kernels.cl: the model runs what Mesa compiled for Mali-G52, pocl compiles the source.
+/// Kernels are those of mali/shader/bench/kernels.cl: the model runs what Mesa compiled for Mali-G52, pocl compiles the source.
 /// Each round runs both on one thread and on two; the shortest time of each counts. Results of both are compared with references
 /// in double precision. GPUREPLAY_VECTORS=avx2 (or portable) in the environment measures the model as hosts without AVX-512 (or
 /// without AVX2) run it; pocl is not affected.
@@ -107,7 +107,7 @@ impl Model {
             return self.pairs(old);
         }
         let top = root();
-        let sources = top.join("model/shader/bench");
+        let sources = top.join("mali/shader/bench");
         let pocl = build_pocl(&top, &sources)?;
         let model = build_model(&top)?;
         let kernels = sources.join("kernels.cl").display().to_string();

@@ -4,14 +4,15 @@
 mod bifrost;
 mod valhall;
 
+use gpureplay_shader::{
+    Access, AddressSpace, Cores, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
+};
 use mali_facts::Profile;
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment};
 use mali_isa::{DecodeError, Identity, Product, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
-use mali_shader::{
-    Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
-};
+use mali_shader::Dispatch;
 
 pub(crate) use self::bifrost::thread_storage;
 pub(crate) use self::valhall::started;

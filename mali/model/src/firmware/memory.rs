@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use gpureplay_shader::MmuFault;
 use mali_memory::Bus;
-use mali_shader::MmuFault;
 
 use crate::space::{JobMemory, Space};
 

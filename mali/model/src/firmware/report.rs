@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the driver is told of a piece.
 
+use gpureplay_shader::MmuFault;
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{GLOBAL_INPUT, global, group, stream, stream_output};
 use mali_memory::Bus;
-use mali_shader::MmuFault;
 use mali_valhall::streams::{Condition, Sync, SyncKind};
 
 use super::StreamDevice;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use gpureplay_shader::MmuFault;
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, global, group, group_input, stream, stream_input,
 };
 use mali_memory::Bus;
-use mali_shader::MmuFault;
 use mali_valhall::streams::{Op, Sync};
 
 use super::StreamDevice;

@@ -10,10 +10,10 @@ mod runner;
 use std::fmt;
 use std::sync::Arc;
 
+use gpureplay_shader::{MmuFault, Threads, WorkLimit};
 use mali_facts::registers::{TranslationConfig, gpu};
 use mali_facts::{StreamGpu, StreamStatus};
 use mali_memory::Bus;
-use mali_shader::{MmuFault, Threads, WorkLimit};
 use mali_valhall::streams::Sequencer;
 
 pub(crate) use self::runner::{Happened, LONGEST, Runner, asked};

@@ -3,11 +3,11 @@
 
 use std::time::Instant;
 
+use gpureplay_shader::{Cores, JOB_COST, MmuFault};
 use mali_facts::StreamStatus;
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, of_registers};
 use mali_memory::Bus;
-use mali_shader::{Cores, JOB_COST, MmuFault};
 use mali_valhall::streams::{Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind};
 
 use super::StreamFault;

@@ -10,7 +10,8 @@ use crate::rows::Rows;
 
 /// What only its family knows of a dispatch. Each host thread has its own, with what it has read so far; the
 /// family's operations find it in [`Core::family`].
-pub(crate) trait Family: Any + Send {
+pub trait Family: Any + Send {
+    /// Its instruction set.
     fn isa(&self) -> Arc<dyn Translate>;
 
     /// Lanes that see one another: 4, 8 or 16.
@@ -37,7 +38,7 @@ pub(crate) trait Family: Any + Send {
 }
 
 /// Fills registers of `count` threads from `first` on. Returns the lanes that start, if not all do.
-pub(crate) type Begin = fn(
+pub type Begin = fn(
     rows: &mut Rows,
     core: &mut Core<'_>,
     first: u64,

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) use counts::Counts;
-pub(crate) use family::{Begin, Family};
-pub(crate) use tlb::{OFFSET, Tlb};
-pub(crate) use trouble::{Done, Trouble};
+pub use family::{Begin, Family};
+pub use tlb::{OFFSET, Tlb};
+pub use trouble::{Done, Trouble};
 
 use crate::ir::{Clause, Translate};
 use crate::probe::Probing;
@@ -28,15 +28,18 @@ const LANE_COSTS: u64 = 16;
 /// Per look-up, in clauses.
 const PAGE_COST: u64 = 8;
 
+/// A uniform buffer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UniformBuffer {
-    pub(crate) address: u64,
-    pub(crate) bytes: u64,
+pub struct UniformBuffer {
+    /// Of its first byte.
+    pub address: u64,
+    /// What lies outside is zero.
+    pub bytes: u64,
 }
 
 /// Filled lane by lane before they replace registers.
 #[derive(Debug)]
-pub(crate) struct Results(pub(crate) [Box<Row>; 4]);
+pub struct Results(pub [Box<Row>; 4]);
 
 impl Default for Results {
     fn default() -> Results {
@@ -45,29 +48,38 @@ impl Default for Results {
 }
 
 impl Results {
+    /// A lane's words.
     #[inline(always)]
-    pub(crate) fn put(&mut self, lane: usize, words: &[u32]) {
+    pub fn put(&mut self, lane: usize, words: &[u32]) {
         for (row, word) in self.0.iter_mut().zip(words) {
             row.0[lane] = *word;
         }
     }
 }
 
-pub(crate) struct Core<'s> {
-    pub(crate) grid: &'s Grid,
-    pub(crate) family: Box<dyn Family>,
+/// What a host thread's batches share.
+pub struct Core<'s> {
+    /// The threads.
+    pub grid: &'s Grid,
+    /// Its own of the family.
+    pub family: Box<dyn Family>,
     pub(crate) isa: Arc<dyn Translate>,
-    pub(crate) warp_lanes: u32,
+    /// Lanes of a warp.
+    pub warp_lanes: u32,
     /// When drawing.
     pub(crate) begin: Option<Begin>,
     pub(crate) uniforms: Arc<[u32]>,
-    pub(crate) read: Tlb<'s>,
-    pub(crate) write: Tlb<'s>,
+    /// For loads.
+    pub read: Tlb<'s>,
+    /// For stores.
+    pub write: Tlb<'s>,
     pub(crate) fetch: Tlb<'s>,
-    pub(crate) statistics: Statistics,
+    /// Counts so far.
+    pub statistics: Statistics,
     pub(crate) visits: Vec<u64>,
     pub(crate) ahead: u64,
-    pub(crate) results: Results,
+    /// Of the operation that executes.
+    pub results: Results,
     control: &'s Control,
     /// Set when another host thread of the dispatch met a fault.
     stop: &'s AtomicBool,
@@ -77,7 +89,7 @@ pub(crate) struct Core<'s> {
     /// The same before.
     earlier_costs: u64,
     /// Shaders read it; counts clauses.
-    pub(crate) cycles: u64,
+    pub cycles: u64,
     pub(crate) probing: Option<Box<Probing>>,
 }
 

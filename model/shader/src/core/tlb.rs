@@ -9,7 +9,8 @@ use crate::{Access, AddressSpace, MmuFault};
 const FEW: usize = 16;
 const MANY: usize = 256;
 
-pub(crate) const OFFSET: u64 = PAGE_SIZE as u64 - 1;
+/// The part of an address in its page.
+pub const OFFSET: u64 = PAGE_SIZE as u64 - 1;
 
 type Entry<'s> = (u64, Option<Page<'s>>);
 
@@ -20,7 +21,7 @@ fn empty<'s>(count: usize) -> Vec<Entry<'s>> {
 }
 
 /// Direct-mapped, for one kind of access.
-pub(crate) struct Tlb<'s> {
+pub struct Tlb<'s> {
     space: &'s dyn AddressSpace,
     access: Access,
     entries: Vec<Entry<'s>>,
@@ -104,7 +105,8 @@ impl<'s> Tlb<'s> {
         number as usize & (self.entries.len() - 1)
     }
 
-    pub(crate) fn read(&mut self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
+    /// Reads in ascending order.
+    pub fn read(&mut self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
         let mut done = 0;
         while done < to.len() {
             let at = va.wrapping_add(done as u64);
@@ -116,7 +118,7 @@ impl<'s> Tlb<'s> {
     }
 
     /// Looks up all pages first.
-    pub(crate) fn write(&mut self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
+    pub fn write(&mut self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
         if let Some(last) = from.len().checked_sub(1) {
             self.page(va.wrapping_add(last as u64))?;
         }

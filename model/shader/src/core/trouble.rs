@@ -5,17 +5,21 @@ use crate::FaultKind;
 
 /// The clause adds its place.
 #[derive(Debug)]
-pub(crate) struct Trouble {
-    pub(crate) kind: FaultKind,
+pub struct Trouble {
+    /// What happened.
+    pub kind: FaultKind,
     /// 0: the instruction itself is meant.
-    pub(crate) address: u64,
-    pub(crate) text: String,
+    pub address: u64,
+    /// For people.
+    pub text: String,
 }
 
-pub(crate) type Done = Result<(), Trouble>;
+/// What operations return.
+pub type Done = Result<(), Trouble>;
 
 impl Trouble {
-    pub(crate) fn new(kind: FaultKind, address: u64, text: impl Into<String>) -> Trouble {
+    /// With its text.
+    pub fn new(kind: FaultKind, address: u64, text: impl Into<String>) -> Trouble {
         Trouble {
             kind,
             address,

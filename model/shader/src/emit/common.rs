@@ -9,7 +9,9 @@ use crate::operations::memory::store_of;
 use crate::operations::{halves, loops};
 use crate::vectors;
 
-pub(crate) trait Common: Emit {
+/// Numbers and memory.
+pub trait Common: Emit {
+    /// True is `m`.
     fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -17,6 +19,7 @@ pub(crate) trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
+    /// The same in both halves.
     fn compare_halves(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -53,6 +56,7 @@ pub(crate) trait Common: Emit {
         self.known_as(Kind::MultiplyAddLow);
     }
 
+    /// In place.
     fn clamp_single(&mut self, limits: Clamp, d: u16) {
         if limits != Clamp::None {
             each!(limits, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
@@ -61,6 +65,7 @@ pub(crate) trait Common: Emit {
         }
     }
 
+    /// In place.
     fn clamp_halves(&mut self, limits: Clamp, d: u16) {
         if limits != Clamp::None {
             each!(limits, LIMITS: Clamp { None, ZeroInf, MinusOneOne, ZeroOne } => {
@@ -69,6 +74,7 @@ pub(crate) trait Common: Emit {
         }
     }
 
+    /// Loads or stores `bytes` of the address in `a`, `b`.
     fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
         let size = bytes as u16;
         self.emit(Run::Message(run), d, [a, b, size, 0], bytes.div_ceil(4));
@@ -77,6 +83,7 @@ pub(crate) trait Common: Emit {
         }
     }
 
+    /// From register `first` on.
     fn stores(&mut self, first: u16, address: [u16; 2], bytes: u32) {
         for register in 0..bytes.div_ceil(4) as u8 {
             self.reads(first as u8 + register);
@@ -84,6 +91,7 @@ pub(crate) trait Common: Emit {
         self.moves(store_of(bytes), Kind::Store, first, address, bytes);
     }
 
+    /// In place.
     fn extend_sign(&mut self, row: u16, bytes: u32) {
         let run = loops::one(
             #[inline(always)]

@@ -9,10 +9,14 @@ use crate::ir::Trap;
 use crate::ir::micro::{Kind, OnRows};
 use crate::operations::loops;
 
+/// What follows a shift.
 #[derive(Clone, Copy)]
-pub(crate) enum After {
+pub enum After {
+    /// Its result stays.
     Nothing,
+    /// A bitwise operation.
     Logic(Logic),
+    /// A sum.
     Sum(Sum),
 }
 
@@ -53,7 +57,8 @@ macro_rules! shifts {
     };
 }
 
-pub(crate) fn true_word(truth: Truth, element: Element) -> u32 {
+/// The word of a comparison that holds everywhere.
+pub fn true_word(truth: Truth, element: Element) -> u32 {
     match element {
         Element::S32 | Element::U32 => truth.word(true),
         Element::S16 | Element::U16 => u32::from(truth.half(true)) * 0x1_0001,
@@ -61,7 +66,8 @@ pub(crate) fn true_word(truth: Truth, element: Element) -> u32 {
     }
 }
 
-pub(crate) trait Elements: Emit {
+/// Words, halves and bytes.
+pub trait Elements: Emit {
     /// Adds or subtracts elements, modulo the width or saturated.
     fn sum(
         &mut self,
@@ -118,6 +124,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// Half the sum, rounded up or down.
     fn half_sum(&mut self, element: Element, up: bool, d: u16, [a, b]: [u16; 2]) {
         let m = element as u32 | u32::from(up) << 3;
         rare!(self, d, [a, b], m, |m, a, b| {
@@ -138,6 +145,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// The absolute value.
     fn absolute(&mut self, element: Element, d: u16, a: u16) {
         if element == Element::S32 {
             map!(self, d, [a], |a| integer::iabs(a, Element::S32));
@@ -148,6 +156,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// Zeros above the first one.
     fn leading_zeros(&mut self, element: Element, d: u16, a: u16) {
         if element == Element::U32 {
             map!(self, d, [a], |a| integer::clz(a, Element::U32));
@@ -158,6 +167,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// Of four bytes.
     fn dot_product(&mut self, signed: [bool; 2], d: u16, [a, b]: [u16; 2]) {
         match signed {
             [true, true] => map!(self, d, [a, b], |a, b| integer::idp(a, b, true, true)),
@@ -171,6 +181,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// True is `m`.
     fn compare_integers(
         &mut self,
         d: u16,
@@ -197,6 +208,7 @@ pub(crate) trait Elements: Emit {
         }
     }
 
+    /// Selects by comparing.
     fn select_integers(&mut self, d: u16, sources: [u16; 4], element: Element, how: Compare) {
         let Some((equal, sources)) = equal_or_above(how, sources) else {
             self.copy(sources[2], d);
@@ -304,6 +316,7 @@ pub(crate) trait Elements: Emit {
         Ok(())
     }
 
+    /// Combines a shifted source with `b`.
     fn after(&mut self, after: After, counts: Counts, d: u16, [x, b]: [u16; 2], not: [bool; 2]) {
         match after {
             After::Nothing => self.copy(x, d),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How translators emit micro-operations.
 
-pub(crate) mod common;
+pub mod common;
 mod compare;
-pub(crate) mod elements;
+pub mod elements;
 
 use crate::alu::half;
 use crate::alu::lanes::{Halves, Part, bytes_to_halves};
@@ -12,19 +12,23 @@ use crate::ir::{Constant, Program, Trap};
 use crate::operations::loops::{self, copy};
 
 /// For one lane, in sixteenths of a clause.
-pub(crate) const CALL_COST: u32 = 3;
+pub const CALL_COST: u32 = 3;
 
 /// Byte of an element in an arrangement like `b1032`.
-pub(crate) fn byte_named(name: &str, element: usize) -> u32 {
+pub fn byte_named(name: &str, element: usize) -> u32 {
     let digit = name.as_bytes().get(1 + element).copied();
     u32::from(digit.unwrap_or(b'0') & 3)
 }
 
-pub(crate) trait Emit {
+/// A translator, and what all translators do.
+pub trait Emit {
+    /// For constants and numbers of clauses.
     fn program(&mut self) -> &mut Program;
 
+    /// Emitted so far.
     fn ops(&mut self) -> &mut Vec<MicroOp>;
 
+    /// A row for a value in between.
     fn temporary(&mut self) -> Result<u16, Trap>;
 
     /// Cost of executing lane by lane, in sixteenths of a clause.
@@ -35,10 +39,12 @@ pub(crate) trait Emit {
         self.program().visible |= 1 << (register & 63);
     }
 
+    /// The row of a constant.
     fn number(&mut self, value: u32) -> u16 {
         self.program().constant(Constant::Value(value))
     }
 
+    /// With modifiers `m`.
     fn emit(&mut self, run: Run, d: u16, [a, b, c, e]: [u16; 4], m: u32) {
         self.ops().push(MicroOp {
             run,
@@ -54,6 +60,7 @@ pub(crate) trait Emit {
         });
     }
 
+    /// On rows alone.
     fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         let mut all = [0; 4];
         for (to, from) in all.iter_mut().zip(sources) {
@@ -71,17 +78,20 @@ pub(crate) trait Emit {
         self.rows(run, d, sources, m);
     }
 
+    /// Copies a row.
     fn copy(&mut self, from: u16, to: u16) {
         self.rows(copy, to, [from], 0);
         self.known_as(Kind::Copy);
     }
 
+    /// Tells optimisations what the last one is.
     fn known_as(&mut self, kind: Kind) {
         if let Some(op) = self.ops().last_mut() {
             op.kind = kind;
         }
     }
 
+    /// Extends a part of a word.
     fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
         if part == Part::Word {
             return Ok(row);
@@ -102,6 +112,7 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
+    /// A half as a single.
     fn widened(&mut self, row: u16, part: Part) -> Result<u16, Trap> {
         let narrow = self.part(row, part, false)?;
         let to = self.temporary()?;
@@ -109,6 +120,7 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
+    /// Halves in an order.
     fn ordered(&mut self, row: u16, order: Halves) -> Result<u16, Trap> {
         if order == Halves::H01 {
             return Ok(row);
@@ -122,6 +134,7 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
+    /// Extends two bytes.
     fn bytes_as_halves(&mut self, row: u16, bytes: [u32; 2], signed: bool) -> Result<u16, Trap> {
         let (to, m) = (self.temporary()?, bytes[0] | bytes[1] << 2);
         let run = match signed {
@@ -138,6 +151,7 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
+    /// Bytes in an order.
     fn bytes_ordered(&mut self, row: u16, order: [u32; 4]) -> Result<u16, Trap> {
         if order == [0, 1, 2, 3] {
             return Ok(row);
@@ -162,6 +176,7 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
+    /// `x & keep ^ flip`.
     fn modified(&mut self, row: u16, keep: u32, flip: u32) -> Result<u16, Trap> {
         if keep == u32::MAX && flip == 0 {
             return Ok(row);
@@ -171,6 +186,7 @@ pub(crate) trait Emit {
         Ok(to)
     }
 
+    /// Replaces bits from `at` on.
     fn merge(&mut self, to: u16, from: u16, at: u32, mask: u32) {
         let (mask, at) = (self.number(mask << at), self.number(at));
         map!(self, to, [to, from, mask, at], |old, new, mask, at| {

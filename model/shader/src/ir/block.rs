@@ -11,25 +11,32 @@ use crate::{FaultKind, MmuFault};
 
 /// A clause, or words up to a branch.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub struct Block {
     /// None fused.
-    pub(crate) ops: Vec<MicroOp>,
-    pub(crate) next: Next,
-    pub(crate) branch: Option<Branch>,
+    pub ops: Vec<MicroOp>,
+    /// Where threads go on.
+    pub next: Next,
+    /// Taken before.
+    pub branch: Option<Branch>,
     /// Threads wait for their work group after it.
-    pub(crate) barrier: bool,
-    pub(crate) fma: u64,
-    pub(crate) add: u64,
+    pub barrier: bool,
+    /// Instructions of the multiply-add unit.
+    pub fma: u64,
+    /// Of the other one.
+    pub add: u64,
     /// Numbers of their kinds.
-    pub(crate) messages: Vec<u8>,
+    pub messages: Vec<u8>,
     /// Per lane, in sixteenths of a clause.
-    pub(crate) lane_cost: u32,
+    pub lane_cost: u32,
 }
 
+/// A fault of whoever executes the block.
 #[derive(Debug)]
-pub(crate) struct Trap {
-    pub(crate) kind: FaultKind,
-    pub(crate) text: String,
+pub struct Trap {
+    /// What happens.
+    pub kind: FaultKind,
+    /// For people.
+    pub text: String,
 }
 
 impl From<MmuFault> for Trap {
@@ -41,7 +48,9 @@ impl From<MmuFault> for Trap {
     }
 }
 
-pub(crate) trait Code {
+/// Memory with code.
+pub trait Code {
+    /// As the shader cores fetch it.
     fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), MmuFault>;
 
     /// A block's bytes, or a fault.
@@ -49,7 +58,7 @@ pub(crate) trait Code {
 }
 
 /// An instruction set: gives the program clause numbers, constants and registers' meaning, never operations.
-pub(crate) trait Translate: Any + Debug + Send + Sync {
+pub trait Translate: Any + Debug + Send + Sync {
     /// Whether both translate alike.
     fn is(&self, other: &dyn Translate) -> bool;
 
@@ -59,6 +68,7 @@ pub(crate) trait Translate: Any + Debug + Send + Sync {
     /// Alignment of a block's address, and the fault if it is violated.
     fn alignment(&self) -> (u64, &'static str);
 
+    /// Translates the block at an address.
     fn block(
         &self,
         program: &mut Program,

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use crate::ShaderFault;
 use crate::core::Trouble;
 
+/// Who takes a branch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Condition {
+pub enum Condition {
+    /// All active lanes.
     Always,
     /// Lanes with a non-zero word.
     NonZero(u16),
@@ -20,23 +22,32 @@ pub(crate) enum Condition {
     Diverged(bool),
 }
 
+/// Where a branch goes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Target {
+pub enum Target {
+    /// A numbered clause.
     Clause(u32),
     /// Low address word of the clause; 0 ends the thread.
     Row(u16),
+    /// The thread ends.
     End,
 }
 
+/// A branch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Branch {
-    pub(crate) condition: Condition,
-    pub(crate) target: Target,
+pub struct Branch {
+    /// Who takes it.
+    pub condition: Condition,
+    /// Where it goes.
+    pub target: Target,
 }
 
+/// What follows without a branch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Next {
+pub enum Next {
+    /// The thread ends.
     End,
+    /// A numbered clause.
     Clause(u32),
 }
 

@@ -4,31 +4,41 @@
 use crate::core::{Core, Done};
 use crate::rows::Rows;
 
+/// On rows `a`, `b`, `c`, `e`, into row `d` or those from there on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MicroOp {
-    pub(crate) run: Run,
+pub struct MicroOp {
+    /// What it does.
+    pub run: Run,
     /// For messages the first staging register.
-    pub(crate) d: u16,
-    pub(crate) a: u16,
-    pub(crate) b: u16,
-    pub(crate) c: u16,
-    pub(crate) e: u16,
-    pub(crate) m: u32,
+    pub d: u16,
+    /// The first source.
+    pub a: u16,
+    /// The second.
+    pub b: u16,
+    /// The third.
+    pub c: u16,
+    /// The fourth.
+    pub e: u16,
+    /// Modifiers.
+    pub m: u32,
     /// Sources read, from `a` on.
-    pub(crate) sources: u8,
+    pub sources: u8,
     /// For optimisations.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// Part of a joined clause.
-    pub(crate) part: u8,
+    pub part: u8,
 }
 
+/// What optimisations and probes know of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Nothing.
     Plain,
     /// Single `a * b + c`, rounded to even, without modifiers.
     MultiplyAdd,
     /// The same of low halves, result in both.
     MultiplyAddLow,
+    /// Row `a`.
     Copy,
     /// Modulo 2^32.
     Add,
@@ -54,18 +64,24 @@ pub(crate) enum Kind {
     LoadTexel,
     /// Conversion descriptor `c`, address in `a`, `b`; `e` is as `m`.
     StoreTexel,
+    /// Reads by coordinates.
     Texture,
 }
 
-pub(crate) type OnRows = fn(&MicroOp, &mut Rows);
+/// Of lanes alone.
+pub type OnRows = fn(&MicroOp, &mut Rows);
 
-pub(crate) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Done;
+/// Looks beyond its lane.
+pub type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Done;
 
+/// The function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Run {
+pub enum Run {
+    /// Of lanes alone.
     Rows(OnRows),
     /// Stands for the next `m` micro-operations.
     Several(fn(&[MicroOp], &mut Rows)),
+    /// May fault.
     Message(OnMemory),
     /// Whether the next `c` ones have nothing to do.
     Done(fn(&MicroOp, &Rows, &mut Core<'_>) -> bool),

@@ -3,10 +3,11 @@
 
 mod block;
 mod clause;
-pub(crate) mod micro;
+pub mod micro;
 mod program;
-pub(crate) mod special;
+pub mod special;
 
-pub(crate) use block::{Block, Code, Translate, Trap};
-pub(crate) use clause::{Branch, Clause, Condition, Next, State, Target};
-pub(crate) use program::{Constant, Program};
+pub use block::{Block, Code, Translate, Trap};
+pub use clause::{Branch, Condition, Next, Target};
+pub(crate) use clause::{Clause, State};
+pub use program::{Constant, Program};

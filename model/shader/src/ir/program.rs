@@ -8,9 +8,12 @@ use super::micro::MicroOp;
 use super::special;
 use crate::rows::Rows;
 
+/// A value that all lanes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Constant {
+pub enum Constant {
+    /// Known to the translator.
     Value(u32),
+    /// A word of the push uniforms.
     Uniform(u16),
 }
 
@@ -26,14 +29,14 @@ impl Constant {
 
 /// Numbers of clauses and constants never change, so that a program may grow while threads execute it.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub struct Program {
     pub(crate) entry: u64,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) ops: Vec<MicroOp>,
     /// Registers read before written, as bits.
-    pub(crate) visible: u64,
+    pub visible: u64,
     /// Whether instructions look at other lanes.
-    pub(crate) sees_warp: bool,
+    pub sees_warp: bool,
     /// For push uniforms whose dispatches are large or repeated.
     pub(crate) own: bool,
     constants: Vec<Constant>,
@@ -108,7 +111,8 @@ impl Program {
         Some(constant.value(uniforms))
     }
 
-    pub(crate) fn constant(&mut self, constant: Constant) -> u16 {
+    /// Its row.
+    pub fn constant(&mut self, constant: Constant) -> u16 {
         let next = special::CONSTANT + self.constants.len() as u16;
         *self.rows_of_constants.entry(constant).or_insert_with(|| {
             self.constants.push(constant);
@@ -116,7 +120,8 @@ impl Program {
         })
     }
 
-    pub(crate) fn number(&mut self, address: u64) -> u32 {
+    /// Of the clause there.
+    pub fn number(&mut self, address: u64) -> u32 {
         let next = self.clauses.len() as u32;
         *self.numbers.entry(address).or_insert_with(|| {
             self.clauses.push(Clause::pending(address));

@@ -13,7 +13,7 @@ use crate::ir::micro::MicroOp;
 use crate::rows::{Rows, lanes};
 
 /// The old value is returned.
-pub(crate) const RETURNS: u32 = 1 << 8;
+pub const RETURNS: u32 = 1 << 8;
 
 const OPERATIONS: [Atomic; 9] = [
     Atomic::Add,
@@ -27,7 +27,8 @@ const OPERATIONS: [Atomic; 9] = [
     Atomic::Exchange,
 ];
 
-pub(crate) fn number(op: Atomic) -> u32 {
+/// In the modifiers.
+pub fn number(op: Atomic) -> u32 {
     OPERATIONS
         .iter()
         .position(|&other| other == op)
@@ -39,7 +40,7 @@ fn operation(op: &MicroOp) -> Atomic {
 }
 
 /// Address in `a`, `b`; operand in `c`.
-pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
+pub fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
@@ -61,7 +62,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
 }
 
 /// Address in `a`, `b`; operand in `c`, `e` (low, high).
-pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
+pub fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let what = operation(op);
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
@@ -81,7 +82,7 @@ pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done
 }
 
 /// Writes `d` where memory holds `d` + 1.
-pub(crate) fn compare_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
+pub fn compare_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         let (new, expected) = (rows.get(op.d).0[lane], rows.get(op.d + 1).0[lane]);
@@ -101,7 +102,7 @@ pub(crate) fn compare_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
 }
 
 /// Writes `d`, `d` + 1 where memory holds `d` + 2, `d` + 3.
-pub(crate) fn compare_double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
+pub fn compare_double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         let new = address(rows.get(op.d), rows.get(op.d + 1), lane);

@@ -12,7 +12,8 @@ use crate::alu::{Round, half};
 use crate::ir::micro::{MicroOp, OnRows};
 use crate::rows::Rows;
 
-pub(crate) fn multiply_add() -> OnRows {
+/// Of both halves, each rounded once.
+pub fn multiply_add() -> OnRows {
     choose!(
         portable: loops::three(
             #[inline(always)]

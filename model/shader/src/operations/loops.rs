@@ -42,7 +42,7 @@ macro_rules! loop_over_lanes {
     ($name:ident: $run512:ident, $run2:ident, $run:ident, $rare:ident, $loop512:ident, $loop2:ident,
      $shared:ident, $body:ident, ($($source:ident: $number:ty),+)) => {
         /// Puts `f(m, ...)` into row `d`.
-        pub(crate) fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
+        pub fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
             choose!(
                 portable: $run::<F>,
                 avx2: on_rows($run2::<F>),
@@ -132,12 +132,13 @@ loop_over_lanes!(three: three_avx512, three_avx2, three_portable, rare_three, lo
 loop_over_lanes!(four: four_avx512, four_avx2, four_portable, rare_four, loop4_avx512, loop4_avx2, shared4, body4, (a: u32, b: u32, c: u32, e: u32));
 
 /// Rare operations: one copy of the function for all hosts.
-pub(crate) mod rare {
+pub mod rare {
     use super::OnRows;
 
     macro_rules! rare {
         ($name:ident: $run:ident, ($($number:ty),+)) => {
-            pub(crate) fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
+            /// Puts `f(m, ...)` into row `d`.
+            pub fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
                 super::$run::<F>
             }
         };

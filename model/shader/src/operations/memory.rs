@@ -109,8 +109,9 @@ pub(super) fn put<const BYTES: usize, const ALIGNED: bool>(
     }
 }
 
+/// A lane's, from the rows of its low and high words.
 #[inline(always)]
-pub(crate) fn address(low: &Row, high: &Row, lane: usize) -> u64 {
+pub fn address(low: &Row, high: &Row, lane: usize) -> u64 {
     u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32
 }
 
@@ -151,7 +152,7 @@ fn gather<const BYTES: usize>(
 }
 
 /// 1, 2, 3, 4, 6, 8, 12 or 16 bytes.
-pub(crate) fn load_of(bytes: u32) -> OnMemory {
+pub fn load_of(bytes: u32) -> OnMemory {
     match bytes {
         1 => load::<1>,
         2 => load::<2>,

@@ -6,12 +6,12 @@
 
 mod addresses;
 pub(crate) mod ahead;
-pub(crate) mod atomic;
+pub mod atomic;
 pub(crate) mod carries;
-pub(crate) mod halves;
-pub(crate) mod loops;
-pub(crate) mod memory;
+pub mod halves;
+pub mod loops;
+pub mod memory;
 pub(crate) mod planned;
 pub(crate) mod singles;
-pub(crate) mod sink;
-pub(crate) mod uniform;
+pub mod sink;
+pub mod uniform;

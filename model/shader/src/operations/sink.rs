@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The address of a texel that does not exist.
 
-pub(crate) const SINK: u64 = 8 << 60;
+/// Its mark is in the top bits.
+pub const SINK: u64 = 8 << 60;
 
 /// Stores are dropped, loads give zero. No page is there: the top 16 bits of a page's address are equal.
-pub(crate) fn is_sink(va: u64) -> bool {
+pub fn is_sink(va: u64) -> bool {
     va >> 60 == SINK >> 60
 }

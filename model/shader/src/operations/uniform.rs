@@ -9,7 +9,7 @@ use crate::words::words_of;
 type Words = [u32; 4];
 
 /// Offset `a`, buffer `b`.
-pub(crate) fn load_uniform(bytes: u32) -> OnMemory {
+pub fn load_uniform(bytes: u32) -> OnMemory {
     match bytes {
         1 => uniform::<1>,
         2 => uniform::<2>,

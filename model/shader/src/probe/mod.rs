@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
-//! use mali_shader::probe::{Analyser, Launch, Part, Visit, Wanted};
+//! use gpureplay_shader::probe::{Analyser, Launch, Part, Visit, Wanted};
 //!
 //! /// Counts the threads that execute clauses.
 //! #[derive(Default)]

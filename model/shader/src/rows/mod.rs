@@ -6,14 +6,16 @@ mod whole;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod wide;
 
-pub(crate) use row::{CHUNK, GROUP, LANES, Row, lanes};
+pub(crate) use row::{CHUNK, GROUP};
+pub use row::{LANES, Row, lanes};
 pub(crate) use whole::{repeat, spread};
 
 /// The architecture's; temporaries and constants follow.
-pub(crate) const REGISTERS: usize = 64;
+pub const REGISTERS: usize = 64;
 
+/// Those of one batch.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub struct Rows {
     #[allow(clippy::vec_box)]
     rows: Vec<Box<Row>>,
     #[allow(clippy::vec_box)]
@@ -69,7 +71,7 @@ impl Rows {
     }
 
     /// Lanes outside `live` may receive anything.
-    pub(crate) fn activate(&mut self, mask: u64, live: u64) {
+    pub fn activate(&mut self, mask: u64, live: u64) {
         self.full = mask & live == live;
         self.live = live;
         if self.mask != mask {
@@ -87,8 +89,9 @@ impl Rows {
         &self.active
     }
 
+    /// Active lanes.
     #[inline(always)]
-    pub(crate) fn mask(&self) -> u64 {
+    pub fn mask(&self) -> u64 {
         self.mask
     }
 
@@ -108,13 +111,15 @@ impl Rows {
         self.full && self.chunks * CHUNK == LANES
     }
 
+    /// A row.
     #[inline(always)]
-    pub(crate) fn get(&self, row: u16) -> &Row {
+    pub fn get(&self, row: u16) -> &Row {
         &self.rows[usize::from(row)]
     }
 
+    /// A row to write, whichever lanes are active.
     #[inline(always)]
-    pub(crate) fn get_mut(&mut self, row: u16) -> &mut Row {
+    pub fn get_mut(&mut self, row: u16) -> &mut Row {
         &mut self.rows[usize::from(row)]
     }
 
@@ -158,7 +163,7 @@ impl Rows {
 
     /// Merges for inactive lanes.
     #[inline(always)]
-    pub(crate) fn replace(&mut self, row: u16, new: &mut Box<Row>) {
+    pub fn replace(&mut self, row: u16, new: &mut Box<Row>) {
         std::mem::swap(&mut self.spare, new);
         self.commit(row);
         std::mem::swap(&mut self.spare, new);
@@ -198,7 +203,8 @@ impl Rows {
         (&mut self.spare, sources)
     }
 
-    pub(crate) fn nonzero(&self, row: u16) -> u64 {
+    /// Active lanes with a bit set there.
+    pub fn nonzero(&self, row: u16) -> u64 {
         whole::nonzero(&self.rows[usize::from(row)]) & self.mask
     }
 

@@ -57,6 +57,7 @@ pub(crate) fn nonzero(row: &Row) -> u64 {
     choose!(portable: nonzero_body(row), avx512: wide::nonzero(row))
 }
 
+#[inline]
 fn nonzero_body(row: &Row) -> u64 {
     let mut bits = 0;
     for (byte, lanes) in row.0.as_chunks::<8>().0.iter().enumerate() {

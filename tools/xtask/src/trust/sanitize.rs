@@ -8,9 +8,10 @@ use clap::Args;
 use super::root;
 use crate::error::{Error, Result};
 
-/// And one that uses most of it from outside.
-const CRATES: [&str; 7] = [
+/// And two that use most of it from outside.
+const CRATES: [&str; 8] = [
     "mali-memory",
+    "gpureplay-shader",
     "mali-shader",
     "gpureplay-c",
     "gpureplay-linux",

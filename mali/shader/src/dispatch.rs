@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a job asks of Mali's shader cores.
+
+use mali_facts::Architecture;
+use mali_isa::Product;
+
+use gpureplay_shader::Grid;
+
+/// What becomes of subnormal numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Subnormals {
+    /// They are kept.
+    #[default]
+    Kept,
+    /// Singles become zeros of their sign.
+    SinglesFlushed,
+    /// All are.
+    Flushed,
+}
+
+/// A grid of threads with what Mali's shaders reach by number. Addresses are virtual.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The threads. Their shader begins at a multiple of 16, on Valhall of 8.
+    pub grid: Grid,
+    /// Generation of the GPU.
+    pub architecture: Architecture,
+    /// Executes only its instructions; `None`, and on Valhall: all known.
+    pub product: Option<Product>,
+    /// On Valhall; Bifrost's clauses say it.
+    pub subnormals: Subnormals,
+    /// Table's address, 8 bytes each.
+    pub uniform_buffers: u64,
+    /// Entries of the table.
+    pub uniform_buffer_count: u32,
+    /// Descriptors' address, 8 bytes each.
+    pub attributes: u64,
+    /// Attributes.
+    pub attribute_count: u32,
+    /// Descriptors' address, 16 bytes each.
+    pub attribute_buffers: u64,
+    /// Address of the texture descriptors.
+    pub textures: u64,
+    /// Textures.
+    pub texture_count: u32,
+    /// Descriptors' address, 32 bytes each.
+    pub samplers: u64,
+    /// Samplers.
+    pub sampler_count: u32,
+    /// Tables' address, 16 bytes each; on Valhall for buffers, textures and samplers.
+    pub resources: u64,
+    /// Resource tables.
+    pub resource_count: u32,
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Images: pixel formats, places of texels, sampling.
+//!
+//! Memory is reached through a closure `FnMut(address, &mut [u8]) -> Result<(), E>`.
+
+pub mod address;
+mod codec;
+pub mod descriptor;
+pub mod register;
+pub mod sample;
+
+pub(crate) use mali_facts::texel::{Kind, Texel, TexelFormat};
+
+pub use address::{Extent, Layout, Plane};
+pub use codec::Texels;
+pub use descriptor::{Dimension, ImageBuffer, Sampler, Texture, Wrap};
+pub use register::RegisterFormat;
+pub use sample::{Coordinates, Level, Lookup, fetch_texel, gather, sample};

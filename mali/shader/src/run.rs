@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Dispatches and drawing on the engine.
+
+use super::dispatch::Dispatch;
+use super::stage::Stage;
+use super::state::State;
+use gpureplay_shader::launch;
+use gpureplay_shader::probe::Analyser;
+use gpureplay_shader::{AddressSpace, Control, ShaderFault, Statistics, Threads};
+
+/// Executes a dispatch.
+///
+/// # Errors
+///
+/// The first fault; earlier stores stay, as on hardware.
+pub fn run(
+    dispatch: &Dispatch,
+    space: &dyn AddressSpace,
+    threads: &Threads,
+    control: &Control,
+) -> Result<Statistics, ShaderFault> {
+    launch(
+        &dispatch.grid,
+        State::boxed(dispatch, None),
+        None,
+        space,
+        threads,
+        control,
+    )
+}
+
+/// Runs as [`run`], with an analyser. Warps begin at whole numbers of lanes, so [`Statistics::clauses`] may differ.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn analyse(
+    dispatch: &Dispatch,
+    space: &dyn AddressSpace,
+    threads: &Threads,
+    control: &Control,
+    analyser: &dyn Analyser,
+) -> Result<Statistics, ShaderFault> {
+    launch(
+        &dispatch.grid,
+        State::boxed(dispatch, None),
+        Some(analyser),
+        space,
+        threads,
+        control,
+    )
+}
+
+/// Executes vertices or fragments.
+///
+/// # Errors
+///
+/// As for [`run`]; [`FaultKind::InvalidData`] if a work group has several threads or the shader looks at others.
+pub fn draw(
+    dispatch: &Dispatch,
+    stage: &Stage,
+    space: &dyn AddressSpace,
+    threads: &Threads,
+    control: &Control,
+) -> Result<Statistics, ShaderFault> {
+    launch(
+        &dispatch.grid,
+        State::boxed(dispatch, Some(stage)),
+        None,
+        space,
+        threads,
+        control,
+    )
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shaders that no compiler makes: no panic, no endless run, and compute shaders execute.
+
+use crate::support::*;
+use gpureplay_shader::FaultKind;
+use mali_isa::*;
+use mali_shader::absence;
+
+fn partner(op: Op) -> Instruction {
+    let name = match op.info().name {
+        "SHADDXH.i32" => "SHADDXL.i64",
+        "SHIFT_DOUBLE.i32" => "RSHIFT_DOUBLE.i32",
+        "CUBEFACE2" => "CUBEFACE1",
+        "ATOM_CX" => "ATOM_C_RETURN.i32",
+        _ => {
+            return nop(if op.unit() == Unit::Fma {
+                Unit::Add
+            } else {
+                Unit::Fma
+            });
+        }
+    };
+    instruction(Unit::Fma, name, &[Source::Port0, Source::Port1])
+}
+
+/// With modifiers and sources that can be encoded.
+fn encodable(op: Op) -> Instruction {
+    let mut random = Random(op as u64);
+    let mut ins = Instruction::new(op);
+    while encode_word(&ins).is_err() {
+        for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
+            let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
+            *slot = options[random.below(options.len() as u64) as usize];
+        }
+        let swap = random.below(2) as u32;
+        for (slot, (number, source)) in ins
+            .sources
+            .iter_mut()
+            .zip(op.info().sources.iter().enumerate())
+            .take(2)
+        {
+            let selector = number as u32 ^ swap;
+            if source.allowed >> selector & 1 == 1 {
+                *slot = Source::from_selector(selector);
+            }
+        }
+    }
+    ins
+}
+
+fn alone(space: &Flat, ins: Instruction) -> Result<(), gpureplay_shader::ShaderFault> {
+    let partner = partner(ins.op);
+    let (fma, add) = if ins.op.unit() == Unit::Fma {
+        (ins, partner)
+    } else {
+        (partner, ins)
+    };
+    let message = ins.op.info().message;
+    let header = ClauseHeader {
+        flow_control: FlowControl::End,
+        message,
+        staging_register: 8,
+        ..HEADER
+    };
+    let write = ins.op.info().result.then_some((ins.op.unit(), 4));
+    let code = encode_clause(&clause(header, block(0x80, [1, 2, 3], write), fma, add)).unwrap();
+    run(space, &code, &[], 5).map(|_| ())
+}
+
+#[test]
+fn every_operation_of_compute_shaders_executes() {
+    let space = Flat::new(1 << 14);
+    for op in Op::ALL {
+        let name = op.info().name;
+        if op.info().wide {
+            continue;
+        }
+        let result = alone(&space, encodable(op));
+        let refused = matches!(&result, Err(fault) if fault.kind == FaultKind::InvalidEncoding);
+        assert_eq!(
+            refused,
+            absence(op.mnemonic()).is_some(),
+            "{}{name}: {result:?}",
+            op.unit().mark()
+        );
+    }
+}
+
+#[test]
+fn a_fault_names_the_instruction() {
+    let space = Flat::new(64);
+    let fault = alone(
+        &space,
+        Instruction::new(Op::find(Unit::Add, "BLEND").unwrap()),
+    )
+    .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidEncoding);
+    assert!(fault.to_string().contains("+BLEND"), "{fault}");
+}
+
+#[test]
+fn random_instructions_end_without_panic() {
+    let mut random = Random(1);
+    for _ in 0..300 {
+        let space = Flat::new(256);
+        let mut code = Vec::new();
+        for _ in 0..1 + random.below(12) {
+            let op = Op::ALL[random.below(Op::ALL.len() as u64) as usize];
+            let mut ins = Instruction::new(op);
+            for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
+                let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
+                *slot = options[random.below(options.len() as u64) as usize];
+            }
+            for (slot, source) in ins.sources.iter_mut().zip(op.info().sources) {
+                let selector = random.below(8) as u32;
+                if source.allowed >> selector & 1 == 1 {
+                    *slot = Source::from_selector(selector);
+                }
+            }
+            let partner = partner(op);
+            let (fma, add) = if op.unit() == Unit::Fma {
+                (ins, partner)
+            } else {
+                (partner, ins)
+            };
+            let header = ClauseHeader {
+                flush_to_zero: FlushToZero::ALL[random.below(4) as usize],
+                suppress_nan: random.below(4) == 0,
+                flow_control: FlowControl::ALL[random.below(16).min(7) as usize],
+                staging_register: random.below(64) as u8,
+                message: op.info().message,
+                ..HEADER
+            };
+            let reads = [
+                random.below(20) as u8,
+                20 + random.below(44) as u8,
+                random.below(64) as u8,
+            ];
+            let write = op
+                .info()
+                .result
+                .then_some((op.unit(), random.below(64) as u8));
+            let fau = [0, 1, 2, 3, 0x80, 0x81, 0x85][random.below(7) as usize];
+            if let Ok(bytes) = encode_clause(&clause(header, block(fau, reads, write), fma, add)) {
+                code.extend(bytes);
+            }
+        }
+        let uniforms: Vec<u32> = (0..6).map(|_| random.next() as u32).collect();
+        let _ = run(&space, &code, &uniforms, 1 + random.below(100) as u32);
+    }
+}
+
+#[test]
+fn random_bytes_end_without_panic() {
+    let mut random = Random(2);
+    for _ in 0..2000 {
+        let space = Flat::new(16);
+        let code: Vec<u8> = (0..16 * (1 + random.below(20)))
+            .map(|_| random.next() as u8)
+            .collect();
+        let _ = run(&space, &code, &[1, 2, 3, 4], 70);
+    }
+}
+
+#[test]
+fn an_endless_shader_ends() {
+    let space = Flat::new(16);
+    let target = space.put(&[0]) + 4096;
+    let jump = instruction(Unit::Add, "JUMP", &[Source::FauLow]);
+    let code = encode_clause(&clause(
+        HEADER,
+        block(0x80, [1, 2, 3], None),
+        nop(Unit::Fma),
+        jump,
+    ))
+    .unwrap();
+    let fault = run(&space, &code, &[target as u32, 0], 64).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Budget, "{fault}");
+}
