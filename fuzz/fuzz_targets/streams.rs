@@ -2,7 +2,7 @@
 //! Command streams: text, walk, and a run whose loads find the bytes again. Steps are bounded.
 #![no_main]
 
-use mali_valhall::streams::{Effect, REGISTERS, Sequencer, text, walk};
+use mali_isa::valhall::streams::{Effect, REGISTERS, Sequencer, text, walk};
 
 const STEPS: u32 = 4096;
 

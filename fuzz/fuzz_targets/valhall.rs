@@ -2,10 +2,10 @@
 //! Valhall shaders: within limits, text assembles to something with the same text.
 #![no_main]
 
-use mali_valhall::{Instruction, Shader, assemble};
+use mali_isa::valhall::{Instruction, Shader, assemble};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    for word in bytes.chunks_exact(mali_valhall::WORD_BYTES) {
+    for word in bytes.chunks_exact(mali_isa::valhall::WORD_BYTES) {
         let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
         let Some(instruction) = Instruction::decode(word) else {
             continue;

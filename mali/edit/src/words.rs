@@ -4,8 +4,8 @@
 use gpureplay_jobs::{Job, Valhall, Words};
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram, register_allocation};
 use mali_facts::{Memory, job};
+use mali_isa::valhall::Shader;
 use mali_jobs::walk::Codes;
-use mali_valhall::Shader;
 
 use crate::addition::{self, Addition, Writes};
 use crate::error::{EditError, Result, gate};
@@ -145,7 +145,7 @@ impl Start {
     }
 }
 
-fn shader_of(words: &Words) -> Vec<mali_valhall::Instruction> {
+fn shader_of(words: &Words) -> Vec<mali_isa::valhall::Instruction> {
     let shader = Shader::decode(&words.bytes);
     shader.map_or_else(|_| Vec::new(), |shader| shader.instructions().collect())
 }

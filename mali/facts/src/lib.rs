@@ -4,7 +4,7 @@
 //!
 //! Each field, limit and encoding is declared here once. The model, the replayer, the tools and the documents take it from here;
 //! `tests/kernel/main.rs` compares the kernel modules' headers with it; `cargo xtask docs` makes tables of `docs/reference/descriptors.md` from it.
-//! Instructions are in `mali-isa` and `mali-valhall`.
+//! Instructions are in `mali-isa`.
 //!
 //! ```
 //! use mali_facts::{Draw, JobHeader, JobType, job, follow};

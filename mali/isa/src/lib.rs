@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bifrost instructions: one table, its decoder, encoder and disassembler.
+//! Bifrost instructions: one table, its decoder, encoder and disassembler. [`valhall`] has those of Valhall.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod product;
 mod registers;
 mod shader;
 mod table;
+pub mod valhall;
 mod word;
 
 pub use clause::*;

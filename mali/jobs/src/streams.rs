@@ -17,13 +17,13 @@ use mali_facts::registers::gpu;
 use mali_facts::valhall::{
     ComputePayload, LocalStorage, Resource, ShaderEnvironment, ShaderProgram, of_registers,
 };
-use mali_valhall::streams::{Fault, Instruction, Op, WORD_BYTES, walk};
+use mali_isa::valhall::streams::{Fault, Instruction, Op, WORD_BYTES, walk};
 
 mod change;
 
 pub(crate) use change::waits;
 pub use change::{alone, resized};
-pub use mali_valhall::streams::{Compute, WalkError, text};
+pub use mali_isa::valhall::streams::{Compute, WalkError, text};
 
 /// Architecture version 10.
 #[derive(Clone, Copy, Debug)]

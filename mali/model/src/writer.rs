@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use gpureplay_shader::{Access, AddressSpace, Control, FaultKind, ShaderFault, Threads};
 use mali_facts::job::{PAYLOAD, WRITTEN_BACK};
 use mali_facts::{JobHeader, JobType, LONGEST_CHAIN, WriteValue};
+use mali_isa::valhall::streams::{Compute, walk};
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_shader::Dispatch;
-use mali_valhall::streams::{Compute, walk};
 
 use crate::compute;
 use crate::gpu::Gpu;

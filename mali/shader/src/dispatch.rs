@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a job asks of Mali's shader cores.
 
+use gpureplay_shader::Grid;
 use mali_facts::Architecture;
 use mali_isa::Product;
-
-use gpureplay_shader::Grid;
 
 /// What becomes of subnormal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

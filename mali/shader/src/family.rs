@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
+use gpureplay_shader::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
+use gpureplay_shader::ir::Translate;
+
 use super::bifrost::Bifrost;
 use super::operations::graphics;
 use super::operations::image::components;
 use super::stage::{STAGE_WORDS, Stage};
 use super::state::State;
 use super::valhall::Valhall;
-use gpureplay_shader::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
-use gpureplay_shader::ir::Translate;
 
 impl Family for State {
     fn isa(&self) -> Arc<dyn Translate> {

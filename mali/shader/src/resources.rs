@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Uniform buffers by number; descriptors by handle: resource table in the top byte, place below.
 
+use gpureplay_shader::FaultKind;
+use gpureplay_shader::core::{Tlb, Trouble, UniformBuffer};
 use mali_facts::UniformBuffer as Entry;
 use mali_facts::valhall::{Buffer, Resource, descriptor_type};
 
 use super::state::State;
-use gpureplay_shader::FaultKind;
-use gpureplay_shader::core::{Tlb, Trouble, UniformBuffer};
 
 impl State {
     pub(super) fn numbered_buffer(

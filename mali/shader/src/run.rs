@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dispatches and drawing on the engine.
 
-use super::dispatch::Dispatch;
-use super::stage::Stage;
-use super::state::State;
 use gpureplay_shader::launch;
 use gpureplay_shader::probe::Analyser;
 use gpureplay_shader::{AddressSpace, Control, ShaderFault, Statistics, Threads};
+
+use super::dispatch::Dispatch;
+use super::stage::Stage;
+use super::state::State;
 
 /// Executes a dispatch.
 ///

@@ -3,13 +3,13 @@
 
 use std::any::Any;
 
+use gpureplay_shader::FaultKind;
+use gpureplay_shader::core::{Core, Tlb, Trouble, UniformBuffer};
 use mali_facts::{Architecture, PixelFormat};
 
 use super::dispatch::Dispatch;
 use super::image::{ImageBuffer, RegisterFormat, Sampler, TexelFormat, Texture};
 use super::stage::Stage;
-use gpureplay_shader::FaultKind;
-use gpureplay_shader::core::{Core, Tlb, Trouble, UniformBuffer};
 
 pub(crate) struct State {
     pub(crate) dispatch: Dispatch,

@@ -113,7 +113,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
             put("cuda_image", &name, &std::fs::read(&path)?)?;
         }
     }
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
     for name in ["scale_add", "loop_with_exits"] {
         let code = std::fs::read(golden.join(name).with_extension("bin"))?;
         put("valhall", name, &code)?;

@@ -40,7 +40,7 @@ pub(crate) struct Mesa {
     /// Only say where it is, or would be; exit code 1 if it is not built
     #[arg(long)]
     path: bool,
-    /// Only fetch the cases of Mesa's Valhall assembler (47 MB of source), which tests of mali-valhall read
+    /// Only fetch the cases of Mesa's Valhall assembler (47 MB of source), which tests of mali-isa read
     #[arg(long, conflicts_with_all = ["path", "jobs"])]
     cases: bool,
 }

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use mali_jobs::walk::Words;
-use mali_valhall::{
+use mali_isa::valhall::{
     CONSERVATIVE, Code, Instruction, OFFSET, Op, Operand, Shader, Unit, WORD_BYTES,
 };
+use mali_jobs::walk::Words;
 
 use super::{Flow, Taint, live, spread};
 
@@ -249,7 +249,7 @@ mod tests {
 
     fn of(lines: &[&str]) -> Flow {
         let words = lines.iter().flat_map(|line| {
-            let word = mali_valhall::assemble(line);
+            let word = mali_isa::valhall::assemble(line);
             word.unwrap_or_else(|error| panic!("{line}: {error}"))
                 .to_le_bytes()
         });
@@ -259,10 +259,7 @@ mod tests {
     #[test]
     fn compiled_code_is_followed() {
         let file = |name: &str| {
-            let folder = concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../mali/valhall/tests/golden"
-            );
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../mali/isa/tests/golden");
             flow(&std::fs::read(format!("{folder}/{name}.bin")).unwrap())
         };
         // The loop is as long as a loaded value says; ids of the thread in its group (r55) and of the group (r57).

@@ -2,7 +2,7 @@
 //! Changes launches; finds dispatches that wait.
 
 use mali_drive::LAUNCHED_AT;
-use mali_valhall::streams::{Instruction, Op, WORD_BYTES};
+use mali_isa::valhall::streams::{Instruction, Op, WORD_BYTES};
 
 use super::{DESTINATION, dispatches, words};
 

@@ -35,7 +35,7 @@ pub struct Code {
 pub struct Words {
     /// Address of the first word.
     pub address: u64,
-    /// What it is known by: [`mali_valhall::Shader::hash`].
+    /// What it is known by: [`mali_isa::valhall::Shader::hash`].
     pub hash: u64,
     /// Named by instructions, as a bit mask.
     pub registers: u64,
@@ -56,22 +56,22 @@ pub struct Access {
 
 impl Words {
     /// Bytes of a word.
-    pub const BYTES: u64 = mali_valhall::WORD_BYTES as u64;
+    pub const BYTES: u64 = mali_isa::valhall::WORD_BYTES as u64;
 
     /// Number of instructions.
     pub fn instructions(&self) -> usize {
-        self.bytes.len() / mali_valhall::WORD_BYTES
+        self.bytes.len() / mali_isa::valhall::WORD_BYTES
     }
 
-    fn from(&self, offset: u64) -> impl Iterator<Item = mali_valhall::Instruction> {
+    fn from(&self, offset: u64) -> impl Iterator<Item = mali_isa::valhall::Instruction> {
         let bytes = usize::try_from(offset)
             .ok()
             .and_then(|at| self.bytes.get(at..));
         let words = bytes
             .unwrap_or_default()
-            .chunks_exact(mali_valhall::WORD_BYTES);
+            .chunks_exact(mali_isa::valhall::WORD_BYTES);
         words.map_while(|word| {
-            mali_valhall::Instruction::decode(u64::from_le_bytes(word.try_into().ok()?))
+            mali_isa::valhall::Instruction::decode(u64::from_le_bytes(word.try_into().ok()?))
         })
     }
 
@@ -88,9 +88,9 @@ impl Words {
     /// Memory accesses of the block at an offset.
     pub fn accesses(&self, offset: u64) -> Vec<Access> {
         let mut found = Vec::new();
-        for word in self.from(offset).take(mali_valhall::LONGEST_BLOCK) {
+        for word in self.from(offset).take(mali_isa::valhall::LONGEST_BLOCK) {
             let name = word.row().name;
-            if word.row().is_message() && word.op() != mali_valhall::Op::Barrier {
+            if word.row().is_message() && word.op() != mali_isa::valhall::Op::Barrier {
                 let stores = name.starts_with("STORE.") || name.starts_with("ST_");
                 found.push(Access {
                     text: word.to_string(),
@@ -108,7 +108,7 @@ impl Words {
 
 impl std::fmt::Display for Words {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match mali_valhall::Shader::decode(&self.bytes) {
+        match mali_isa::valhall::Shader::decode(&self.bytes) {
             Ok(shader) => shader.fmt(f),
             Err(error) => error.fmt(f),
         }
@@ -123,7 +123,7 @@ pub enum Undecoded {
     Clause(#[from] ShaderError),
     /// Invalid word.
     #[error("{0}")]
-    Word(#[from] mali_valhall::ShaderError),
+    Word(#[from] mali_isa::valhall::ShaderError),
     /// Too much code.
     #[error(
         "the shaders of the recording have more than {MAX_CODE} bytes, which is as many as are decoded"
@@ -181,8 +181,10 @@ impl Codes {
             if self.decoded > 2 * MAX_CODE {
                 return Err(Undecoded::TooMuch);
             }
-            match mali_valhall::Shader::decode(&bytes) {
-                Err(mali_valhall::ShaderError::Truncated { .. }) if there => piece = bytes.len(),
+            match mali_isa::valhall::Shader::decode(&bytes) {
+                Err(mali_isa::valhall::ShaderError::Truncated { .. }) if there => {
+                    piece = bytes.len()
+                }
                 Err(error) => return Err(error.into()),
                 Ok(shader) => {
                     let words = Arc::new(Words {
@@ -247,17 +249,17 @@ fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count
     let (start, end) = (bytes.len(), bytes.len() + count);
     bytes.resize(end, 0);
     let mut at = start;
-    for piece in bytes[start..].chunks_exact_mut(mali_valhall::WORD_BYTES) {
+    for piece in bytes[start..].chunks_exact_mut(mali_isa::valhall::WORD_BYTES) {
         if !memory.read(address.wrapping_add(at as u64), piece) {
             bytes.truncate(at);
             return false;
         }
-        at += mali_valhall::WORD_BYTES;
+        at += mali_isa::valhall::WORD_BYTES;
     }
     true
 }
 
-fn registers(shader: &mali_valhall::Shader<'_>) -> u64 {
+fn registers(shader: &mali_isa::valhall::Shader<'_>) -> u64 {
     let mut all = 0u64;
     let mut named = |first: u8, count: u8| {
         for register in (first..64).take(count.into()) {

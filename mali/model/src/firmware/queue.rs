@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stream's state.
 
-use mali_valhall::streams::{Sequencer, Sync};
+use mali_isa::valhall::streams::{Sequencer, Sync};
 
 /// Outlives a suspension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 use gpureplay_shader::MmuFault;
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{GLOBAL_INPUT, global, group, stream, stream_output};
+use mali_isa::valhall::streams::{Condition, Sync, SyncKind};
 use mali_memory::Bus;
-use mali_valhall::streams::{Condition, Sync, SyncKind};
 
 use super::StreamDevice;
 use super::work::{End, StreamFinished};

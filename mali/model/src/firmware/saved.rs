@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A suspended stream in the driver's buffer.
 
-use mali_valhall::streams::{Condition, SAVED_WORDS, Sequencer, Sync, SyncKind};
+use mali_isa::valhall::streams::{Condition, SAVED_WORDS, Sequencer, Sync, SyncKind};
 
 use super::queue::Queue;
 

@@ -8,8 +8,8 @@ use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, global, group, group_input, stream, stream_input,
 };
+use mali_isa::valhall::streams::{Op, Sync};
 use mali_memory::Bus;
-use mali_valhall::streams::{Op, Sync};
 
 use super::StreamDevice;
 use super::memory::Memory;

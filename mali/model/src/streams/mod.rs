@@ -13,8 +13,8 @@ use std::sync::Arc;
 use gpureplay_shader::{MmuFault, Threads, WorkLimit};
 use mali_facts::registers::{TranslationConfig, gpu};
 use mali_facts::{StreamGpu, StreamStatus};
+use mali_isa::valhall::streams::Sequencer;
 use mali_memory::Bus;
-use mali_valhall::streams::Sequencer;
 
 pub(crate) use self::runner::{Happened, LONGEST, Runner, asked};
 use self::runner::{fault, refused};

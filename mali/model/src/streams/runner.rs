@@ -7,8 +7,10 @@ use gpureplay_shader::{Cores, JOB_COST, MmuFault};
 use mali_facts::StreamStatus;
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, of_registers};
+use mali_isa::valhall::streams::{
+    Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind,
+};
 use mali_memory::Bus;
-use mali_valhall::streams::{Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind};
 
 use super::StreamFault;
 use crate::compute;

@@ -11,9 +11,9 @@ use mali_facts::registers::{
 };
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram};
 use mali_facts::{Invocation, JobType, job as job_header};
+use mali_isa::valhall::assemble;
 use mali_memory::{Bus, Ram};
 use mali_model::{Gpu, Options, Profile};
-use mali_valhall::assemble;
 
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
 

@@ -8,8 +8,8 @@ use mali_facts::valhall::{
     descriptor_type,
 };
 use mali_facts::{Blend, JobType};
+use mali_isa::valhall::assemble;
 use mali_model::Options;
-use mali_valhall::assemble;
 
 use crate::drawing::{draw, expect, run, untouched};
 use crate::machine::{CODE, DATA, Format, JOBS, Machine, PageMemory};

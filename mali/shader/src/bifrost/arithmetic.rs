@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Integer arithmetic.
 
-use mali_isa::Sign;
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::integer::Element;
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::elements::Elements;
+use mali_isa::Sign;
+
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     pub(super) fn integer_source(&mut self, index: usize, element: Element) -> Result<u16, Trap> {

@@ -4,15 +4,15 @@
 //! `ATOM_C` (FMA) holds operation and argument, `ATOM_CX` in the same tuple does the access. `ATOM_POST` would tell
 //! lanes that shared an access their old values; here they access singly.
 
-use mali_isa::Atomic as Name;
-use mali_isa::Segment;
-
-use super::{Side, Translator, Trap};
 use gpureplay_shader::alu::pack::Atomic;
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::ir::micro::{Kind, Run};
 use gpureplay_shader::ir::special;
 use gpureplay_shader::operations::atomic::{self, RETURNS};
+use mali_isa::Atomic as Name;
+use mali_isa::Segment;
+
+use super::{Side, Translator, Trap};
 
 fn operation(name: Name) -> (Atomic, Option<u32>) {
     match name {

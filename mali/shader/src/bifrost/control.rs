@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches, barriers, and looks at other lanes.
 
-use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
-
-use super::float::compare;
-use super::{Translator, Trap};
-use crate::operations::warp;
 use gpureplay_shader::alu::half;
 use gpureplay_shader::alu::integer::Element;
 use gpureplay_shader::emit::common::Common;
@@ -13,6 +8,11 @@ use gpureplay_shader::emit::elements::Elements;
 use gpureplay_shader::emit::{CALL_COST, Emit};
 use gpureplay_shader::ir::micro::Run;
 use gpureplay_shader::ir::{Branch, Condition, Target};
+use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
+
+use super::float::compare;
+use super::{Translator, Trap};
+use crate::operations::warp;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conversions between integers, halves and singles.
 
-use mali_isa::Lanes;
-
-use super::float::round;
-use super::{Translator, Trap};
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::{Clamp, Round, convert, half};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::operations::loops;
+use mali_isa::Lanes;
+
+use super::float::round;
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     pub(super) fn single_to_integer(&mut self, signed: bool) -> Result<(), Trap> {

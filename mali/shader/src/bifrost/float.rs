@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Single-precision arithmetic, comparison and selection.
 
-use mali_isa as isa;
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::scale::Special;
 use gpureplay_shader::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
+use mali_isa as isa;
+
+use super::{Translator, Trap};
 
 pub(super) fn round(round: isa::Round) -> Round {
     match round {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertex and fragment instructions; in a compute shader they fault when executed.
 
+use gpureplay_shader::emit::Emit;
+use gpureplay_shader::ir::micro::{OnMemory, Run};
 use mali_isa::Mnemonic as M;
 use mali_isa::{FlatFunction, LodMode, SamplePosition};
 
 use super::{Translator, Trap};
 use crate::operations::graphics as units;
-use gpureplay_shader::emit::Emit;
-use gpureplay_shader::ir::micro::{OnMemory, Run};
 
 impl Translator<'_> {
     pub(super) fn load_attribute(&mut self) -> Result<(), Trap> {

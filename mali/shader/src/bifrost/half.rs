@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Half-precision arithmetic on pairs, comparison and selection.
 
-use mali_isa::Lanes;
-
-use super::float::{clamp, compare, nan, round, truth};
-use super::{Translator, Trap};
 use gpureplay_shader::alu::scale::Special;
 use gpureplay_shader::alu::{Nan, Round, half, scale};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
 use gpureplay_shader::operations::halves;
+use mali_isa::Lanes;
+
+use super::float::{clamp, compare, nan, round, truth};
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     pub(super) fn fadd_halves(&mut self) -> Result<(), Trap> {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images, textures, clocks.
 
+use gpureplay_shader::emit::Emit;
+use gpureplay_shader::ir::micro::{Kind, OnMemory, Run};
 use mali_isa::{IndexFormat, RegisterFormat as Format, VectorSize};
 
 use super::{Translator, Trap};
 use crate::image::RegisterFormat;
 use crate::operations::image as units;
 use crate::operations::texture;
-use gpureplay_shader::emit::Emit;
-use gpureplay_shader::ir::micro::{Kind, OnMemory, Run};
 
 impl Translator<'_> {
     pub(super) fn texel_address(&mut self) -> Result<(), Trap> {

@@ -4,17 +4,17 @@
 //! There is no default: a new instruction does not compile until it is translated or [`absent`](super::absent) says
 //! why not.
 
+use gpureplay_shader::alu::integer::{self, Element};
+use gpureplay_shader::alu::shift::{Double, Extend, Logic, Shift, Sum};
+use gpureplay_shader::alu::{power, special};
+use gpureplay_shader::emit::Emit;
+use gpureplay_shader::emit::elements::After;
 use mali_isa::Mnemonic as M;
 
 use super::absent::absent_mnemonics;
 use super::control::Operands;
 use super::shift::Width;
 use super::{Translator, Trap};
-use gpureplay_shader::alu::integer::{self, Element};
-use gpureplay_shader::alu::shift::{Double, Extend, Logic, Shift, Sum};
-use gpureplay_shader::alu::{power, special};
-use gpureplay_shader::emit::Emit;
-use gpureplay_shader::emit::elements::After;
 
 impl Translator<'_> {
     pub(super) fn instruction(&mut self) -> Result<(), Trap> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Integer comparison, selection and permutation.
 
-use mali_isa::{Lanes, Mux as Decides};
-
-use super::float::{compare, truth};
-use super::{Translator, Trap};
 use gpureplay_shader::alu::integer::{Element, Mux, Partial};
 use gpureplay_shader::alu::{Compare, Truth, integer, pack};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::elements::{Elements, true_word};
 use gpureplay_shader::operations::loops;
+use mali_isa::{Lanes, Mux as Decides};
+
+use super::float::{compare, truth};
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     pub(super) fn icmp(&mut self, element: Element) -> Result<(), Trap> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages: loads, stores and what makes their addresses.
 
-use mali_isa::{Extend, Lanes, Segment, Unit};
-
-use super::{Side, Translator, Trap};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
 use gpureplay_shader::ir::micro::{Kind, OnMemory};
 use gpureplay_shader::ir::special;
 use gpureplay_shader::operations::memory::load_of;
 use gpureplay_shader::operations::uniform::load_uniform;
+use mali_isa::{Extend, Lanes, Segment, Unit};
+
+use super::{Side, Translator, Trap};
 
 impl Translator<'_> {
     /// Checks that `count` registers follow.

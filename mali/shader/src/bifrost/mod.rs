@@ -25,12 +25,6 @@ mod wide;
 
 use std::any::Any;
 
-use mali_isa::{
-    FlowControl, Instruction, Message, Mnemonic, Operand, Part, Product, StagingCount, Tuple, Unit,
-};
-
-use self::absent::{Absence, absence};
-use crate::MESSAGES;
 use gpureplay_shader::FaultKind;
 use gpureplay_shader::core::OFFSET;
 use gpureplay_shader::emit::Emit;
@@ -38,6 +32,12 @@ use gpureplay_shader::ir::micro::MicroOp;
 use gpureplay_shader::ir::{
     Block, Branch, Code, Constant, Next, Program, Translate, Trap, special as rows,
 };
+use mali_isa::{
+    FlowControl, Instruction, Message, Mnemonic, Operand, Part, Product, StagingCount, Tuple, Unit,
+};
+
+use self::absent::{Absence, absence};
+use crate::MESSAGES;
 
 /// More than eight tuples and six constants.
 const LONGEST_CLAUSE: usize = 256;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operands as rows.
 
-use mali_isa::{Fau, Lanes, Operand, Source};
-
-use super::{Translator, Trap};
-use crate::stage::STAGE_WORDS;
 use gpureplay_shader::alu::lanes::{Halves, Part};
 use gpureplay_shader::alu::{float, half};
 use gpureplay_shader::emit::{Emit, byte_named};
 use gpureplay_shader::ir::{Constant, special};
 use gpureplay_shader::operations::loops;
+use mali_isa::{Fau, Lanes, Operand, Source};
+
+use super::{Translator, Trap};
+use crate::stage::STAGE_WORDS;
 
 impl Translator<'_> {
     /// Row of a source, unmodified.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shifts, and the 64-bit additions of address arithmetic.
 
-use mali_isa::Lanes;
-use mali_isa::Mnemonic as M;
-
-use super::{Side, Translator, Trap};
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::shift::{self, Counts, Double, Extend, Logic, Shift};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::elements::{After, Elements};
 use gpureplay_shader::operations::loops;
+use mali_isa::Lanes;
+use mali_isa::Mnemonic as M;
+
+use super::{Side, Translator, Trap};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mantissas, exponents, and functions of hardware tables.
 
-use super::{Side, Translator, Trap};
 use gpureplay_shader::alu::cube;
 use gpureplay_shader::alu::power::{self, Power};
 use gpureplay_shader::alu::scale::{self, Interval};
 use gpureplay_shader::alu::special::{self, ExpPart, LogPart, LogTable};
 use gpureplay_shader::emit::Emit;
+
+use super::{Side, Translator, Trap};
 
 const INTERVALS: [Interval; 3] = [Interval::Half, Interval::Sqrt, Interval::Log];
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! 64-bit tuples: one operation on pairs of registers.
 
+use gpureplay_shader::alu::integer;
+use gpureplay_shader::emit::Emit;
 use mali_isa::Mnemonic as M;
 use mali_isa::{Operand, Part, Unit};
 
 use super::{Translator, Trap};
-use gpureplay_shader::alu::integer;
-use gpureplay_shader::emit::Emit;
 
 impl Translator<'_> {
     /// `a * b + c` modulo 2^64.

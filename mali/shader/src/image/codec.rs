@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texels, from their bits to numbers and back.
 
-use mali_facts::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
-
 use gpureplay_shader::alu::rounding::to_f16;
 use gpureplay_shader::alu::{Round, half};
+use mali_facts::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
 
 /// Texels from and to memory.
 pub trait Texels {

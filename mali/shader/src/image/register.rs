@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texels in staging registers: words or packed halves.
 
-use mali_facts::texel::{Kind, Texel};
-
 use gpureplay_shader::alu::half;
+use mali_facts::texel::{Kind, Texel};
 
 /// The discriminant is the encoding in conversion descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,6 +3,12 @@
 
 use std::sync::Arc;
 
+use gpureplay_shader::FaultKind;
+use gpureplay_shader::core::{Core, Done, Trouble};
+use gpureplay_shader::ir::micro::{Kind, MicroOp, Run};
+use gpureplay_shader::operations::sink::SINK;
+use gpureplay_shader::rows::{LANES, REGISTERS, Rows, lanes};
+use gpureplay_shader::words::bytes_of;
 use mali_facts::valhall::{self, descriptor_type};
 use mali_facts::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
 
@@ -12,14 +18,6 @@ use super::image::{
 use crate::image::{self, Coordinates, RegisterFormat, Texel, TexelFormat, Texels};
 use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage, Vertices};
 use crate::state::State;
-use gpureplay_shader::FaultKind;
-use gpureplay_shader::core::Core;
-use gpureplay_shader::core::Done;
-use gpureplay_shader::core::Trouble;
-use gpureplay_shader::ir::micro::{Kind, MicroOp, Run};
-use gpureplay_shader::operations::sink::SINK;
-use gpureplay_shader::rows::{LANES, REGISTERS, Rows, lanes};
-use gpureplay_shader::words::bytes_of;
 
 /// Low word of the position's address; the high word is next.
 const POSITION: u16 = 58;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures of a batch, lane after lane.
 
-use crate::image::{
-    self, Dimension, ImageBuffer, Kind, RegisterFormat, Sampler, Texel, TexelFormat, Texels,
-    Texture,
-};
-use crate::state::State;
 use gpureplay_shader::FaultKind;
 use gpureplay_shader::core::{Core, Done, Trouble};
 use gpureplay_shader::ir::micro::MicroOp;
@@ -13,6 +8,12 @@ use gpureplay_shader::operations::memory::address;
 use gpureplay_shader::operations::sink::{SINK, is_sink};
 use gpureplay_shader::rows::{REGISTERS, Rows, lanes};
 use gpureplay_shader::words::{bytes_of, words_of};
+
+use crate::image::{
+    self, Dimension, ImageBuffer, Kind, RegisterFormat, Sampler, Texel, TexelFormat, Texels,
+    Texture,
+};
+use crate::state::State;
 
 /// The attribute decides the register format.
 pub(crate) const AUTO: u32 = 15;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures from resource tables.
 
+use gpureplay_shader::FaultKind;
+use gpureplay_shader::core::{Core, Trouble};
+use gpureplay_shader::ir::micro::MicroOp;
+use gpureplay_shader::operations::sink::SINK;
+use gpureplay_shader::rows::{REGISTERS, Rows, lanes};
 use mali_facts::valhall;
 
 use super::image::{components, finish, first_plane, load_converted, put_address, register_format};
 use super::texture::cube_coordinate;
 use crate::image::{self, Coordinates, Dimension, Level, Lookup, RegisterFormat, Sampler, Texture};
 use crate::state::State;
-use gpureplay_shader::FaultKind;
-use gpureplay_shader::core::{Core, Trouble};
-use gpureplay_shader::ir::micro::MicroOp;
-use gpureplay_shader::operations::sink::SINK;
-use gpureplay_shader::rows::{REGISTERS, Rows, lanes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texture instructions of a batch, lane after lane.
 
-use super::image::{finish, sampler, texture};
-use crate::image::{self, Coordinates, Dimension, Kind, Level, Lookup, RegisterFormat, Texel};
-use gpureplay_shader::core::Core;
-use gpureplay_shader::core::Done;
+use gpureplay_shader::core::{Core, Done};
 use gpureplay_shader::ir::micro::MicroOp;
 use gpureplay_shader::rows::{REGISTERS, Rows, lanes};
+
+use super::image::{finish, sampler, texture};
+use crate::image::{self, Coordinates, Dimension, Kind, Level, Lookup, RegisterFormat, Texel};
 
 #[derive(Clone, Copy)]
 struct Request(u32);

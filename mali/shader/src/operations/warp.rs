@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values of other lanes of the warp.
 
-use mali_isa::LaneOp;
-
-use gpureplay_shader::core::Core;
-use gpureplay_shader::core::Done;
+use gpureplay_shader::core::{Core, Done};
 use gpureplay_shader::ir::micro::MicroOp;
 use gpureplay_shader::rows::{Rows, lanes};
+use mali_isa::LaneOp;
 
 /// Modifiers of [`permute`]; `log2` of a group's lanes.
 pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {

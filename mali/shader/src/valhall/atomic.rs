@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations on words and on pairs of them.
 
-use mali_valhall::{ATOMIC_1, ATOMIC_OPERATION, COMPARE, SHORT_OFFSET};
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::pack::Atomic;
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::ir::micro::{Kind, Run};
 use gpureplay_shader::operations::atomic::{self, RETURNS};
+use mali_isa::valhall::{ATOMIC_1, ATOMIC_OPERATION, COMPARE, SHORT_OFFSET};
+
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     /// The old value goes to the written group, if any.

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches, and instructions that look at other lanes.
 
-use mali_isa::LaneOp;
-use mali_valhall::{ABSOLUTE, EQ, INACTIVE_RESULT, LANE_OPERATION, SUBGROUP_SIZE, WORD_BYTES};
-
-use super::{Translator, Trap};
-use crate::operations::warp;
 use gpureplay_shader::alu::Compare;
 use gpureplay_shader::alu::integer::Element;
 use gpureplay_shader::alu::lanes::Part;
@@ -13,6 +8,11 @@ use gpureplay_shader::emit::elements::Elements;
 use gpureplay_shader::emit::{CALL_COST, Emit};
 use gpureplay_shader::ir::micro::Run;
 use gpureplay_shader::ir::{Branch, Condition, Target};
+use mali_isa::LaneOp;
+use mali_isa::valhall::{ABSOLUTE, EQ, INACTIVE_RESULT, LANE_OPERATION, SUBGROUP_SIZE, WORD_BYTES};
+
+use super::{Translator, Trap};
+use crate::operations::warp;
 
 impl Translator<'_> {
     /// Branches by a source that is zero or not.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conversions between integers, halves and singles.
 
-use mali_valhall::Op;
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::{Clamp, Round, convert, half};
 use gpureplay_shader::emit::Emit;
+use mali_isa::valhall::Op;
+
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     /// False: it is none of these.

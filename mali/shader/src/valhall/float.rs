@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arithmetic on singles and on pairs of halves.
 
-use mali_valhall::{CLAMP, CONSTANT, Op, ROUND_MODE};
-
-use super::{Translator, Trap};
-use crate::Subnormals;
 use gpureplay_shader::alu::scale::{self, Special};
 use gpureplay_shader::alu::{Clamp, Nan, Round, float, half};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
 use gpureplay_shader::operations::halves;
+use mali_isa::valhall::{CLAMP, CONSTANT, Op, ROUND_MODE};
+
+use super::{Translator, Trap};
+use crate::Subnormals;
 
 impl Translator<'_> {
     /// False: it is none of these.

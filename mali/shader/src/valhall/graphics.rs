@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertex and fragment instructions; in a compute shader they fault when executed.
 
-use mali_valhall::{
+use gpureplay_shader::emit::Emit;
+use gpureplay_shader::ir::micro::Run;
+use mali_isa::valhall::{
     BUFFER_INDEX, INDEX, RESOURCE_INDEX, RESOURCE_TABLE, SAMPLE_MODE, SOURCE_FORMAT, TABLE, TARGET,
 };
 
 use super::{Translator, Trap};
 use crate::operations::graphics as units;
-use gpureplay_shader::emit::Emit;
-use gpureplay_shader::ir::micro::Run;
 
 /// The vertex packets' table, in instructions.
 const PACKETS: i64 = 13;
@@ -87,7 +87,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn named(&mut self, fields: [&'static mali_valhall::Field; 2]) -> Result<u16, Trap> {
+    fn named(&mut self, fields: [&'static mali_isa::valhall::Field; 2]) -> Result<u16, Trap> {
         let [Some(table), Some(index)] = fields.map(|field| self.ins.value(field)) else {
             return Err(self.trap("lacks a number of a table"));
         };

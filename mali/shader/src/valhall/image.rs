@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures by handles.
 
-use mali_valhall::{
+use gpureplay_shader::emit::Emit;
+use gpureplay_shader::ir::micro::{Kind, OnMemory, Run};
+use mali_isa::valhall::{
     ARRAY_ENABLE, DIMENSION, FETCH_COMPONENT, INTEGER_COORDINATES, LOD_MODE, REGISTER_FORMAT,
     REGISTER_TYPE, REGISTER_WIDTH, RESOURCE_INDEX, RESOURCE_TABLE, SHADOW, SHORT_OFFSET,
     TEXEL_OFFSET, VECTOR_SIZE, WIDE_INDICES, WRITE_MASK,
@@ -12,8 +14,6 @@ use crate::image::{Dimension, RegisterFormat};
 use crate::operations::image::AUTO;
 use crate::operations::image::store_conversion;
 use crate::operations::tables::{self, What};
-use gpureplay_shader::emit::Emit;
-use gpureplay_shader::ir::micro::{Kind, OnMemory, Run};
 
 impl Translator<'_> {
     /// Components less one.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Integer arithmetic on words, halves and bytes.
 
-use mali_valhall::{CONSTANT, Op, RHADD, SATURATE};
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::integer::Element;
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::elements::Elements;
+use mali_isa::valhall::{CONSTANT, Op, RHADD, SATURATE};
+
+use super::{Translator, Trap};
 
 impl Translator<'_> {
     /// False: it is none of these.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shifts, comparisons and selections.
 
-use mali_valhall::{CONDITION, MUX, NOT_RESULT, Op, RESULT_TYPE, SIGNED};
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::integer::{Element, Mux};
 use gpureplay_shader::alu::shift::{Counts, Logic, Shift};
 use gpureplay_shader::alu::{Compare, Truth};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
 use gpureplay_shader::emit::elements::{After, Elements, true_word};
+use mali_isa::valhall::{CONDITION, MUX, NOT_RESULT, Op, RESULT_TYPE, SIGNED};
+
+use super::{Translator, Trap};
 
 /// In bits.
 const WORD: u32 = 32;

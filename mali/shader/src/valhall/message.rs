@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads and stores, by address and from buffers.
 
-use mali_valhall::{
-    Field, LOAD_LANE_8_BIT, LOAD_LANE_16_BIT, LOAD_LANE_32_BIT, OFFSET, Op, UNSIGNED,
-};
-
-use super::{Translator, Trap};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
 use gpureplay_shader::ir::micro::{Kind, OnMemory};
 use gpureplay_shader::operations::memory::load_of;
 use gpureplay_shader::operations::uniform::load_uniform;
+use mali_isa::Message;
+use mali_isa::valhall::{
+    Field, LOAD_LANE_8_BIT, LOAD_LANE_16_BIT, LOAD_LANE_32_BIT, OFFSET, Op, Registers, UNSIGNED,
+};
 
-pub(super) fn counted(op: Op) -> Option<mali_isa::Message> {
+use super::{Translator, Trap};
+
+pub(super) fn counted(op: Op) -> Option<Message> {
     match op.row().registers {
-        _ if op == Op::Barrier => Some(mali_isa::Message::Barrier),
-        _ if is_atomic(op) => Some(mali_isa::Message::Atomic),
-        mali_valhall::Registers::Loads => Some(mali_isa::Message::Load),
-        mali_valhall::Registers::Stores => Some(mali_isa::Message::Store),
-        mali_valhall::Registers::Fetches => Some(mali_isa::Message::Tex),
+        _ if op == Op::Barrier => Some(Message::Barrier),
+        _ if is_atomic(op) => Some(Message::Atomic),
+        Registers::Loads => Some(Message::Load),
+        Registers::Stores => Some(Message::Store),
+        Registers::Fetches => Some(Message::Tex),
         _ => None,
     }
 }
@@ -39,7 +40,7 @@ fn is_atomic(op: Op) -> bool {
 pub(super) fn cost(op: Op) -> u32 {
     match op.row().registers {
         _ if is_atomic(op) => 16,
-        mali_valhall::Registers::Fetches => 128,
+        Registers::Fetches => 128,
         _ => 0,
     }
 }

@@ -22,17 +22,17 @@ mod wide;
 
 use std::any::Any;
 
+use gpureplay_shader::FaultKind;
+use gpureplay_shader::emit::Emit;
+use gpureplay_shader::ir::micro::MicroOp;
+use gpureplay_shader::ir::{Block, Branch, Code, Next, Program, Translate, Trap, special as rows};
 use mali_isa::Message;
-use mali_valhall::{Instruction, LONGEST_BLOCK, Op, Unit, WORD_BYTES};
+use mali_isa::valhall::{Instruction, LONGEST_BLOCK, Op, Unit, WORD_BYTES};
 
 use self::waits::Pending;
 use crate::MESSAGES;
 use crate::Subnormals;
 use crate::operations::tables::What;
-use gpureplay_shader::FaultKind;
-use gpureplay_shader::emit::Emit;
-use gpureplay_shader::ir::micro::MicroOp;
-use gpureplay_shader::ir::{Block, Branch, Code, Next, Program, Translate, Trap, special as rows};
 
 struct Translator<'p> {
     program: &'p mut Program,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources as rows.
 
-use mali_valhall::{Code, Kind, Operand, Special, WORD_BYTES};
-
-use super::{Translator, Trap};
-use crate::Subnormals;
-use crate::stage::STAGE_WORDS;
 use gpureplay_shader::alu::lanes::{Halves, Part};
 use gpureplay_shader::alu::{float, half};
 use gpureplay_shader::emit::{Emit, byte_named};
 use gpureplay_shader::ir::{Constant, special};
+use mali_isa::valhall::{Code, Kind, Operand, Special, WORD_BYTES};
+
+use super::{Translator, Trap};
+use crate::Subnormals;
+use crate::stage::STAGE_WORDS;
 
 impl Translator<'_> {
     pub(super) fn operand(&self, byte: usize) -> Result<Operand, Trap> {

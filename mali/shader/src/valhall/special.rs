@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mantissas, exponents, and functions of hardware tables.
 
-use mali_valhall::{FLUSH_INF, FTZ, LOG, NAN_MODE, Op, SQRT};
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::scale::{self, Interval};
 use gpureplay_shader::alu::{cube, float, half, special};
 use gpureplay_shader::emit::Emit;
+use mali_isa::valhall::{FLUSH_INF, FTZ, LOG, NAN_MODE, Op, SQRT};
+
+use super::{Translator, Trap};
 
 /// Of `FLUSH`: to zero, or to the largest number.
 const QUIETS: u32 = 1;

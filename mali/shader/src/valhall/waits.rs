@@ -2,7 +2,7 @@
 //! Checks that shaders wait for messages' results, with debug assertions: messages are synchronous, so nothing else
 //! would tell.
 
-use mali_valhall::{Code, Instruction, SLOT};
+use mali_isa::valhall::{Code, Instruction, SLOT};
 
 /// Registers to be written, by slot, as bits.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ mod tests {
         let mut pending = Pending::default();
         let words = texts
             .iter()
-            .map(|text| mali_valhall::assemble(text).unwrap());
+            .map(|text| mali_isa::valhall::assemble(text).unwrap());
         let found = words.map(|word| pending.next(Instruction::decode(word).unwrap()));
         found.last().flatten()
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations on 64 bits, in pairs of registers.
 
-use mali_valhall::{NOT_RESULT, Op, SATURATE, SHIFT, SIGNED};
-
-use super::{Translator, Trap};
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::shift::{Double, Logic, double};
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::operations::loops;
+use mali_isa::valhall::{NOT_RESULT, Op, SATURATE, SHIFT, SIGNED};
+
+use super::{Translator, Trap};
 
 const UP: u32 = 32;
 

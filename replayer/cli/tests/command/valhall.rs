@@ -8,7 +8,7 @@ use crate::start::{Ended, Says, said as code};
 
 #[test]
 fn a_file_with_valhall_code_is_printed_for_its_gpu() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
     let file = golden.join("loop_with_exits.bin").display().to_string();
     let lines = fs::read_to_string(golden.join("loop_with_exits.txt")).unwrap();
     let text = code(&["disasm", &file, "--gpu", "Mali-G57"]).ended(0, "464 bytes, 58 instructions");
@@ -28,7 +28,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
 
 #[test]
 fn a_file_with_a_command_stream_is_printed() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
     let file = golden.join("dispatch.bin").display().to_string();
     let (done, text) = code(&["disasm", &file, "--streams"]);
     let line = "   78  0400000000008001  RUN_COMPUTE Task increment=0x1 Task axis=Z";
@@ -148,7 +148,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
         code(&own).ended(4, said);
     }
     let file = recording.path().join("swapped.bin");
-    let swapped = mali_valhall::assemble("FMA.f32 r2, u6.neg, ^r2, ^r3").unwrap();
+    let swapped = mali_isa::valhall::assemble("FMA.f32 r2, u6.neg, ^r2, ^r3").unwrap();
     words[8 * 14..8 * 15].copy_from_slice(&swapped.to_le_bytes());
     fs::write(&file, &words).unwrap();
     let file = file.display().to_string();
@@ -188,7 +188,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let output = format!("--output=out={}", place("third.npy"));
     code(&["run", &third, &inputs[0], &inputs[1], &output]).gave(0);
     assert_eq!(read("third.npy"), new);
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/valhall/tests/golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
     for (name, text, said) in [
         ("push", "MOV.i32 r2, u60", "slots of push uniforms"),
         ("first", "MOV.i32 r2, r50", "r50"),
@@ -204,7 +204,8 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
         ),
     ] {
         let mut changed = words.clone();
-        let word = mali_valhall::assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let word =
+            mali_isa::valhall::assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         changed[8 * 14..8 * 15].copy_from_slice(&word.to_le_bytes());
         let file = place(name);
         fs::write(&file, &changed).unwrap();

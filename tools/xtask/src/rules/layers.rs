@@ -10,7 +10,6 @@ const FLOORS: [&[&str]; 8] = [
         "mali/facts",
         "mali/isa",
         "mali/uapi",
-        "mali/valhall",
         "model/memory",
         "replayer/format",
     ],
@@ -53,7 +52,7 @@ const APART: [(&str, &[&str]); 3] = [
 ];
 
 /// They declare the registers, descriptors and instructions of Mali: who uses none of them names none.
-const DECLARE_MALI: [&str; 3] = ["mali/facts", "mali/isa", "mali/valhall"];
+const DECLARE_MALI: [&str; 2] = ["mali/facts", "mali/isa"];
 
 pub(super) fn forbidden(crates: &[Crate]) -> Vec<String> {
     let mut found = Vec::new();

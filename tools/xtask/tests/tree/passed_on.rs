@@ -8,8 +8,8 @@ const PASSED_ON: [&str; 5] = [
     "pub use mali_facts::page_table::Format;",
     "pub use mali_facts::page_table::{PAGE_BYTES, VIRTUAL_BITS};",
     "pub use mali_facts::{Architecture, PROFILES, Product, Profile, Source, StreamGpu};",
-    "pub use mali_valhall::streams::Sequencer;",
-    "pub use mali_valhall::streams::{Compute, WalkError, text};",
+    "pub use mali_isa::valhall::streams::Sequencer;",
+    "pub use mali_isa::valhall::streams::{Compute, WalkError, text};",
 ];
 
 fn passed_on(folder: &Path, into: &mut Vec<String>) {
@@ -28,7 +28,7 @@ fn passed_on(folder: &Path, into: &mut Vec<String>) {
                         .join(" "),
                 )
             });
-            let declare = ["mali_facts", "mali_isa", "mali_valhall"];
+            let declare = ["mali_facts", "mali_isa"];
             into.extend(uses.filter(|line| declare.iter().any(|name| line.contains(name))));
         }
     }

@@ -8,13 +8,13 @@ mod wide;
 
 use gpureplay_shader::{Control, Grid, ShaderFault, Threads};
 use mali_facts::Architecture;
+use mali_isa::valhall::assemble;
 use mali_shader::{Dispatch, Subnormals};
-use mali_valhall::assemble;
 
 use crate::support::{Flat, Random};
 
-const SCALE_ADD: &[u8] = include_bytes!("../../../../../mali/valhall/tests/golden/scale_add.bin");
-const LOOP: &[u8] = include_bytes!("../../../../../mali/valhall/tests/golden/loop_with_exits.bin");
+const SCALE_ADD: &[u8] = include_bytes!("../../../../isa/tests/golden/scale_add.bin");
+const LOOP: &[u8] = include_bytes!("../../../../isa/tests/golden/loop_with_exits.bin");
 
 /// Groups of 16 threads.
 fn run(space: &Flat, code: &[u8], uniforms: &[u32], groups: u32) -> Result<(), ShaderFault> {

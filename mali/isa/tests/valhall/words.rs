@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any word means one thing, and its text says all of it.
 
-use mali_valhall::{AssembleError, Broken, Instruction, Op, Shader, ShaderError, assemble};
+use mali_isa::valhall::{AssembleError, Broken, Instruction, Op, Shader, ShaderError, assemble};
 
 pub(crate) fn random(random: &mut fastrand::Rng, op: Op) -> u64 {
     let row = op.row();
@@ -176,6 +176,6 @@ fn shaders_end_where_nothing_goes_on() {
             value: unknown
         })
     );
-    let long = code(&["NOP"]).repeat(mali_valhall::MAX_WORDS as usize + 1);
+    let long = code(&["NOP"]).repeat(mali_isa::valhall::MAX_WORDS as usize + 1);
     assert_eq!(Shader::decode(&long), Err(ShaderError::Long));
 }

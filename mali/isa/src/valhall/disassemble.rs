@@ -3,10 +3,10 @@
 
 use core::fmt::{self, Display, Formatter};
 
-use crate::field::Meaning;
-use crate::source::{CONSTANTS, Code, Operand, Special};
-use crate::values::{self, Values};
-use crate::{Destination, Instruction, Staging};
+use crate::valhall::field::Meaning;
+use crate::valhall::source::{CONSTANTS, Code, Operand, Special};
+use crate::valhall::values::{self, Values};
+use crate::valhall::{Destination, Instruction, Staging};
 
 impl Display for Instruction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Modifiers and immediates: named fields of a word.
 
-use crate::values::{self, Values};
+use crate::valhall::values::{self, Values};
 
 /// Field of an instruction word.
 #[derive(Debug, PartialEq, Eq)]

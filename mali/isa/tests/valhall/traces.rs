@@ -7,7 +7,7 @@ use std::process::Command;
 
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_chain};
 use mali_facts::{Architecture, PROFILES, Profile, valhall};
-use mali_valhall::Shader;
+use mali_isa::valhall::Shader;
 
 use crate::support::shared;
 

@@ -3,7 +3,7 @@
 
 use Kind::{Eighths, Named, Number, Pair, Register, Signed};
 
-use crate::field::ones;
+use crate::valhall::field::ones;
 
 /// Field of a word.
 #[derive(Debug, PartialEq, Eq)]

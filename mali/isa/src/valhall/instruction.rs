@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instruction word, taken apart.
 
-use crate::field::{BRANCH_OFFSET, EQ, Field};
-use crate::row::Row;
-use crate::source::{Code, Operand};
-use crate::table::Op;
-use crate::values;
+use crate::valhall::field::{BRANCH_OFFSET, EQ, Field};
+use crate::valhall::row::Row;
+use crate::valhall::source::{Code, Operand};
+use crate::valhall::table::Op;
+use crate::valhall::values;
 
 /// Word that the table knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ impl Instruction {
 
     /// Destination, if it has one.
     pub fn destination(self) -> Option<Destination> {
-        let has_one = self.row().registers == crate::Registers::Dest;
+        let has_one = self.row().registers == crate::valhall::Registers::Dest;
         has_one.then_some(Destination {
             register: (self.word >> 40 & 63) as u8,
             low: self.word >> 46 & 1 == 1,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use mali_valhall::streams::{Compute, Instruction, Kind, Op, WalkError, text, walk};
+use mali_isa::valhall::streams::{Compute, Instruction, Kind, Op, WalkError, text, walk};
 
 use crate::support::shared;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of the table of instructions.
 
-use crate::field::Field;
-use crate::source::Kind;
+use crate::valhall::field::Field;
+use crate::valhall::source::Kind;
 
 /// Instruction's row.
 #[derive(Debug)]

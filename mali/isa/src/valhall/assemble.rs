@@ -3,11 +3,11 @@
 
 use core::fmt;
 
-use crate::field::{Field, Meaning};
-use crate::row::{Registers, Row};
-use crate::source::{CONSTANTS, Kind, SPECIALS};
-use crate::table::Op;
-use crate::values::{self, Values};
+use crate::valhall::field::{Field, Meaning};
+use crate::valhall::row::{Registers, Row};
+use crate::valhall::source::{CONSTANTS, Kind, SPECIALS};
+use crate::valhall::table::Op;
+use crate::valhall::values::{self, Values};
 
 /// Why a text is no instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::Instruction;
+use crate::valhall::Instruction;
 
 /// Real shaders have some thousands of words.
 pub const MAX_WORDS: u32 = 1 << 18;
@@ -80,7 +80,7 @@ impl<'b> Shader<'b> {
             let value = word_at(bytes, word).ok_or(ShaderError::Truncated { word })?;
             let unknown = ShaderError::Unknown { word, value };
             let instruction = Instruction::decode(value).ok_or(unknown)?;
-            dynamic |= instruction.op() == crate::Op::Branchzi;
+            dynamic |= instruction.op() == crate::valhall::Op::Branchzi;
             if let Some(distance) = instruction.branch() {
                 let target = i64::from(word).saturating_add(distance);
                 let inside = u32::try_from(target).ok().filter(|it| *it < MAX_WORDS);

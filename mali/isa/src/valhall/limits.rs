@@ -3,8 +3,8 @@
 
 use core::fmt;
 
-use crate::Instruction;
-use crate::source::{Code, Kind};
+use crate::valhall::Instruction;
+use crate::valhall::source::{Code, Kind};
 
 /// Limit that an instruction breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the sequencer and a walk compute and refuse.
 
-use mali_valhall::streams::{CALLS, Effect, Fault, Op, Sequencer, WalkError};
+use mali_isa::valhall::streams::{CALLS, Effect, Fault, Op, Sequencer, WalkError};
 
 use crate::streams::walked;
 

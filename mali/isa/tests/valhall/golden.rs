@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two kernels of tools/guest/apps/kernels/basic.cl from Mesa 25.0.7 for Mali-G57.
 
-use mali_valhall::{Instruction, Shader, assemble};
+use mali_isa::valhall::{Instruction, Shader, assemble};
 
 const KERNELS: [(&str, &[u8], &str); 2] = [
     (

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Only encodings of Valhall's instructions.
 
-use crate::field::*;
-use crate::row::{Registers, Row, Secondary, Unit};
-use crate::source::Kind;
+use crate::valhall::field::*;
+use crate::valhall::row::{Registers, Row, Secondary, Unit};
+use crate::valhall::source::Kind;
 
 macro_rules! table {
     ($($op:ident = $name:literal, $opcode:literal, $secondary:expr, $unit:ident, $registers:ident,

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::support::shared;
-use mali_valhall::{Instruction, Shader, assemble};
+use mali_isa::valhall::{Instruction, Shader, assemble};
 
 /// Word, two blanks, the text.
 fn texts(lines: &str) -> Vec<&str> {

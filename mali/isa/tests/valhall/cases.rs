@@ -3,7 +3,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use mali_valhall::{Instruction, assemble};
+use mali_isa::valhall::{Instruction, assemble};
 
 /// From `cargo xtask mesa --cases` or `GPUREPLAY_VALHALL_CASES`.
 fn cases() -> Option<String> {

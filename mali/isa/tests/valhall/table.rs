@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_valhall::{Field, Op, Row, Secondary};
+use mali_isa::valhall::{Field, Op, Row, Secondary};
 
 #[test]
 fn names_and_encodings_are_unique() {
@@ -35,7 +35,7 @@ fn fields_of_a_row_do_not_overlap() {
         let row = op.row();
         let mut taken = 0x1ff << 48 | 0xf << 59 | 3 << 57 | 1 << 63 | row.secondary.mask();
         for (byte, kind) in row.sources.iter().enumerate() {
-            if *kind != mali_valhall::Kind::GAP {
+            if *kind != mali_isa::valhall::Kind::GAP {
                 take(row, &mut taken, 0xff << (8 * byte));
             }
         }

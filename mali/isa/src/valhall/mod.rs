@@ -2,9 +2,7 @@
 //! Valhall instructions (architectures 9 and 10) and [command streams](streams): tables, decoder, disassembler,
 //! assembler, limits.
 //!
-//! An instruction is one 64-bit word, without clauses: nothing is shared with `mali-isa` (Bifrost).
-#![no_std]
-#![forbid(unsafe_code)]
+//! An instruction is one 64-bit word, without clauses: nothing is shared with Bifrost.
 
 mod assemble;
 mod disassemble;

@@ -8,7 +8,7 @@ mod lock_step;
 mod samples;
 mod sequencer;
 mod streams;
-#[path = "../../../isa/tests/instructions/support/mod.rs"]
+#[path = "../instructions/support/mod.rs"]
 mod support;
 mod table;
 mod traces;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources: a byte each, and modifiers.
 
-use crate::field::ones;
-use crate::values::{self, Values};
+use crate::valhall::field::ones;
+use crate::valhall::values::{self, Values};
 
 /// `I` and `F` are integers and floats with modifiers; the number is the width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

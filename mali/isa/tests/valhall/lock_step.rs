@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use mali_valhall::{Instruction, Op};
+use mali_isa::valhall::{Instruction, Op};
 
 use crate::support::shared;
 use crate::words::random;
@@ -14,7 +14,7 @@ fn random_words_agree_with_the_reference_decoder() {
     compare(80);
 }
 
-/// `cargo test -p mali-valhall -- --ignored`: 300,132 words.
+/// `cargo test -p mali-isa --test valhall -- --ignored`: 300,132 words.
 #[test]
 #[ignore = "takes ten seconds; the test above is a sample of it"]
 fn many_random_words_agree_with_the_reference_decoder() {
