@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Answers to the engine.
 
-use std::sync::Arc;
-
 use gpureplay_shader::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
 use gpureplay_shader::ir::Translate;
 
@@ -14,10 +12,10 @@ use super::state::State;
 use super::valhall::Valhall;
 
 impl Family for State {
-    fn isa(&self) -> Arc<dyn Translate> {
+    fn isa(&self) -> &'static dyn Translate {
         match self.dispatch.architecture.has_clauses() {
-            true => Arc::new(Bifrost(self.dispatch.product)),
-            false => Arc::new(Valhall(self.dispatch.subnormals)),
+            true => Bifrost::of(self.dispatch.product),
+            false => Valhall::of(self.dispatch.subnormals),
         }
     }
 
@@ -26,7 +24,7 @@ impl Family for State {
     }
 
     fn again(&self) -> Box<dyn Family> {
-        State::boxed(&self.dispatch, self.stage.as_ref())
+        Box::new(State::new(&self.dispatch, self.stage.as_ref()))
     }
 
     fn add_uniforms(&self, words: &mut Vec<u32>) {

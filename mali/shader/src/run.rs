@@ -22,7 +22,7 @@ pub fn run(
 ) -> Result<Statistics, ShaderFault> {
     launch(
         &dispatch.grid,
-        State::boxed(dispatch, None),
+        &mut State::new(dispatch, None),
         None,
         space,
         threads,
@@ -44,7 +44,7 @@ pub fn analyse(
 ) -> Result<Statistics, ShaderFault> {
     launch(
         &dispatch.grid,
-        State::boxed(dispatch, None),
+        &mut State::new(dispatch, None),
         Some(analyser),
         space,
         threads,
@@ -66,7 +66,7 @@ pub fn draw(
 ) -> Result<Statistics, ShaderFault> {
     launch(
         &dispatch.grid,
-        State::boxed(dispatch, Some(stage)),
+        &mut State::new(dispatch, Some(stage)),
         None,
         space,
         threads,

@@ -32,9 +32,9 @@ fn foreign() -> Trouble {
 }
 
 impl State {
-    pub(super) fn boxed(dispatch: &Dispatch, stage: Option<&Stage>) -> Box<State> {
+    pub(super) fn new(dispatch: &Dispatch, stage: Option<&Stage>) -> State {
         let buffers = dispatch.uniform_buffer_count.min(256) as usize;
-        Box::new(State {
+        State {
             dispatch: dispatch.clone(),
             stage: stage.cloned(),
             first: 0,
@@ -45,7 +45,7 @@ impl State {
             named_textures: Vec::new(),
             named_samplers: Vec::new(),
             named_buffers: Vec::new(),
-        })
+        }
     }
 
     pub(crate) fn of<'c>(core: &'c Core<'_>) -> Result<&'c State, Trouble> {

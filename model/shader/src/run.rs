@@ -23,7 +23,7 @@ const WORTH_SHARING: u64 = 512;
 /// Executes a dispatch, with an analyser's probes if there is one.
 pub fn launch(
     grid: &Grid,
-    family: Box<dyn Family>,
+    family: &mut dyn Family,
     analyser: Option<&dyn Analyser>,
     space: &dyn AddressSpace,
     threads: &Threads,
@@ -49,7 +49,7 @@ pub fn launch(
     if size == 0 || workgroups == 0 || grid.shader == 0 {
         return Ok(Statistics::default());
     }
-    let (program, decoded) = threads.shader(grid.shader, &core.isa, &mut core.fetch);
+    let (program, decoded) = threads.shader(grid.shader, core.isa, &mut core.fetch);
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
     if core.begin.is_some() && (size != 1 || program.sees_warp) {
@@ -119,9 +119,9 @@ pub fn launch(
         let others: Vec<_> = (1..workers)
             .map_while(|index| {
                 let (program, uniforms) = (Arc::clone(&program), Arc::clone(&core.uniforms));
-                let family = core.family.again();
+                let mut family = core.family.again();
                 let other = move || {
-                    let mut core = Core::new(grid, family, space, control, stop);
+                    let mut core = Core::new(grid, &mut *family, space, control, stop);
                     core.uniforms = uniforms;
                     work(core, program, index)
                 };

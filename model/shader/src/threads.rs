@@ -50,7 +50,7 @@ impl Threads {
     pub(crate) fn shader(
         &self,
         entry: u64,
-        isa: &Arc<dyn Translate>,
+        isa: &'static dyn Translate,
         fetch: &mut Tlb<'_>,
     ) -> (Arc<Program>, usize) {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);

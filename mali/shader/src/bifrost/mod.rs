@@ -43,8 +43,25 @@ use crate::MESSAGES;
 const LONGEST_CLAUSE: usize = 256;
 
 /// A product's, or all known.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
+
+/// The last is for all.
+static BIFROST: [Bifrost; Product::ALL.len() + 1] = {
+    let (mut all, mut at) = ([Bifrost(None); Product::ALL.len() + 1], 0);
+    while at < Product::ALL.len() {
+        all[at] = Bifrost(Some(Product::ALL[at]));
+        at += 1;
+    }
+    all
+};
+
+impl Bifrost {
+    pub(crate) fn of(product: Option<Product>) -> &'static Bifrost {
+        let [known @ .., all] = &BIFROST;
+        known.iter().find(|one| one.0 == product).unwrap_or(all)
+    }
+}
 
 /// What an FMA instruction leaves to its tuple's ADD instruction, besides the result.
 #[derive(Clone, Copy, Debug, Default)]

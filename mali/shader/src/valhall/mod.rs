@@ -50,6 +50,16 @@ struct Translator<'p> {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Valhall(pub(crate) Subnormals);
 
+impl Valhall {
+    pub(crate) fn of(subnormals: Subnormals) -> &'static Valhall {
+        match subnormals {
+            Subnormals::Kept => &Valhall(Subnormals::Kept),
+            Subnormals::SinglesFlushed => &Valhall(Subnormals::SinglesFlushed),
+            Subnormals::Flushed => &Valhall(Subnormals::Flushed),
+        }
+    }
+}
+
 impl Translate for Valhall {
     fn is(&self, other: &dyn Translate) -> bool {
         let other: &dyn Any = other;

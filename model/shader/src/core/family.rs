@@ -2,7 +2,6 @@
 //! The seam between dispatches of a family of GPUs and the engine.
 
 use std::any::Any;
-use std::sync::Arc;
 
 use super::{Core, Tlb, Trouble, UniformBuffer};
 use crate::ir::Translate;
@@ -12,7 +11,7 @@ use crate::rows::Rows;
 /// family's operations find it in [`Core::family`].
 pub trait Family: Any + Send {
     /// Its instruction set.
-    fn isa(&self) -> Arc<dyn Translate>;
+    fn isa(&self) -> &'static dyn Translate;
 
     /// Lanes that see one another: 4, 8 or 16.
     fn warp_lanes(&self) -> u32;

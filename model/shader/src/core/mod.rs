@@ -62,8 +62,8 @@ pub struct Core<'s> {
     /// The threads.
     pub grid: &'s Grid,
     /// Its own of the family.
-    pub family: Box<dyn Family>,
-    pub(crate) isa: Arc<dyn Translate>,
+    pub family: &'s mut dyn Family,
+    pub(crate) isa: &'static dyn Translate,
     /// Lanes of a warp.
     pub warp_lanes: u32,
     /// When drawing.
@@ -96,7 +96,7 @@ pub struct Core<'s> {
 impl<'s> Core<'s> {
     pub(crate) fn new(
         grid: &'s Grid,
-        family: Box<dyn Family>,
+        family: &'s mut dyn Family,
         space: &'s dyn AddressSpace,
         control: &'s Control,
         stop: &'s AtomicBool,

@@ -209,7 +209,7 @@ impl Batch {
         let program = Arc::make_mut(program);
         let spent = core.charge(DECODING_COST);
         spent.map_err(|trouble| program.clauses[number as usize].fault(trouble))?;
-        load::clause(program, number, &*core.isa, &mut core.fetch);
+        load::clause(program, number, core.isa, &mut core.fetch);
         if let Some(probing) = &mut core.probing {
             probing.insert_into(program, number as usize);
         }

@@ -16,7 +16,7 @@ const MOST_OWN: usize = 256;
 
 #[derive(Debug)]
 struct Known {
-    isa: Arc<dyn Translate>,
+    isa: &'static dyn Translate,
     program: Arc<Program>,
     code: Code,
     /// By push uniforms; `None`: seen once.
@@ -38,23 +38,23 @@ impl Cache {
     pub(crate) fn shader(
         &mut self,
         entry: u64,
-        isa: &Arc<dyn Translate>,
+        isa: &'static dyn Translate,
         fetch: &mut Tlb<'_>,
     ) -> (Arc<Program>, usize) {
         self.questions += 1;
         if let Some(known) = self.shaders.get_mut(&entry)
-            && known.isa.is(&**isa)
+            && known.isa.is(isa)
             && known.code.is_current(fetch)
         {
             known.used = self.questions;
             return (Arc::clone(&known.program), 0);
         }
         self.take(entry);
-        let (program, code) = shader(entry, &**isa, fetch);
+        let (program, code) = shader(entry, isa, fetch);
         let pending = program.clauses.iter().filter(|clause| clause.is_pending());
         let decoded = program.clauses.len() - pending.count();
         let known = Known {
-            isa: Arc::clone(isa),
+            isa,
             bytes: size_of::<Known>() + program.bytes() + code.bytes(),
             program: Arc::new(program),
             code,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A family of GPUs for tests: dispatches have threads, and nothing else.
 
-use std::sync::Arc;
-
 use super::copies::Copies;
 use crate::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
 use crate::ir::Translate;
@@ -10,8 +8,8 @@ use crate::ir::Translate;
 pub(crate) struct Bare;
 
 impl Family for Bare {
-    fn isa(&self) -> Arc<dyn Translate> {
-        Arc::new(Copies)
+    fn isa(&self) -> &'static dyn Translate {
+        &Copies
     }
 
     fn warp_lanes(&self) -> u32 {

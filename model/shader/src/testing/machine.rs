@@ -60,8 +60,9 @@ impl Machine {
         (mask, seed): (u64, u64),
         by_tracks: bool,
     ) -> String {
+        let mut family = Bare;
         let (control, stop) = (Control::new(300), AtomicBool::new(false));
-        let mut core = Core::new(&self.grid, Box::new(Bare), space, &control, &stop);
+        let mut core = Core::new(&self.grid, &mut family, space, &control, &stop);
         let [batch] = &mut self.batches;
         let mut random = Random(seed);
         for row in 0..special::CONSTANT {

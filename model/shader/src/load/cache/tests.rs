@@ -30,34 +30,34 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     let start = space.0.allocate_contiguous(code.len() / 4096 + 1).unwrap();
     space.0.write(start, &code).unwrap();
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let (isa, mut cache): (Arc<dyn Translate>, _) = (Arc::new(Copies), Cache::default());
+    let mut cache = Cache::default();
     let mut largest = 0;
     for entry in 0..ENTRIES {
         let entry = start + (entry * short.len()) as u64;
-        let (program, decoded) = cache.shader(entry, &isa, &mut fetch);
+        let (program, decoded) = cache.shader(entry, &Copies, &mut fetch);
         assert_eq!(decoded, AHEAD);
         assert!(program.is_open(), "most of the code was not looked at");
         assert!(cache.bytes() <= MOST_BYTES);
         largest = largest.max(program.bytes());
-        let (again, decoded) = cache.shader(entry, &isa, &mut fetch);
+        let (again, decoded) = cache.shader(entry, &Copies, &mut fetch);
         assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
     }
     assert!(
         largest * ENTRIES > MOST_BYTES,
         "{largest} bytes are too few for this test"
     );
-    let (_, decoded) = cache.shader(start, &isa, &mut fetch);
+    let (_, decoded) = cache.shader(start, &Copies, &mut fetch);
     assert_eq!(decoded, AHEAD, "the first made room for others");
     let last = start + ((ENTRIES - 1) * short.len()) as u64;
     assert_eq!(
-        cache.shader(last, &isa, &mut fetch).1,
+        cache.shader(last, &Copies, &mut fetch).1,
         0,
         "the last is kept"
     );
     // Other code in place is decoded anew, and the old is gone.
     let before = cache.bytes();
     space.0.write(last + 8 * 1024, &short).unwrap();
-    assert!(cache.shader(last, &isa, &mut fetch).1 > 0);
+    assert!(cache.shader(last, &Copies, &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }
 
@@ -117,8 +117,8 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     let start = space.0.allocate_contiguous(1).unwrap();
     space.0.write(start, &code).unwrap();
     let mut fetch = Tlb::new(&space, Access::Execute);
-    let (isa, mut cache): (Arc<dyn Translate>, _) = (Arc::new(Copies), Cache::default());
-    let (program, _) = cache.shader(start, &isa, &mut fetch);
+    let mut cache = Cache::default();
+    let (program, _) = cache.shader(start, &Copies, &mut fetch);
     let empty = cache.bytes();
     let uniforms = |n: u32| -> Arc<[u32]> { vec![n; 8].into() };
     assert!(cache.own(&program, &uniforms(1)).is_none());
@@ -137,7 +137,7 @@ fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
     let known = (0..2 * MOST_OWN as u32).filter(|n| cache.own(&program, &uniforms(*n)).is_some());
     assert_eq!(known.count(), MOST_OWN);
     space.0.write(start, &copies(2)).unwrap();
-    let (other, _) = cache.shader(start, &isa, &mut fetch);
+    let (other, _) = cache.shader(start, &Copies, &mut fetch);
     assert!(!Arc::ptr_eq(&program, &other));
     assert!(cache.own(&program, &uniforms(1)).is_none());
     assert!(cache.own(&other, &uniforms(1)).is_none());
