@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Answers to the engine.
 
-use gpureplay_shader::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
+use gpureplay_shader::core::{Begin, Family, Ids, Tlb, Trouble, UniformBuffer};
 use gpureplay_shader::ir::Translate;
 
 use super::bifrost::Bifrost;
@@ -21,6 +21,15 @@ impl Family for State {
 
     fn warp_lanes(&self) -> u32 {
         self.dispatch.architecture.warp_lanes()
+    }
+
+    fn ids(&self) -> Ids {
+        Ids {
+            local_xy: 55,
+            local_z: 56,
+            workgroup: 57,
+            global: 60,
+        }
     }
 
     fn again(&self) -> Box<dyn Family> {

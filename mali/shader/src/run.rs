@@ -56,7 +56,7 @@ pub fn analyse(
 ///
 /// # Errors
 ///
-/// As for [`run`]; [`FaultKind::InvalidData`] if a work group has several threads or the shader looks at others.
+/// As for [`run`]; `FaultKind::InvalidData` if a work group has several threads or the shader looks at others.
 pub fn draw(
     dispatch: &Dispatch,
     stage: &Stage,

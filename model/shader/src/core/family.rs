@@ -16,6 +16,9 @@ pub trait Family: Any + Send {
     /// Lanes that see one another: 4, 8 or 16.
     fn warp_lanes(&self) -> u32;
 
+    /// Where a thread finds its place.
+    fn ids(&self) -> Ids;
+
     /// For another host thread, which has read nothing.
     fn again(&self) -> Box<dyn Family>;
 
@@ -34,6 +37,19 @@ pub trait Family: Any + Send {
 
     /// Bytes of a texel in memory, from its conversion descriptor and the operation's modifiers.
     fn texel_bytes(&self, conversion: u32, m: u16) -> Result<usize, Trouble>;
+}
+
+/// First registers that hold ids when a thread starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Ids {
+    /// Place in the work group: x in the low half, y in the high half.
+    pub local_xy: u16,
+    /// Its z.
+    pub local_z: u16,
+    /// Work group, in x, y, z.
+    pub workgroup: u16,
+    /// Thread, in x, y, z.
+    pub global: u16,
 }
 
 /// Fills registers of `count` threads from `first` on. Returns the lanes that start, if not all do.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub(crate) use counts::Counts;
-pub use family::{Begin, Family};
+pub use family::{Begin, Family, Ids};
 pub use tlb::{OFFSET, Tlb};
 pub use trouble::{Done, Trouble};
 
@@ -66,6 +66,7 @@ pub struct Core<'s> {
     pub(crate) isa: &'static dyn Translate,
     /// Lanes of a warp.
     pub warp_lanes: u32,
+    pub(crate) ids: Ids,
     /// When drawing.
     pub(crate) begin: Option<Begin>,
     pub(crate) uniforms: Arc<[u32]>,
@@ -105,6 +106,7 @@ impl<'s> Core<'s> {
             grid,
             isa: family.isa(),
             warp_lanes: family.warp_lanes(),
+            ids: family.ids(),
             begin: family.begin(),
             family,
             uniforms: Arc::default(),

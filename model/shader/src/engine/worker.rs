@@ -8,7 +8,7 @@ use super::layout::Layout;
 use super::places::Places;
 use super::prepared::{Prepared, Purpose};
 use super::tracks::{Resolved, Set, Tracks, Way};
-use crate::core::Core;
+use crate::core::{Core, Ids};
 use crate::ir::{Program, special};
 use crate::rows::{LANES, Rows, lanes};
 use crate::{Grid, ShaderFault, Statistics, Threads};
@@ -156,7 +156,8 @@ impl<'s> Worker<'s> {
     fn start(&mut self, index: usize, first: u64, count: u32) {
         let size = self.core.grid.workgroup_size;
         let batch = &mut self.batches[index];
-        let mut visible = self.visible & !PRELOADED;
+        let ids = self.core.ids;
+        let mut visible = self.visible & !preloaded(ids);
         while visible != 0 {
             batch
                 .rows
@@ -167,14 +168,14 @@ impl<'s> Worker<'s> {
         }
         let reads = |register: u16| self.visible >> register & 1 == 1;
         let place = &self.places[index];
-        if reads(LOCAL_XY) {
-            batch.rows.get_mut(LOCAL_XY).0 = place.packed.0;
+        if reads(ids.local_xy) {
+            batch.rows.get_mut(ids.local_xy).0 = place.packed.0;
         }
-        if reads(LOCAL_Z) {
-            batch.rows.get_mut(LOCAL_Z).0 = place.local[2].0;
+        if reads(ids.local_z) {
+            batch.rows.get_mut(ids.local_z).0 = place.local[2].0;
         }
         for axis in 0..3u16 {
-            let (group, global) = (WORKGROUP + axis, GLOBAL + axis);
+            let (group, global) = (ids.workgroup + axis, ids.global + axis);
             if !reads(group) && !reads(global) {
                 continue;
             }
@@ -277,13 +278,11 @@ fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     }
 }
 
-/// Registers with ids at the start: place in the work group (x low, y high half; z), work group and thread (x, y,
-/// z).
-const LOCAL_XY: u16 = 55;
-const LOCAL_Z: u16 = 56;
-const WORKGROUP: u16 = 57;
-const GLOBAL: u16 = 60;
-const PRELOADED: u64 = 0xff << LOCAL_XY;
+/// Registers with ids, as bits.
+#[inline]
+fn preloaded(ids: Ids) -> u64 {
+    1 << ids.local_xy | 1 << ids.local_z | 7 << ids.workgroup | 7 << ids.global
+}
 
 fn fill_specials(rows: &mut Rows, warp: u32, layout: &Layout, worker: u32, batch: usize) {
     rows.get_mut(special::CORE_ID).0.fill(worker);

@@ -2,7 +2,7 @@
 //! A family of GPUs for tests: dispatches have threads, and nothing else.
 
 use super::copies::Copies;
-use crate::core::{Begin, Family, Tlb, Trouble, UniformBuffer};
+use crate::core::{Begin, Family, Ids, Tlb, Trouble, UniformBuffer};
 use crate::ir::Translate;
 
 pub(crate) struct Bare;
@@ -14,6 +14,15 @@ impl Family for Bare {
 
     fn warp_lanes(&self) -> u32 {
         8
+    }
+
+    fn ids(&self) -> Ids {
+        Ids {
+            local_xy: 0,
+            local_z: 1,
+            workgroup: 2,
+            global: 5,
+        }
     }
 
     fn again(&self) -> Box<dyn Family> {
