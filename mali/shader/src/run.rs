@@ -13,7 +13,7 @@ use super::state::State;
 ///
 /// # Errors
 ///
-/// The first fault; earlier stores stay, as on hardware.
+/// As for [`launch`].
 pub fn run(
     dispatch: &Dispatch,
     space: &dyn AddressSpace,

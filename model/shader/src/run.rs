@@ -21,6 +21,10 @@ const LARGEST_WORKGROUP: u32 = 4096;
 const WORTH_SHARING: u64 = 512;
 
 /// Executes a dispatch, with an analyser's probes if there is one.
+///
+/// # Errors
+///
+/// The first fault; earlier stores stay, as on hardware.
 pub fn launch(
     grid: &Grid,
     family: &mut dyn Family,

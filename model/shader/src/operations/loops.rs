@@ -2,7 +2,7 @@
 //! Loops over lanes.
 //!
 //! [`one`] to [`four`] compile a loop per kind of vector unit, as a portable one may not use AVX2 or fused
-//! multiply-add. [`rare`] is for rare operations: one copy, called by lane in a shared loop.
+//! multiply-add. [`mod@rare`] is for rare operations: one copy, called by lane in a shared loop.
 #![allow(unsafe_code, clippy::too_many_arguments)]
 
 use crate::ir::micro::{MicroOp, OnRows};
