@@ -12,7 +12,7 @@ pub(crate) trait View: Send {
     fn words(&self) -> &[AtomicU64];
 }
 
-/// 64 bits, of a copy or where another thread may write meanwhile.
+/// Of a copy, or of memory that others write.
 pub(crate) trait Word {
     fn load(&self) -> u64;
 }
@@ -39,7 +39,7 @@ pub(crate) fn copy(words: &[AtomicU64; WORDS]) -> Page {
     page
 }
 
-/// Never 0. Equal numbers count as equal pages: 64 bits.
+/// Never 0; 64 bits.
 pub(crate) fn hash(words: &[impl Word; WORDS]) -> u64 {
     #[cfg(target_arch = "aarch64")]
     if std::arch::is_aarch64_feature_detected!("aes") {
@@ -49,7 +49,7 @@ pub(crate) fn hash(words: &[impl Word; WORDS]) -> u64 {
     mix(words).max(1)
 }
 
-/// Four independent lanes of multiplications by odd constants.
+/// Independent lanes of multiplications.
 fn mix(words: &[impl Word; WORDS]) -> u64 {
     let mut lanes: [u64; 4] = [
         0x243f_6a88_85a3_08d3,
@@ -69,7 +69,7 @@ fn mix(words: &[impl Word; WORDS]) -> u64 {
     })
 }
 
-/// Half of the instructions of [`mix`]: recording takes time for each page that a job lists.
+/// Half of the instructions of [`mix`].
 #[cfg(target_arch = "aarch64")]
 mod aes {
     use std::arch::aarch64::{
@@ -79,7 +79,7 @@ mod aes {
 
     use super::{WORDS, Word};
 
-    /// Without symmetries: else equal words that change places would count as equal.
+    /// With symmetries, equal words could change places.
     const SEEDS: [[u64; 2]; 6] = [
         [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344],
         [0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89],
@@ -89,7 +89,7 @@ mod aes {
         [0x2ffd_72db_d01a_dfb7, 0xb8e1_afed_6a26_7e96],
     ];
 
-    /// Four lanes, each a chain of AES rounds, and its sum: changes that cancel in one do not in the other.
+    /// Changes may cancel in a chain of AES rounds or in its sum, not in both.
     #[target_feature(enable = "neon,aes")]
     pub(super) fn hash(words: &[impl Word; WORDS]) -> u64 {
         let round = |lane, block| vaesmcq_u8(vaeseq_u8(lane, block));
@@ -101,14 +101,13 @@ mod aes {
         for sixteen in words.as_chunks::<16>().0 {
             let blocks = sixteen.as_ptr().cast::<uint8x16_t>();
             for index in 0..8 {
-                // SAFETY: sixteen words are eight blocks; each is loaded once, whoever writes meanwhile.
+                // SAFETY: sixteen words are eight blocks; each is loaded once.
                 let block = unsafe { blocks.add(index).read_volatile() };
                 let (chain, sum) = &mut lanes[index % 4];
                 *chain = round(*chain, block);
                 *sum = vaddq_u64(*sum, vreinterpretq_u64_u8(block));
             }
         }
-        // Each bit comes to depend on every other.
         let mixed = |block| round(round(block, second), last);
         let lanes = lanes.map(|(chain, sum)| mixed(round(chain, vreinterpretq_u8_u64(sum))));
         let all = vreinterpretq_u64_u8(mixed(lanes.into_iter().fold(a, round)));
@@ -121,7 +120,6 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Each way that this processor has.
     fn ways() -> Vec<fn(&[AtomicU64; WORDS]) -> u64> {
         vec![hash, |words| mix(words)]
     }
