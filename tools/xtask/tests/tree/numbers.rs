@@ -5,16 +5,14 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-fn cell(top: &Path, file: &str, table: usize, row: &str, column: usize) -> String {
+fn row(top: &Path, file: &str, first: &[&str]) -> Vec<Value> {
     let path = top.join("measurements").join(file);
     let text = fs::read_to_string(&path).expect("measurements");
     let tables: Value = serde_json::from_str(&text).expect("JSON");
-    let rows = tables[table]["rows"].as_array().expect("rows");
-    let found = rows.iter().find(|cells| cells[0] == row).expect(row);
-    match &found[column] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    let rows = tables[0]["rows"].as_array().expect("rows");
+    let mut rows = rows.iter().filter_map(Value::as_array);
+    let found = rows.find(|cells| first.iter().zip(*cells).all(|(word, cell)| cell == word));
+    found.expect("the row").clone()
 }
 
 fn grouped(number: &str) -> String {
@@ -24,41 +22,52 @@ fn grouped(number: &str) -> String {
     }
 }
 
-fn first(text: &str) -> f64 {
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-    text[..end.unwrap_or(text.len())].parse().expect("a number")
-}
-
 #[test]
 fn pages_state_what_was_measured() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let digits = |table, column| cell(&top, "startup.json", table, "digits-g52", column);
-    let [cold, warm, replay] = [1, 2, 3].map(|column| first(&digits(0, column)));
-    let memory = digits(1, 1);
-    let [warm_memory, replay_memory] =
-        [1, 2].map(|at| first(memory.split(", ").nth(at).expect("three sizes")).round());
-    let accesses = digits(1, 3);
-    let accesses: Vec<&str> = accesses.split(", ").collect();
-    let interrupts = digits(1, 4);
-    let interrupts: Vec<&str> = interrupts.split(", ").collect();
-    let code = cell(&top, "size.json", 0, "verifier and engine", 3);
+    let way = |way| row(&top, "startup.json", &["digits-g52", way]);
+    let [cold, warm] = ["full stack, cold", "full stack, warm"].map(way);
+    let [replay, nano] = ["replay, panfrost", "replay, nano driver"].map(way);
+    let scaled = |cells: &[Value], column: usize, by: f64| {
+        (cells[column].as_f64().expect("a number") * by).round()
+    };
+    let milliseconds = |cells: &[Value]| scaled(cells, 2, 1e3);
+    let [memory, files] = [(4, 1.024e-3), (6, 1e-6)];
+    let further = |column: usize| {
+        let text = nano[column].as_str().expect("a replay and further ones");
+        text.rsplit(' ').next().expect("a number").to_owned()
+    };
+    let code = row(&top, "size.json", &["verifier and engine"])[3].clone();
+    let code = code
+        .as_str()
+        .map_or_else(|| code.to_string(), str::to_owned);
+    let both = |(column, by)| {
+        let [full, replayed] = [&warm, &replay].map(|cells| scaled(cells, column, by));
+        (full, replayed)
+    };
+    let (full_memory, replay_memory) = both(memory);
+    let (full_files, replay_files) = both(files);
+    let replayed = milliseconds(&replay);
     let rows = [
         format!(
-            "cold shader cache | {} ms | {replay} ms |",
-            grouped(&cold.to_string())
+            "cold shader cache | {} ms | {replayed} ms |",
+            grouped(&milliseconds(&cold).to_string())
         ),
         format!(
-            "warm caches | {} ms | {replay} ms |",
-            grouped(&warm.to_string())
+            "warm caches | {} ms | {replayed} ms |",
+            grouped(&milliseconds(&warm).to_string())
         ),
-        format!("peak memory, warm | {warm_memory} MB | {replay_memory} MB |"),
+        format!("peak memory, warm | {full_memory} MB | {replay_memory} MB |"),
+        format!("mapped files | {full_files} MB | {replay_files} MB |"),
         format!(
             "register accesses of an inference | {} | {} |",
-            accesses[0], accesses[2]
+            grouped(&warm[8].to_string()),
+            further(8)
         ),
         format!(
             "interrupts of an inference | {} | {} |",
-            interrupts[0], interrupts[2]
+            warm[9],
+            further(9)
         ),
         format!("verifier and engine | | {} bytes |", grouped(&code)),
     ];
@@ -74,10 +83,10 @@ fn pages_state_what_was_measured() {
     for stated in [
         format!(
             "after {:.1} s on the full stack (warm caches)",
-            warm / 1000.0
+            milliseconds(&warm) / 1000.0
         ),
-        format!("after {replay} ms as a replay"),
-        format!("Peak memory is {replay_memory} MB instead of {warm_memory} MB"),
+        format!("after {replayed} ms as a replay"),
+        format!("Peak memory is {replay_memory} MB instead of {full_memory} MB"),
     ] {
         assert!(readme.contains(&stated), "README.md lacks: {stated}");
     }
