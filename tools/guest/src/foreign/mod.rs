@@ -187,6 +187,15 @@ pub(crate) fn run_sample(folder: &Folder, gpu: &str) -> Result<(usize, Vec<Strin
     Ok((found.len() - wrong.len(), wrong))
 }
 
+pub(crate) fn alone(folder: &Folder, name: &str, work: &Path) -> Result<(PathBuf, String)> {
+    let app = APPS.iter().find(|app| app.name == name);
+    let app = app.ok_or_else(|| Error::Usage(format!("{name}: no program of others")))?;
+    let files = folder.recipe().join("foreign/files.py");
+    payload::python(folder, &files, &[name.as_ref(), work.as_os_str()])?;
+    let command = app.command.replace("{s}", "a");
+    Ok((unpack(folder)?, format!("{PATHS}{command}")))
+}
+
 type Found = std::result::Result<String, String>;
 
 #[derive(Clone, Copy)]
@@ -194,6 +203,9 @@ enum What {
     Recordings,
     Overhead,
 }
+
+const PATHS: &str = "env PATH=/mnt/foreign/bin:/opt/gpureplay/bin:/usr/bin LD_LIBRARY_PATH=/opt/gpureplay/lib:/mnt/foreign/lib \
+                     PYTHONPATH=/mnt/foreign/python ";
 
 const RUN: &str = r#"set -e
 export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
@@ -208,9 +220,11 @@ WITNESS=without.bin gpureplay record --raw without --no-layer -- $alike $(app c)
 gpureplay record --raw without-b --no-layer -- $alike $(app b)
 "#;
 
-const ALL: &str = r#"mkdir -p /mnt/foreign
+pub(crate) const MOUNT: &str = "mkdir -p /mnt/foreign
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/foreign || exit 1
-[ ! -e cache.tar ] || tar -C /tmp/cache -xf cache.tar
+";
+
+const ALL: &str = r#"[ ! -e cache.tar ] || tar -C /tmp/cache -xf cache.tar
 for name in "$@"; do
 	(cd "$name" && COMMAND=$(< command) bash -x ../run.sh > log 2>&1)
 	echo "$name $?"
@@ -242,7 +256,9 @@ fn run<'a>(
     if cache.is_file() {
         build::copy(&cache, &work.join("cache.tar"))?;
     }
-    let mut command: Vec<String> = ["bash", "-c", ALL, "foreign"].map(String::from).into();
+    let mut command: Vec<String> = ["bash", "-c", &format!("{MOUNT}{ALL}"), "foreign"]
+        .map(String::from)
+        .into();
     command.extend(apps.iter().map(|app| app.name.to_owned()));
     // The kernel's recorder knows job chains only.
     let driver = match StreamGpu::by_name(gpu) {

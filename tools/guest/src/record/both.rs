@@ -36,6 +36,8 @@ pub(crate) struct Compared {
     pub(crate) empty: usize,
     /// Logged later by the app's library, when a job listed them.
     pub(crate) late: usize,
+    /// Purgeable.
+    pub(crate) unused: usize,
     /// Beyond a job's start: one thread noted, another submitted.
     pub(crate) moved: usize,
     /// Without a reason.
@@ -46,11 +48,12 @@ impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} jobs, {} page changes, {} empty pages in one trace only, {} pages logged later, {} notes beside a job's start, {} unexplained differences",
+            "{} jobs, {} page changes, {} empty pages in one trace only, {} pages logged later, {} pages given up, {} notes beside a job's start, {} unexplained differences",
             self.jobs,
             self.changes,
             self.empty,
             self.late,
+            self.unused,
             self.moved,
             self.unexplained.len()
         )?;
@@ -207,6 +210,16 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
     let never = |va: &u64| format!("page {va:#x}, whose last change the kernel logged only");
     found.unexplained.extend(late.iter().map(never));
     let [of_kernel, of_user] = &held;
+    let is_unused = |va: u64| {
+        let mut buffers = user
+            .buffers
+            .iter()
+            .map(|(.., start, size)| *start..start + size);
+        let of_page = buffers.find(|buffer| buffer.contains(&va));
+        let mut after = kernel.pages.iter().map(|[_, after]| after);
+        of_page.is_some_and(|buffer| of_user.range(buffer).next().is_none())
+            && !after.any(|pages| pages.contains_key(&va))
+    };
     let only = |a: &BTreeMap<u64, u64>, b: &BTreeMap<u64, u64>| -> Vec<(u64, u64)> {
         let only = a.iter().filter(|(va, _)| !b.contains_key(va));
         only.map(|(va, number)| (*va, *number)).collect()
@@ -218,6 +231,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
         for (va, number) in pages {
             match number {
                 0 => found.empty += 1,
+                _ if is_unused(va) => found.unused += 1,
                 _ => found
                     .unexplained
                     .push(format!("page {va:#x} by {who} only")),
@@ -274,5 +288,9 @@ mod tests {
         let mut unknown = trace(1, 2, 0x40);
         unknown.pages.iter_mut().flatten().for_each(BTreeMap::clear);
         assert_eq!(named(&unknown), ["page 0x1000 by the kernel only"]);
+        let mut given_up = trace(1, 2, 0x40);
+        given_up.pages[0][1].clear();
+        let given_up = compared(&given_up, &unknown);
+        assert_eq!((given_up.unused, given_up.unexplained.len()), (1, 0));
     }
 }

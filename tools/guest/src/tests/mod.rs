@@ -249,6 +249,8 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| user::both(folder, "g52", "squeezenet-1.1");
     "long: both recorders say the same of mobilenet-v1" =>
         |folder| user::both(folder, "g52", "mobilenet-v1");
+    "long: both recorders say the same of a program for PyOpenCL" =>
+        |folder| user::both_of_others(folder, "pyopencl");
     "long: the kernel's own driver of three kernels, and without coherent caches" =>
         panfrost_elsewhere;
     "long: the change for panfrost's maintainers lets each fault be seen at once" =>

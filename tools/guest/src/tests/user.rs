@@ -8,6 +8,7 @@ use crate::{
     build::payload,
     error::Result,
     folder::Folder,
+    foreign,
     record::{
         Recording,
         app::{self, App},
@@ -157,29 +158,42 @@ pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
     app::write_files(folder, name, work.path())?;
-    compared(folder, gpu, work.path(), &app.command(""), app.memory)
+    let options = Options {
+        gpu: gpu.into(),
+        memory: app.memory,
+        ..Options::sharing(Driver::Patched, work.path())
+    };
+    compared(folder, options, work.path(), &app.command(""))
+}
+
+pub(super) fn both_of_others(folder: &Folder, name: &str) -> Result<Verdict> {
+    let work = temporary()?;
+    let (tree, command) = foreign::alone(folder, name, work.path())?;
+    let options = Options {
+        extra: Some(tree),
+        ..Options::sharing(Driver::Patched, work.path())
+    };
+    compared(folder, options, work.path(), &command)
 }
 
 pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
     let work = temporary()?;
-    let command = format!("driver_cases {name}");
-    let memory = Options::default().memory;
-    compared(folder, "g52", work.path(), &command, memory)
+    let options = Options::sharing(Driver::Patched, work.path());
+    compared(
+        folder,
+        options,
+        work.path(),
+        &format!("driver_cases {name}"),
+    )
 }
 
-fn compared(
-    folder: &Folder,
-    gpu: &str,
-    work: &Path,
-    command: &str,
-    memory: u32,
-) -> Result<Verdict> {
+fn compared(folder: &Folder, options: Options, work: &Path, command: &str) -> Result<Verdict> {
+    let mount = options.extra.as_ref().map_or("", |_| foreign::MOUNT);
     let text = BOTH.replace("APP", command).replace("ALIKE", IN_TURN);
+    let text = format!("{mount}{text}");
     let options = Options {
-        gpu: gpu.into(),
-        memory,
         timeout: Duration::from_secs(1800),
-        ..Options::sharing(Driver::Patched, work)
+        ..options
     };
     let outcome = session::script(folder, &options, &text)?;
     if let Err(reason) = outcome.clean() {
