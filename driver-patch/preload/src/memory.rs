@@ -43,13 +43,13 @@ pub(crate) fn copy(words: &[AtomicU64; WORDS]) -> Page {
 pub(crate) fn hash(words: &[impl Word; WORDS]) -> u64 {
     #[cfg(target_arch = "aarch64")]
     if std::arch::is_aarch64_feature_detected!("aes") {
-        // SAFETY: the processor has these instructions.
+        // SAFETY: the processor has AES, and NEON with it.
         return unsafe { aes::hash(words) }.max(1);
     }
     mix(words).max(1)
 }
 
-/// Independent lanes of multiplications.
+/// Lanes of multiplications.
 fn mix(words: &[impl Word; WORDS]) -> u64 {
     let mut lanes: [u64; 4] = [
         0x243f_6a88_85a3_08d3,
@@ -89,6 +89,11 @@ mod aes {
         [0x2ffd_72db_d01a_dfb7, 0xb8e1_afed_6a26_7e96],
     ];
 
+    /// Aligned as words.
+    #[derive(Clone, Copy)]
+    #[repr(C, packed(8))]
+    struct Block(uint8x16_t);
+
     /// Changes may cancel in a chain of AES rounds or in its sum, not in both.
     #[target_feature(enable = "neon,aes")]
     pub(super) fn hash(words: &[impl Word; WORDS]) -> u64 {
@@ -99,10 +104,10 @@ mod aes {
         let [a, b, c, d, second, last] = SEEDS.map(|words| seed(words));
         let mut lanes = [a, b, c, d].map(|seed| (seed, vdupq_n_u64(0)));
         for sixteen in words.as_chunks::<16>().0 {
-            let blocks = sixteen.as_ptr().cast::<uint8x16_t>();
+            let blocks = sixteen.as_ptr().cast::<Block>();
             for index in 0..8 {
-                // SAFETY: sixteen words are eight blocks; each is loaded once.
-                let block = unsafe { blocks.add(index).read_volatile() };
+                // SAFETY: sixteen words are eight blocks, each loaded once.
+                let Block(block) = unsafe { blocks.add(index).read_volatile() };
                 let (chain, sum) = &mut lanes[index % 4];
                 *chain = round(*chain, block);
                 *sum = vaddq_u64(*sum, vreinterpretq_u64_u8(block));

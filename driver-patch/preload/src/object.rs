@@ -90,7 +90,6 @@ impl Object {
         let held = self.hashes.iter_mut();
         let va = self.va;
         let page = move |(index, (words, held)): (usize, (&[AtomicU64; WORDS], &mut u64))| {
-            // A page that the trace does not hold is hashed once.
             if *held != 0 && memory::hash(words) == *held {
                 return None;
             }
