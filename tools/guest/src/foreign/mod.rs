@@ -192,8 +192,7 @@ pub(crate) fn alone(folder: &Folder, name: &str, work: &Path) -> Result<(PathBuf
     let app = app.ok_or_else(|| Error::Usage(format!("{name}: no program of others")))?;
     let files = folder.recipe().join("foreign/files.py");
     payload::python(folder, &files, &[name.as_ref(), work.as_os_str()])?;
-    let command = app.command.replace("{s}", "a");
-    Ok((unpack(folder)?, format!("{PATHS}{command}")))
+    Ok((unpack(folder)?, app.command.replace("{s}", "a")))
 }
 
 type Found = std::result::Result<String, String>;
@@ -204,11 +203,7 @@ enum What {
     Overhead,
 }
 
-const PATHS: &str = "env PATH=/mnt/foreign/bin:/opt/gpureplay/bin:/usr/bin LD_LIBRARY_PATH=/opt/gpureplay/lib:/mnt/foreign/lib \
-                     PYTHONPATH=/mnt/foreign/python ";
-
 const RUN: &str = r#"set -e
-export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
 export OPENCL_LAYERS=/mnt/foreign/lib/libwitness.so
 app() { echo "${COMMAND//\{s\}/$1}"; }
 for set in b c; do WITNESS=live-$set.bin $(app $set) > live-$set.txt; done
@@ -222,6 +217,7 @@ gpureplay record --raw without-b --no-layer -- $alike $(app b)
 
 pub(crate) const MOUNT: &str = "mkdir -p /mnt/foreign
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/foreign || exit 1
+export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
 ";
 
 const ALL: &str = r#"[ ! -e cache.tar ] || tar -C /tmp/cache -xf cache.tar

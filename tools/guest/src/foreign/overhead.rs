@@ -7,7 +7,6 @@ const MOST: f64 = 0.02;
 
 /// In turns, with full caches. The guest's clock counts instructions of all processors; the others are idle.
 pub(super) const RUN: &str = r#"set -e
-export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
 program=${COMMAND//\{s\}/b}
 TIMEFORMAT='took %U %S'
 $program > /dev/null

@@ -36,12 +36,18 @@ pub(crate) struct Compared {
     pub(crate) empty: usize,
     /// Logged later by the app's library, when a job listed them.
     pub(crate) late: usize,
-    /// Purgeable.
-    pub(crate) unused: usize,
+    /// User space never looked, the GPU never wrote: purgeable, or overlooked.
+    pub(crate) given_up: usize,
     /// Beyond a job's start: one thread noted, another submitted.
     pub(crate) moved: usize,
     /// Without a reason.
     pub(crate) unexplained: Vec<String>,
+}
+
+impl Compared {
+    pub(crate) fn agrees(&self, may_give_up: bool) -> bool {
+        self.unexplained.is_empty() && self.changes > 0 && (may_give_up || self.given_up == 0)
+    }
 }
 
 impl fmt::Display for Compared {
@@ -53,7 +59,7 @@ impl fmt::Display for Compared {
             self.changes,
             self.empty,
             self.late,
-            self.unused,
+            self.given_up,
             self.moved,
             self.unexplained.len()
         )?;
@@ -210,7 +216,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
     let never = |va: &u64| format!("page {va:#x}, whose last change the kernel logged only");
     found.unexplained.extend(late.iter().map(never));
     let [of_kernel, of_user] = &held;
-    let is_unused = |va: u64| {
+    let is_given_up = |va: u64| {
         let mut buffers = user
             .buffers
             .iter()
@@ -231,7 +237,7 @@ fn compared(kernel: &Traced, user: &Traced) -> Compared {
         for (va, number) in pages {
             match number {
                 0 => found.empty += 1,
-                _ if is_unused(va) => found.unused += 1,
+                _ if is_given_up(va) => found.given_up += 1,
                 _ => found
                     .unexplained
                     .push(format!("page {va:#x} by {who} only")),
@@ -291,6 +297,11 @@ mod tests {
         let mut given_up = trace(1, 2, 0x40);
         given_up.pages[0][1].clear();
         let given_up = compared(&given_up, &unknown);
-        assert_eq!((given_up.unused, given_up.unexplained.len()), (1, 0));
+        assert_eq!((given_up.given_up, given_up.unexplained.len()), (1, 0));
+        let given_up = Compared {
+            given_up: 1,
+            ..same.clone()
+        };
+        assert!(same.agrees(false) && given_up.agrees(true) && !given_up.agrees(false));
     }
 }

@@ -251,6 +251,8 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| user::both(folder, "g52", "mobilenet-v1");
     "long: both recorders say the same of a program for PyOpenCL" =>
         |folder| user::both_of_others(folder, "pyopencl");
+    "long: both recorders say the same of a loop for PyOpenCL" =>
+        |folder| user::both_of_others(folder, "pyopencl-loop");
     "long: the kernel's own driver of three kernels, and without coherent caches" =>
         panfrost_elsewhere;
     "long: the change for panfrost's maintainers lets each fault be seen at once" =>

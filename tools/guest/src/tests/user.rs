@@ -188,7 +188,8 @@ pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
 }
 
 fn compared(folder: &Folder, options: Options, work: &Path, command: &str) -> Result<Verdict> {
-    let mount = options.extra.as_ref().map_or("", |_| foreign::MOUNT);
+    let others = options.extra.is_some();
+    let mount = if others { foreign::MOUNT } else { "" };
     let text = BOTH.replace("APP", command).replace("ALIKE", IN_TURN);
     let text = format!("{mount}{text}");
     let options = Options {
@@ -201,7 +202,7 @@ fn compared(folder: &Folder, options: Options, work: &Path, command: &str) -> Re
     }
     let [kernel, user] = ["kernel.trace", "user.trace"].map(|name| work.join(name));
     Ok(match both::compare(&kernel, &user) {
-        Ok(compared) if compared.unexplained.is_empty() && compared.changes > 0 => Verdict {
+        Ok(compared) if compared.agrees(others) => Verdict {
             passed: 1,
             reason: compared.to_string(),
             ..Verdict::default()
