@@ -71,28 +71,27 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(step(&mut session), losses[0]);
 }
 
-/// States after one step and after two; the device's calls in the second.
 struct Steps {
-    first: Vec<(String, Tensor)>,
-    second: Vec<(String, Tensor)>,
+    after_one: Vec<(String, Tensor)>,
+    after_two: Vec<(String, Tensor)>,
     calls: std::ops::Range<u64>,
 }
 
 static STEPS: LazyLock<Steps> = LazyLock::new(|| {
     let mut begun = session(None);
     step(&mut begun);
-    let first = begun.states().unwrap();
-    let mut next = after(&first, Fault::At(FaultKind::Memory, u64::MAX));
+    let after_one = begun.states().unwrap();
+    let mut next = beginning_with(&after_one, Fault::At(FaultKind::Memory, u64::MAX));
     let start = calls(&mut next);
     step(&mut next);
     Steps {
         calls: start..calls(&mut next),
-        second: next.states().unwrap(),
-        first,
+        after_two: next.states().unwrap(),
+        after_one,
     }
 });
 
-fn after(states: &[(String, Tensor)], fault: Fault) -> Session {
+fn beginning_with(states: &[(String, Tensor)], fault: Fault) -> Session {
     let mut session = session(Some(fault));
     for (name, value) in states {
         session.bind(name, value.clone()).unwrap();
@@ -103,8 +102,8 @@ fn after(states: &[(String, Tensor)], fault: Fault) -> Session {
 #[test]
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let Steps {
-        first,
-        second,
+        after_one,
+        after_two,
         calls,
     } = &*STEPS;
     let (mut failed, mut tried) = (0, 0);
@@ -115,17 +114,17 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
         (FaultKind::Memory, [middle, calls.end - 2]),
     ] {
         for call in places {
-            let mut session = after(first, Fault::At(kind, call));
+            let mut session = beginning_with(after_one, Fault::At(kind, call));
             tried += 1;
             // The fault's place varies with how often the device is asked whether a job is done.
             if session.run().is_err() {
                 failed += 1;
                 let left = session.states().unwrap();
-                assert!(left == *first, "{} {call}", kind.name());
+                assert!(left == *after_one, "{} {call}", kind.name());
                 step(&mut session);
             }
             let left = session.states().unwrap();
-            assert!(left == *second, "{} {call}", kind.name());
+            assert!(left == *after_two, "{} {call}", kind.name());
         }
     }
     println!("{failed} of {tried} runs failed");
@@ -135,14 +134,14 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
 #[test]
 fn an_attempt_goes_on_from_the_states_before_the_run() {
     let Steps {
-        first,
-        second,
+        after_one,
+        after_two,
         calls,
     } = &*STEPS;
     let middle = (calls.start + calls.end) / 2;
-    let mut session = after(first, Fault::At(FaultKind::FailedJob, middle));
+    let mut session = beginning_with(after_one, Fault::At(FaultKind::FailedJob, middle));
     session.set_retries(1);
     step(&mut session);
     assert_eq!(session.timing().retries, 1);
-    assert_eq!(session.states().unwrap(), *second);
+    assert_eq!(session.states().unwrap(), *after_two);
 }
