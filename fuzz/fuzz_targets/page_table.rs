@@ -5,7 +5,7 @@
 #[path = "support/machine.rs"]
 mod support;
 
-use mali_memory::{Bus, Ram};
+use gpureplay_memory::{Bus, Ram};
 use support::{Format, Watched};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

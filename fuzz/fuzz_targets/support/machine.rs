@@ -11,7 +11,7 @@ mod picture;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
+use gpureplay_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 use mali_facts::registers::{JobStatus, job_slot};
 

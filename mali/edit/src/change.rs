@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tries other sizes or another shader, and changes the recording.
 
+use gpureplay_analysis::{Collector, What};
 use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::{ActionEntry, Region};
 use gpureplay_format::{Opcode, Recording as View, SegmentKind};
@@ -8,7 +9,6 @@ use gpureplay_jobs::analysis::map_of;
 use gpureplay_jobs::report::Work;
 use gpureplay_jobs::{Compute, Job, Jobs};
 use gpureplay_library::{Bindings, Manifest, Recording};
-use mali_analysis::{Collector, What};
 use mali_facts::Memory as Readable;
 
 use crate::addition::{self, Addition, Writes};

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use gpureplay_analysis::{Collector, Map, What};
 use gpureplay_jobs::Compute;
-use mali_analysis::{Collector, Map, What};
 
 use crate::error::Result;
 use crate::flow::Flow;

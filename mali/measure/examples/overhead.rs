@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use gpureplay_analysis::Collector;
 use gpureplay_jobs::analysis::{What, map_of};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{ModelOptions, Recording, Session};
-use mali_analysis::Collector;
 use mali_model::Observer;
 
 fn processor_seconds() -> Result<f64, Box<dyn std::error::Error>> {

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{Cores, JOB_COST, MmuFault};
 use mali_facts::registers::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
 use mali_facts::{JobHeader, JobType, WriteValue, job};
-use mali_memory::Bus;
 
 use crate::compute;
 use crate::draw::{self, Job};

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{Control, MmuFault, Threads, WorkLimit};
 use mali_facts::registers::JobStatus;
 use mali_facts::{LONGEST_CHAIN, Profile};
-use mali_memory::Bus;
 
 use crate::clock::Clock;
 use crate::log::Log;

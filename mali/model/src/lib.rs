@@ -2,12 +2,12 @@
 //! Functional model of a Mali GPU, as its driver sees it. [`Gpu`] takes jobs, [`StreamDevice`] command streams
 //! through firmware, and [`Streams`] is what those compute.
 //!
-//! Software writes the registers of a [`Gpu`]; memory is a [`mali_memory::Bus`]. Hosts run waiting chains
+//! Software writes the registers of a [`Gpu`]; memory is a [`gpureplay_memory::Bus`]. Hosts run waiting chains
 //! ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).
 //!
 //! ```
 //! use std::sync::Arc;
-//! use mali_memory::Ram;
+//! use gpureplay_memory::Ram;
 //! use mali_model::{Gpu, Options, Profile};
 //! use mali_facts::registers::{GpuInterrupt, gpu};
 //!

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use mali_facts::Product;
 use mali_facts::firmware::registers as streams;
 use mali_facts::registers::gpu::{GPU_CMD, GPU_INT_CLEAR};
 use mali_facts::registers::{GpuCommand, GpuId, lookup};
-use mali_memory::Bus;
 
 use crate::{Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, StreamWork, Work};
 

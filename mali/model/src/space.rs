@@ -3,9 +3,9 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use gpureplay_memory::{Bus, PAGE_SIZE, Page};
 use gpureplay_shader::{Access, AddressSpace, Control, MmuFault};
 use mali_facts::registers::{FaultAccess, FaultStatus, JobStatus};
-use mali_memory::{Bus, PAGE_SIZE, Page};
 
 use crate::observer::Observer;
 use crate::walk::Translation;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page-table walk.
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::Access;
 use mali_facts::Profile;
 use mali_facts::page_table::{
@@ -10,7 +11,6 @@ use mali_facts::page_table::{
 use mali_facts::registers::{
     JobStatus, LegacyMode, TranslationConfig, TranslationMode, TranslationTable,
 };
-use mali_memory::Bus;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -208,8 +208,8 @@ fn at(family: JobStatus, level: u32) -> JobStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gpureplay_memory::Ram;
     use mali_facts::registers::TranslationConfig;
-    use mali_memory::Ram;
 
     const LPAE_READ: u64 = Entry::LPAE_READ;
     const LPAE_WRITE: u64 = Entry::LPAE_WRITE;

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use gpureplay_memory::{Bus, PAGE_SIZE, Page, Ram};
 use gpureplay_shader::{Access, AddressSpace, Control, FaultKind, ShaderFault, Threads};
 use mali_facts::job::{PAYLOAD, WRITTEN_BACK};
 use mali_facts::{JobHeader, JobType, LONGEST_CHAIN, WriteValue};
 use mali_isa::valhall::streams::{Compute, walk};
-use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_shader::Dispatch;
 
 use crate::compute;

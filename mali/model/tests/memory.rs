@@ -7,8 +7,8 @@ mod machine;
 
 use std::sync::Arc;
 
+use gpureplay_memory::{PAGE_SIZE, Ram};
 use mali_facts::registers::{JobStatus, job_slot};
-use mali_memory::{PAGE_SIZE, Ram};
 use mali_model::Options;
 
 use machine::{CODE, CONFIG, Format, JOBS, Machine, Rights};

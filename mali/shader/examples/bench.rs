@@ -12,9 +12,9 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use gpureplay_memory::{Bus, Page, Ram};
 use gpureplay_shader::{Access, AddressSpace, Control, Grid, MmuFault, Threads, WorkgroupStorage};
 use mali_facts::Architecture;
-use mali_memory::{Bus, Page, Ram};
 use mali_shader::Dispatch;
 use nix::time::{ClockId, clock_gettime};
 

@@ -9,9 +9,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use gpureplay_memory::{Bus, Page, Ram};
 use gpureplay_shader::{Access, AddressSpace, Control, Grid, MmuFault, Statistics, Threads};
 use mali_facts::Architecture;
-use mali_memory::{Bus, Page, Ram};
 use mali_shader::Dispatch;
 use nix::time::{ClockId, clock_gettime};
 

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use mali_memory::{Bus, BusError, MapError, Mapped, PAGE_SIZE, Ram};
+use gpureplay_memory::{Bus, BusError, MapError, Mapped, PAGE_SIZE, Ram};
 
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 7 + i / 256) as u8).collect()
@@ -98,7 +98,7 @@ fn concurrent_updates_lose_nothing() {
 fn file(pages: usize) -> File {
     let mut path = std::env::temp_dir();
     path.push(format!(
-        "mali-memory-{}-{:?}",
+        "gpureplay-memory-{}-{:?}",
         std::process::id(),
         std::thread::current().id()
     ));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mali_memory::Mapped;
+use gpureplay_memory::Mapped;
 use mali_model::driven::{DrivenGpu, DrivenStreams, Map, Rights, TIMESTAMP_FREQUENCY};
 use mali_model::{Level, Log, Options};
 use mali_uapi::panfrost::parameter;

@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_memory::Mapped;
+use gpureplay_memory::Mapped;
 use mali_model::driven::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use crate::descriptor::{self, Identity};
@@ -139,7 +139,7 @@ impl Drop for Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mali_memory::Bus;
+    use gpureplay_memory::Bus;
 
     #[test]
     fn memory_comes_back_zeroed() {

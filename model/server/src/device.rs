@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mali_memory::Cached;
+use gpureplay_memory::Cached;
 use mali_model::{Level, Log, Machine, Task};
 
 use crate::config_space::ConfigSpace;

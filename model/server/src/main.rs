@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use mali_memory::Cached;
+use gpureplay_memory::Cached;
 use mali_model::{FaultPolicy, Level, Log, Machine, Options, Product};
 
 use crate::connection::{Connection, Socket};

@@ -4,7 +4,7 @@
 //! Only with `--non-coherent` or `--power-domain`. [`OPERATION`] acts on the lines named before; a read of [`DONE`]
 //! returns when it has.
 
-use mali_memory::{Cached, LINE_SIZE, Maintenance};
+use gpureplay_memory::{Cached, LINE_SIZE, Maintenance};
 use mali_model::{Level, Log};
 
 /// In BAR 0, without GPU registers.

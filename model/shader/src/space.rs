@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use mali_memory::Page;
+use gpureplay_memory::Page;
 
 /// The GPU's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

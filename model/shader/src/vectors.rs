@@ -10,12 +10,12 @@ macro_rules! choose {
     (portable: $portable:expr $(, avx2: $avx2:expr)? $(, avx512: $avx512:expr)? $(,)?) => {{
         #[cfg(target_arch = "x86_64")]
         let chosen = 'chosen: {
-            let used = mali_memory::Vectors::in_use();
-            $(if used == mali_memory::Vectors::Avx512 {
+            let used = gpureplay_memory::Vectors::in_use();
+            $(if used == gpureplay_memory::Vectors::Avx512 {
                 // SAFETY: the host has the units, and nothing else is asked for.
                 break 'chosen unsafe { $avx512 };
             })?
-            $(if used >= mali_memory::Vectors::Avx2 {
+            $(if used >= gpureplay_memory::Vectors::Avx2 {
                 // SAFETY: the host has the units, and nothing else is asked for.
                 break 'chosen unsafe { $avx2 };
             })?

@@ -24,7 +24,7 @@ fn all() -> Vec<(&'static str, &'static str, Schema)> {
         (
             "analyse",
             "gpureplay analyse --json",
-            of::<mali_analysis::report::Report>(),
+            of::<gpureplay_analysis::report::Report>(),
         ),
         (
             "bench",

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gpureplay_core::{DeviceError, Family, Gpu, Lines, Tensors, Verified, Wrapper};
 use gpureplay_format::ElementType;
 use gpureplay_format::layout::TENSOR_EXTERNAL;
+use gpureplay_memory::{Bus, PAGE_SIZE, Page, Ram};
 use gpureplay_on_model::OnModel;
 use mali_drive::reset;
 use mali_facts::Product;
-use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 
 const PAGES: usize = 1 << 16;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gpureplay_import::{Direction, read_directory};
-use mali_memory::Ram;
+use gpureplay_memory::Ram;
 use mali_model::{Gpu, Options, Profile};
 
 /// Replays of networks cover job slots and address spaces.

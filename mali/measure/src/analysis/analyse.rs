@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::Jobs;
+use gpureplay_analysis::report::{FORMAT, Report};
+use gpureplay_analysis::{Collector, What};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session, weights::sha256};
-use mali_analysis::report::{FORMAT, Report};
-use mali_analysis::{Collector, What};
 use mali_model::Observer;
 
 use crate::analysis::map::{given, map_of};

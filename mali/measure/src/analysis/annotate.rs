@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use mali_analysis::report::{Clause, Memory, Report};
+use gpureplay_analysis::report::{Clause, Memory, Report};
 
 use crate::Shown;
 

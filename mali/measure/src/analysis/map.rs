@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Regions and tensors by name, for analyses.
 
+use gpureplay_analysis::{Area, AreaKind, Map};
 use gpureplay_format::layout::{PieceEntry, TensorEntry};
 use gpureplay_format::{ElementType, Recording, RegionKind, TensorKind};
-use mali_analysis::{Area, AreaKind, Map};
 
 /// A tensor with more counts as one range, without gaps.
 const MOST_RUNS: u64 = 1 << 16;

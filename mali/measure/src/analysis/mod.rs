@@ -7,5 +7,5 @@ pub mod annotate;
 mod map;
 pub mod page;
 
-pub use mali_analysis::{What, report};
+pub use gpureplay_analysis::{What, report};
 pub use map::map_of;

@@ -3,7 +3,7 @@
 //! cannot become a part of the page.
 
 use crate::{Jobs, Report as JobReport};
-use mali_analysis::report::{AreaHeat, Job, NamedVerdict, Outside, Race, Report, Unwritten};
+use gpureplay_analysis::report::{AreaHeat, Job, NamedVerdict, Outside, Race, Report, Unwritten};
 use serde::Serialize;
 
 use crate::analysis::annotate::Notes;
@@ -61,7 +61,7 @@ struct AnalysedJob<'a> {
 #[derive(Serialize)]
 struct Heat<'a> {
     name: &'a str,
-    kind: mali_analysis::AreaKind,
+    kind: gpureplay_analysis::AreaKind,
     address: u64,
     bytes: u64,
     read: u64,
@@ -123,8 +123,9 @@ fn some<T>(all: &[T]) -> &[T] {
 }
 
 fn analysed(job: &Job) -> AnalysedJob<'_> {
-    let sum = |of: &dyn Fn(&mali_analysis::report::Clause) -> u64| job.clauses.iter().map(of).sum();
-    let memory = |of: fn(&mali_analysis::report::Memory) -> u64| -> u64 {
+    let sum =
+        |of: &dyn Fn(&gpureplay_analysis::report::Clause) -> u64| job.clauses.iter().map(of).sum();
+    let memory = |of: fn(&gpureplay_analysis::report::Memory) -> u64| -> u64 {
         let clauses = job.clauses.iter();
         clauses
             .filter_map(|clause| clause.memory.as_ref().map(of))

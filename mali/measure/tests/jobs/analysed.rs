@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gpureplay_analysis::Collector;
 use gpureplay_jobs::Jobs;
 use gpureplay_jobs::analysis::What;
 use gpureplay_jobs::analysis::analyse::analyse;
@@ -12,7 +13,6 @@ use gpureplay_jobs::analysis::report::{Report, Verdict};
 use gpureplay_jobs::measure::Watch;
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
-use mali_analysis::Collector;
 use mali_isa::Message;
 use mali_model::{JobReport, Observer};
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compute jobs of Bifrost: invocation, draw, renderer state.
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{Grid, ThreadStorage, WorkgroupStorage};
 use mali_facts::{
     Draw, Invocation, LocalStorage, Profile, RendererState, clause_address, descriptor_address, job,
 };
-use mali_memory::Bus;
 use mali_shader::Dispatch;
 
 use super::{groups_at, invalid, product, threads_at};

@@ -4,6 +4,7 @@
 mod bifrost;
 mod valhall;
 
+use gpureplay_memory::{Bus, PAGE_SIZE};
 use gpureplay_shader::{
     Access, AddressSpace, Cores, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
 };
@@ -11,7 +12,6 @@ use mali_facts::Profile;
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment};
 use mali_isa::{DecodeError, Identity, Product, Shader};
-use mali_memory::{Bus, PAGE_SIZE};
 use mali_shader::Dispatch;
 
 pub(crate) use self::bifrost::thread_storage;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compute jobs of Valhall.
 
+use gpureplay_memory::Bus;
 use mali_facts::valhall::{
     ComputePayload, LocalStorage, ShaderEnvironment, ShaderProgram, descriptor_type, stage,
     subnormals,
 };
 use mali_facts::{Profile, job};
-use mali_memory::Bus;
 use mali_shader::{Dispatch, Subnormals};
 
 use super::{groups_at, invalid, threads_at};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use mali_facts::{FragmentPayload, job};
-use mali_memory::Bus;
 use mali_shader::Tile;
 use mali_shader::image::Layout;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Framebuffers: pixels of a fragment job and in memory.
 
+use gpureplay_memory::Bus;
 use mali_facts::{
     Architecture, FragmentPayload, FramebufferParameters, RENDER_TARGET_OFFSET, RenderTarget,
     TILE_SIDE, texel_ordering,
 };
-use mali_memory::Bus;
 use mali_shader::image::{Layout, Plane};
 
 use super::Job;

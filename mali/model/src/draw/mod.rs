@@ -14,10 +14,10 @@ mod tiler;
 pub(crate) mod valhall;
 pub(crate) mod vertex;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::Grid;
 use mali_facts::registers::JobStatus;
 use mali_facts::{Draw, LocalStorage, descriptor_address};
-use mali_memory::Bus;
 use mali_shader::{Dispatch, Stage};
 
 use crate::compute::{product, shader_fault, thread_storage};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Triangles of a draw: their vertices and places.
 
-use mali_memory::Bus;
+use gpureplay_memory::Bus;
 use mali_shader::{GUARD_BAND, Triangle};
 
 use super::Job;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use mali_facts::{
     Architecture, BLEND_OFFSET, Blend, Draw, FragmentState, Viewport, clause_address,
     descriptor_address,
 };
-use mali_memory::Bus;
 use mali_shader::{AttributeTable, Dispatch, Fragments, Lookup, Packets, Preload, Stage, Tile};
 
 use super::Job;

@@ -2,9 +2,9 @@
 //! A list of draws in the tiler's heap, in the model's own form: hardware's, by tile, is not public. The count is
 //! in the tiler context.
 
+use gpureplay_memory::Bus;
 use mali_facts::registers::JobStatus;
 use mali_facts::{TILER_STATE_OFFSET, TilerContext, TilerHeap, descriptor_address};
-use mali_memory::Bus;
 
 use super::{Job, primitive};
 use crate::environment::JobFault;

@@ -3,11 +3,11 @@
 //!
 //! Hardware's packets in the tiler's heap have their own form; the model keeps positions, then attributes.
 
+use gpureplay_memory::Bus;
 use mali_facts::valhall::drawing::{self, DepthStencil, FragmentDraw, Scissor};
 use mali_facts::valhall::drawing::{VertexAllocation, VertexPrimitive};
 use mali_facts::valhall::{ShaderEnvironment, stage};
 use mali_facts::{Blend, TilerContext, TilerPointer, descriptor_address};
-use mali_memory::Bus;
 use mali_shader::{AttributeTable, Dispatch, Packets, Stage, Triangle, Vertices};
 
 use super::Job;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Indexed vertex jobs.
 
+use gpureplay_memory::Bus;
 use mali_facts::{
     Draw, DrawFlags, Invocation, Primitive, TilerPointer, VertexState, clause_address,
     descriptor_address, job,
 };
-use mali_memory::Bus;
 use mali_shader::{AttributeTable, Packets, Stage, Vertices};
 
 use super::tiler::{self, Record};

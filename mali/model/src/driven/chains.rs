@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use mali_facts::page_table::Format;
 use mali_facts::registers::{
     AddressSpaceCommand, GpuCommand, JobCommand, JobStatus, TranslationTable, address_space, gpu,
     job, job_slot, mmu,
 };
-use mali_memory::Bus;
 
 use super::tables::{BASE, Tables};
 use super::{Map, NoRoom, Space};

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use mali_facts::StreamGpu;
 use mali_facts::page_table::Format;
-use mali_memory::Bus;
 
 use super::tables::{BASE, Tables};
 use super::{Map, NoRoom, Space};

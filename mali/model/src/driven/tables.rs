@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Page tables as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, 2 MiB blocks.
 
+use gpureplay_memory::Bus;
 use mali_facts::page_table::{
     ENTRY_BYTES, Entry, EntryType, Format, LEVELS, PAGE_BYTES, entry_offset, shift,
 };
-use mali_memory::Bus;
 
 use super::{Map, NoRoom};
 
@@ -101,7 +101,7 @@ impl<'a, B: Bus> Tables<'a, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mali_memory::Ram;
+    use gpureplay_memory::Ram;
 
     use crate::driven::Rights;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The firmware's start: describes its interface.
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, SECTION, STREAM_STRIDE, global, group, group_control,
     group_input, group_output, group_stride, stream, stream_control, stream_input, stream_output,
 };
 use mali_facts::firmware::registers::{GLOBAL_INTERFACE, Processor};
-use mali_memory::Bus;
 
 use super::{StreamDevice, saved};
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, REQUEST, global, group, group::State, group_input, group_output, stream,
     stream_input, stream_output,
 };
-use mali_memory::Bus;
 
 use super::queue::Queue;
 use super::{StreamDevice, saved};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
-use mali_memory::Bus;
 
 use crate::space::{JobMemory, Space};
 

@@ -16,11 +16,11 @@ mod work;
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{MmuFault, Threads, WorkLimit};
 use mali_facts::firmware::registers::{MCU_STATUS_CHANGED, Processor};
 use mali_facts::registers::mmu;
 use mali_facts::{Profile, StreamGpu};
-use mali_memory::Bus;
 
 use self::group::Group;
 use self::memory::Memory;

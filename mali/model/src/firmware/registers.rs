@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading and writing the registers, and reset.
 
+use gpureplay_memory::Bus;
 use mali_facts::firmware::registers::{
     CSF_ID, Command, GPU_COMMAND, JOB_INT_CLEAR, JOB_INT_MASK, JOB_INT_RAWSTAT, JOB_INT_STAT,
     LATEST_FLUSH, MCU_CONTROL, MCU_STATUS, Processor, doorbell,
 };
 use mali_facts::registers::{AddressSpaceCommand, GpuInterrupt, address_space, gpu, mmu};
-use mali_memory::Bus;
 
 use super::StreamDevice;
 use super::group::Group;

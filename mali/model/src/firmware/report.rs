@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the driver is told of a piece.
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{GLOBAL_INPUT, global, group, stream, stream_output};
 use mali_isa::valhall::streams::{Condition, Sync, SyncKind};
-use mali_memory::Bus;
 
 use super::StreamDevice;
 use super::work::{End, StreamFinished};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Doorbells: requests, answers and events.
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, REQUEST, global, group, group::State, group_input, group_output,
     stream, stream_input, stream_output,
 };
 use mali_facts::firmware::registers::GLOBAL_INTERFACE;
-use mali_memory::Bus;
 
 use super::StreamDevice;
 use crate::log::log;

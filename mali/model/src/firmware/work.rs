@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
 use mali_facts::StreamStatus;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, global, group, group_input, stream, stream_input,
 };
 use mali_isa::valhall::streams::{Op, Sync};
-use mali_memory::Bus;
 
 use super::StreamDevice;
 use super::memory::Memory;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands to the whole GPU: reset, flushes, counters.
 
+use gpureplay_memory::Bus;
 use mali_facts::registers::{GpuCommand, GpuInterrupt, gpu};
-use mali_memory::Bus;
 
 use super::Gpu;
 use crate::address_space::AddressSpaceRegisters;

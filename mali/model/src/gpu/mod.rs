@@ -6,10 +6,10 @@ mod registers;
 
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{MmuFault, Threads, WorkLimit};
 use mali_facts::Profile;
 use mali_facts::registers::{JobStatus, WINDOW_SIZE, job, mmu};
-use mali_memory::Bus;
 
 use crate::address_space::AddressSpaceRegisters;
 use crate::chain::{self, Chain, Outcome};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading and writing registers.
 
+use gpureplay_memory::Bus;
 use mali_facts::registers::{
     Access, AddressSpaceCommand, Block, GpuInterrupt, JobCommand, Located, address_space, gpu, job,
     job_slot, lookup, mmu,
 };
-use mali_memory::Bus;
 
 use super::Gpu;
 use crate::log::log;

@@ -10,11 +10,11 @@ mod runner;
 use std::fmt;
 use std::sync::Arc;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{MmuFault, Threads, WorkLimit};
 use mali_facts::registers::{TranslationConfig, gpu};
 use mali_facts::{StreamGpu, StreamStatus};
 use mali_isa::valhall::streams::Sequencer;
-use mali_memory::Bus;
 
 pub(crate) use self::runner::{Happened, LONGEST, Runner, asked};
 use self::runner::{fault, refused};

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use gpureplay_memory::Bus;
 use gpureplay_shader::{Cores, JOB_COST, MmuFault};
 use mali_facts::StreamStatus;
 use mali_facts::registers::JobStatus;
@@ -10,7 +11,6 @@ use mali_facts::valhall::{ComputePayload, ShaderEnvironment, of_registers};
 use mali_isa::valhall::streams::{
     Compute, Effect, Fault, Instruction, Op, Sequencer, Sync, SyncKind,
 };
-use mali_memory::Bus;
 
 use super::StreamFault;
 use crate::compute;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! MMU faults by level, entry and access.
 
+use gpureplay_memory::Ram;
 use mali_facts::registers::{
     FaultAccess, FaultStatus, JobStatus, address_space, job, job_slot, mmu,
 };
-use mali_memory::Ram;
 use mali_model::Options;
 
 use crate::machine::{CONFIG, Format, GPUS, JOBS, Machine};

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use gpureplay_memory::{Bus, Ram};
 use mali_facts::Memory;
 use mali_facts::registers::{
     AddressSpaceCommand, JobCommand, TranslationConfig, TranslationTable, address_space, gpu, job,
@@ -12,7 +13,6 @@ use mali_facts::registers::{
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram};
 use mali_facts::{Invocation, JobType, job as job_header};
 use mali_isa::valhall::assemble;
-use mali_memory::{Bus, Ram};
 use mali_model::{Gpu, Options, Profile};
 
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];

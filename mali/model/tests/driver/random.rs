@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random registers, descriptors, tables and shaders: no panic, no hang, and recovery by reset.
 
+use gpureplay_memory::{Bus, Ram};
 use mali_facts::registers::{GpuCommand, JobStatus, all, gpu, job_slot};
 use mali_facts::{Text, walk::walk_chain};
-use mali_memory::{Bus, Ram};
 use mali_model::{Architecture, Options, Profile};
 
 use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Ram;
 use mali_facts::registers::{
     Access, Class, GpuCommand, GpuInterrupt, address_space, all, gpu, job, mmu,
 };
-use mali_memory::Ram;
 use mali_model::{Gpu, IrqLines, Options, PROFILES, Profile};
 
 use crate::machine::{DATA, Machine, NOWHERE};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Ram;
 use mali_facts::{StreamGpu, StreamStatus};
-use mali_memory::Ram;
 use mali_model::{Options, Sequencer, StreamFault, Streams};
 
 use crate::machine::{DATA, Format, JOBS, Machine, NOWHERE};

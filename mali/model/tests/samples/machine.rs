@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use mali_memory::{Bus, Ram};
+use gpureplay_memory::{Bus, Ram};
 use mali_model::{Gpu, Level, Log, Observer, Options, Profile};
 
 use crate::dump::Dump;

@@ -3,9 +3,9 @@
 //! reference copies bytes.
 
 use crate::support::*;
+use gpureplay_memory::{Bus, Vectors};
 use gpureplay_shader::{Control, Grid, Threads};
 use mali_isa::*;
-use mali_memory::{Bus, Vectors};
 use mali_shader::Dispatch;
 
 use Source::{FauHigh, FauLow, Port0, Port1};
@@ -200,7 +200,7 @@ fn a_fault_names_the_first_thread_that_raises_it() {
         .flat_map(|word| word.to_le_bytes())
         .collect();
     let uniforms = space.put(&uniforms);
-    let end = mali_memory::Ram::BASE + (PAGES * 4096) as u64;
+    let end = gpureplay_memory::Ram::BASE + (PAGES * 4096) as u64;
     // In 16 bytes, from 32 before the end on.
     let orders: [Order; 8] = [
         |thread| thread,

@@ -428,7 +428,7 @@ fn local_storage_lies_where_the_descriptors_say() {
     let other = space.put(&[0; 4096]);
     for base in [threads, other, threads] {
         for storage in [threads, other] {
-            mali_memory::Bus::write(&space.0, storage, &[0; 4096]).unwrap();
+            gpureplay_memory::Bus::write(&space.0, storage, &[0; 4096]).unwrap();
         }
         dispatch.grid.thread_storage.base = base;
         mali_shader::run(&dispatch, &space, &host, &Control::default()).unwrap();
@@ -447,8 +447,8 @@ fn local_storage_lies_where_the_descriptors_say() {
 
 #[test]
 fn a_shader_that_changed_is_decoded_again() {
+    use gpureplay_memory::Bus;
     use gpureplay_shader::{Control, Grid, Threads};
-    use mali_memory::Bus;
     use mali_shader::Dispatch;
     let space = Flat::new(64);
     let store = instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]);
@@ -504,7 +504,7 @@ impl gpureplay_shader::AddressSpace for Watched {
         &self,
         va: u64,
         access: gpureplay_shader::Access,
-    ) -> Result<mali_memory::Page<'_>, gpureplay_shader::MmuFault> {
+    ) -> Result<gpureplay_memory::Page<'_>, gpureplay_shader::MmuFault> {
         if access == gpureplay_shader::Access::Execute {
             self.fetched.lock().unwrap().push(va & !0xfff);
         }
@@ -530,8 +530,8 @@ fn idle_clause(flow_control: FlowControl, constants: Vec<Constant>) -> Vec<u8> {
 
 #[test]
 fn only_pages_with_code_that_can_run_are_fetched() {
+    use gpureplay_memory::Bus;
     use gpureplay_shader::{Control, Grid, Threads};
-    use mali_memory::Bus;
     use mali_shader::Dispatch;
 
     let flat = Flat::new(16);

@@ -79,7 +79,7 @@ fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> V
     let store = entry + (code.len() + branch.len()) as u64;
     code.extend(branch);
     code.extend(store_number());
-    mali_memory::Bus::write(&space.0, entry, &code).unwrap();
+    gpureplay_memory::Bus::write(&space.0, entry, &code).unwrap();
     let words = [
         out as u32,
         (out >> 32) as u32,

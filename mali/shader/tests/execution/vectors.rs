@@ -4,8 +4,8 @@
 //! For AVX-512 loops: `cargo test --release -p mali-shader --test execution vectors`.
 
 use crate::support::*;
+use gpureplay_memory::Vectors;
 use mali_isa::*;
-use mali_memory::Vectors;
 use mali_shader::absence;
 
 const REGISTERS: u8 = 48;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_analysis::report::Job;
+use gpureplay_analysis::report::Job;
 use mali_isa::{Shader, Unit};
 
 use crate::dump::Dump;

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use bench::Bench;
 use cases::{Arg, CASES, Case};
 use dump::Dump;
+use gpureplay_analysis::report::{Job, RaceKind};
+use gpureplay_analysis::{Area, AreaKind, Collector, Map};
 use machine::Machine;
-use mali_analysis::report::{Job, RaceKind};
-use mali_analysis::{Area, AreaKind, Collector, Map};
 
 fn analysed(samples: &Path, product: u16, case: &Case, threads: usize) -> Job {
     let trace = format!("{product:04x}/{}.trace.txt.xz", case.kernel);
@@ -134,7 +134,7 @@ fn oclgrind_says_the_same() {
         }
         for product in [0x7212, 0x6000] {
             let job = analysed(&samples, product, case, 2);
-            let sum = |of: fn(&mali_analysis::report::AreaHeat) -> u64| -> u64 {
+            let sum = |of: fn(&gpureplay_analysis::report::AreaHeat) -> u64| -> u64 {
                 let areas = job.heat.iter();
                 areas
                     .filter(|area| area.kind == AreaKind::Tensor)

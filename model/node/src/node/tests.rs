@@ -8,8 +8,8 @@ mod wrong;
 
 use std::os::fd::RawFd;
 
+use gpureplay_memory::Bus;
 use mali_facts::JobType;
-use mali_memory::Bus;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::*;

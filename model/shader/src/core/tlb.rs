@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Translation look-aside buffers of a host thread in a dispatch.
 
-use mali_memory::{PAGE_SIZE, Page};
+use gpureplay_memory::{PAGE_SIZE, Page};
 
 use crate::{Access, AddressSpace, MmuFault};
 

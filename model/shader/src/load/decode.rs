@@ -4,7 +4,7 @@
 //! Clauses reached by control flow are decoded at once, as far as compilers' shaders reach; others, or those behind
 //! computed jumps, when a thread comes to them.
 
-use mali_memory::PAGE_SIZE;
+use gpureplay_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
 use crate::ir::micro::MicroOp;

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn wide_functions_agree_with_portable_ones() {
-        if mali_memory::Vectors::of_host() < mali_memory::Vectors::Avx512 {
+        if gpureplay_memory::Vectors::of_host() < gpureplay_memory::Vectors::Avx512 {
             return;
         }
         let row = |f: &dyn Fn(u32) -> u32| Row(std::array::from_fn(|lane| f(lane as u32)));

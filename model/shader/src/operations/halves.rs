@@ -281,14 +281,14 @@ mod tests {
 
     fn functions() -> Vec<[OnRows; 2]> {
         let mut functions = Vec::new();
-        if mali_memory::Vectors::of_host() >= mali_memory::Vectors::Avx2 {
+        if gpureplay_memory::Vectors::of_host() >= gpureplay_memory::Vectors::Avx2 {
             // SAFETY: the host has what they are compiled for.
             functions.push(
                 [avx2::multiply_add as Special, avx2::multiply_add_low]
                     .map(|one| unsafe { on_rows(one) }),
             );
         }
-        if mali_memory::Vectors::of_host() >= mali_memory::Vectors::Avx512 {
+        if gpureplay_memory::Vectors::of_host() >= gpureplay_memory::Vectors::Avx512 {
             // SAFETY: as above.
             functions.push(
                 [avx512::multiply_add as Special, avx512::multiply_add_low]

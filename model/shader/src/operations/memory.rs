@@ -4,7 +4,7 @@
 //! Rows hold low and high address words. Lanes with one address share an access, lanes in one page a translation;
 //! the rest goes lane by lane.
 
-use mali_memory::{PAGE_SIZE, Page};
+use gpureplay_memory::{PAGE_SIZE, Page};
 
 use super::addresses::{common, pattern, run};
 use crate::core::Done;
@@ -325,9 +325,9 @@ pub(super) fn gather_chunk<const BYTES: usize>(
     let [a, b, c, d] = &mut results.0;
     let [a, b, c, d] = [a, b, c, d].map(|row| &mut row.0.as_chunks_mut::<CHUNK>().0[chunk]);
     if BYTES == 8 {
-        mali_memory::gather(pages, &offsets, [a, b]);
+        gpureplay_memory::gather(pages, &offsets, [a, b]);
     } else {
-        mali_memory::gather(pages, &offsets, [a, b, c, d]);
+        gpureplay_memory::gather(pages, &offsets, [a, b, c, d]);
     }
     Ok(Some(()))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use mali_memory::{PAGE_SIZE, Page, gather_from};
+use gpureplay_memory::{PAGE_SIZE, Page, gather_from};
 
 use super::memory::{align, fetch, put};
 use crate::core::{OFFSET, Results};

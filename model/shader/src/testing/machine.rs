@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use mali_memory::{Bus, Page, Ram};
+use gpureplay_memory::{Bus, Page, Ram};
 
 use super::bare::Bare;
 use super::random::Random;

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 use gpureplay_core::gpu::Submission;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
+use gpureplay_memory::{Bus, Ram};
 use mali_drive::page_table::{Format, PageTables};
-use mali_memory::{Bus, Ram};
 use mali_model::{Observer, Options, Product, Writer};
 
 use memory::{Memory, Tables};

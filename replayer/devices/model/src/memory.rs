@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gpureplay_core::DeviceError;
 use gpureplay_format::Access;
+use gpureplay_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_drive::page_table::TableMemory;
-use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gpureplay_core::{DeviceError, ErrorKind, UsedUp};
 use gpureplay_format::Access;
+use gpureplay_memory::{Bus, PAGE_SIZE};
 use mali_drive::LAUNCHED_AT;
-use mali_memory::{Bus, PAGE_SIZE};
 use mali_model::{Options, Sequencer, StreamGpu, Streams, Writer};
 
 use crate::memory::Memory;

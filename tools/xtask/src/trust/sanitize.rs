@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// And two that use most of it from outside.
 const CRATES: [&str; 8] = [
-    "mali-memory",
+    "gpureplay-memory",
     "gpureplay-shader",
     "mali-shader",
     "gpureplay-c",

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gpureplay_memory::Ram;
 use mali_facts::StreamGpu;
 use mali_facts::firmware::interface::{
     GLOBAL_INPUT, GLOBAL_OUTPUT, SECTION, SECTION_SIZE, global, group, group_input, group_output,
@@ -10,7 +11,6 @@ use mali_facts::firmware::interface::{
 };
 use mali_facts::firmware::registers::{DOORBELL_STRIDE, DOORBELLS, MCU_CONTROL, MCU_STATUS};
 use mali_facts::registers::{TranslationConfig, address_space, gpu};
-use mali_memory::Ram;
 use mali_model::{Options, StreamDevice};
 
 use crate::machine::{Format, JOBS, Machine, PageMemory, Rights};

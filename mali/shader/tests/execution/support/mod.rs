@@ -2,11 +2,11 @@
 //! Shaders made by hand, and memory to run them in.
 // Each test uses a part.
 
+use gpureplay_memory::{Bus, Page, Ram};
 use gpureplay_shader::{
     Access, AddressSpace, Control, Grid, MmuFault, ShaderFault, Statistics, Threads,
 };
 use mali_isa::*;
-use mali_memory::{Bus, Page, Ram};
 use mali_shader::Dispatch;
 
 pub(crate) struct Flat(pub(crate) Ram);

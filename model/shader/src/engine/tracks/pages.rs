@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use mali_memory::Page;
+use gpureplay_memory::Page;
 
 use crate::core::Core;
 use crate::operations::planned::Pages;

@@ -2,7 +2,7 @@
 //! What threads keep in their own storage, by tracks.
 #![allow(clippy::unwrap_used)]
 
-use mali_memory::{Bus, Ram};
+use gpureplay_memory::{Bus, Ram};
 
 use crate::ir::micro::{Kind, Run};
 use crate::ir::{Clause, Program, State, special};

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use mali_memory::Page;
+use gpureplay_memory::Page;
 
 use super::pages::Resolved;
 use crate::core::{Core, Counts};

@@ -2,7 +2,7 @@
 //! The cost of many large shaders is bounded, whatever the code.
 #![allow(clippy::unwrap_used)]
 
-use mali_memory::{Bus, Page, Ram};
+use gpureplay_memory::{Bus, Page, Ram};
 
 use super::super::decode::{self, AHEAD};
 use super::*;

@@ -2,7 +2,7 @@
 //! Random programs, plain, specialised and by tracks, end alike.
 #![allow(clippy::unwrap_used)]
 
-use mali_memory::{Bus, Ram};
+use gpureplay_memory::{Bus, Ram};
 
 use super::*;
 use crate::testing::{Flat, Machine, NOWHERE, PAGES, Random, UNIFORMS, Writer};
