@@ -9,6 +9,7 @@
 
 pub mod command;
 pub mod jobs;
+pub mod network;
 mod values;
 
 use std::fs;

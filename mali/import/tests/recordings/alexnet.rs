@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::network::{
-    Image, convolution, fully_connected, max_pool, normalise_channels, softmax,
-};
-use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
+use gpureplay_kit::network::{
+    Image, Random, convolution, fully_connected, max_pool, normalise_channels, softmax,
+};
+
+use crate::common::difference;
 
 const ARENA: (u64, u64) = (0xffff_ad80_0000, 0xffff_ae7a_0000);
 

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::network::{Image, convolution, fully_connected, max_pool, softmax};
-use crate::common::{Random, difference};
 use gpureplay_core::Gpu;
+use gpureplay_kit::network::{Image, Random, convolution, fully_connected, max_pool, softmax};
+
+use crate::common::difference;
 
 /// Their contents before a run must not matter.
 const INTERMEDIATE: [(u64, u64); 4] = [

@@ -3,8 +3,6 @@
 
 #![allow(unreachable_pub)]
 
-pub mod network;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -45,27 +43,6 @@ pub fn on_g71(
     let mut session = open(model("g71"), &view, &mut workspace, &mut values);
     test(&mut session, &mut values);
     session.finish().unwrap();
-}
-
-/// From -1 to 1, the same on every machine.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn next(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 40) as f32 / 8_388_608.0) - 1.0
-    }
-
-    pub fn vector(&mut self, count: usize, scale: f32) -> Vec<f32> {
-        (0..count).map(|_| self.next() * scale).collect()
-    }
 }
 
 pub fn difference(found: &[f32], expected: &[f64]) -> f64 {

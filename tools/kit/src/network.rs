@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Convolutional layers in double precision: the tests' reference.
-
-#![allow(unreachable_pub)]
+//! Random weights, and layers in double precision: the tests' reference.
 
 /// Channels are innermost.
 #[derive(Clone)]
 pub struct Image {
+    /// Pixels.
     pub height: usize,
+    /// Pixels.
     pub width: usize,
+    /// Values of a pixel.
     pub channels: usize,
+    /// By row.
     pub data: Vec<f64>,
 }
 
 impl Image {
+    /// `data` has a value per channel.
     pub fn new(height: usize, width: usize, channels: usize, data: Vec<f64>) -> Self {
         assert_eq!(data.len(), height * width * channels);
         Self {
@@ -23,6 +26,7 @@ impl Image {
         }
     }
 
+    /// See [`Image::new`].
     pub fn from_f32(height: usize, width: usize, channels: usize, data: &[f32]) -> Self {
         let data = data.iter().copied().map(f64::from).collect();
         Self::new(height, width, channels, data)
@@ -35,10 +39,12 @@ impl Image {
         }
     }
 
+    /// Zero if negative.
     pub fn relu(self) -> Self {
         self.map(|v| v.max(0.0))
     }
 
+    /// Of each pixel.
     pub fn channels(&self, first: usize, count: usize) -> Self {
         let data = self
             .data
@@ -49,6 +55,7 @@ impl Image {
         Self::new(self.height, self.width, count, data)
     }
 
+    /// Channels of both.
     pub fn join(&self, other: &Self) -> Self {
         let pixels = self.data.chunks_exact(self.channels);
         let data = pixels
@@ -107,6 +114,7 @@ pub fn convolution(
     Image::new(height, width, outputs, data)
 }
 
+/// Windows inside.
 pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
     let height = (image.height - size) / stride + 1;
     let width = (image.width - size) / stride + 1;
@@ -139,6 +147,7 @@ pub fn fully_connected(input: &[f64], weights: &[f32], bias: &[f32]) -> Vec<f64>
         .collect()
 }
 
+/// Adds up to 1.
 pub fn softmax(input: &[f64]) -> Vec<f64> {
     let most = input.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers: Vec<f64> = input.iter().map(|v| (v - most).exp()).collect();
@@ -162,4 +171,27 @@ pub fn normalise_channels(image: &Image, size: usize, alpha: f64, beta: f64) -> 
         })
         .collect();
     Image::new(image.height, image.width, image.channels, data)
+}
+
+/// From -1 to 1, the same on every machine.
+pub struct Random(u64);
+
+impl Random {
+    /// Any seed will do.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> f32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        ((self.0 >> 40) as f32 / 8_388_608.0) - 1.0
+    }
+
+    /// Up to `scale`, either sign.
+    pub fn vector(&mut self, count: usize, scale: f32) -> Vec<f32> {
+        (0..count).map(|_| self.next() * scale).collect()
+    }
 }
