@@ -2,6 +2,7 @@
 //! A training step: states from run to run, and no fault changes them.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use gpureplay_library::device::{Choice, Fault};
 use gpureplay_library::{Device, ModelOptions, Recording, Session, Tensor};
@@ -70,18 +71,21 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(step(&mut session), losses[0]);
 }
 
-fn two_steps() -> (Vec<(String, Tensor)>, std::ops::Range<u64>) {
+type Steps = (Vec<(String, Tensor)>, std::ops::Range<u64>);
+
+/// States after two steps, and calls of the second.
+static TWO_STEPS: LazyLock<Steps> = LazyLock::new(|| {
     let mut session = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
     step(&mut session);
     let first = calls(&mut session);
     step(&mut session);
     let second = calls(&mut session);
     (session.states().unwrap(), first..second)
-}
+});
 
 #[test]
 fn a_run_that_fails_leaves_the_states_as_they_were() {
-    let (expected, calls) = two_steps();
+    let (expected, calls) = &*TWO_STEPS;
     let (mut failed, mut tried) = (0, 0);
     let middle = (calls.start + calls.end) / 2;
     // The last calls read states that jobs have changed already.
@@ -103,7 +107,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
                 }
             }
             let after = session.states().unwrap();
-            assert!(after == expected, "{} {call}", kind.name());
+            assert!(after == *expected, "{} {call}", kind.name());
         }
     }
     println!("{failed} of {tried} runs failed");
@@ -112,12 +116,12 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
 
 #[test]
 fn an_attempt_goes_on_from_the_states_before_the_run() {
-    let (expected, calls) = two_steps();
+    let (expected, calls) = &*TWO_STEPS;
     let middle = (calls.start + calls.end) / 2;
     let mut session = session(Some(Fault::At(FaultKind::FailedJob, middle)));
     session.set_retries(1);
     step(&mut session);
     step(&mut session);
     assert_eq!(session.timing().retries, 1);
-    assert_eq!(session.states().unwrap(), expected);
+    assert_eq!(session.states().unwrap(), *expected);
 }
