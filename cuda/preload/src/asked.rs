@@ -19,8 +19,8 @@ pub(crate) struct Launch {
     pub(crate) entry: &'static str,
     pub(crate) function: Handle,
     pub(crate) sizes: Sizes,
+    /// Under a name that all threads understand.
     pub(crate) stream: Handle,
-    pub(crate) per_thread: bool,
     pub(crate) parameters: *const *const c_void,
     pub(crate) extra: *const *const c_void,
     pub(crate) attributes: Vec<LaunchAttribute>,
@@ -32,12 +32,6 @@ pub(crate) fn is_capturing(launch: &Launch) -> bool {
         return false;
     };
     // SAFETY: the stream is the program's, the pointer is to a local.
-    let status = unsafe {
-        if launch.per_thread {
-            driver.cuStreamIsCapturing_ptsz(launch.stream, &raw mut state)
-        } else {
-            driver.cuStreamIsCapturing(launch.stream, &raw mut state)
-        }
-    };
+    let status = unsafe { driver.cuStreamIsCapturing(launch.stream, &raw mut state) };
     status == Status::SUCCESS && state != 0
 }

@@ -194,13 +194,7 @@ fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
 fn record(launch: &Launch, event: Handle) {
     if let Ok(driver) = driver() {
         // SAFETY: our event, the program's stream. A pair that is not recorded gives no time later.
-        let _ = unsafe {
-            if launch.per_thread {
-                driver.cuEventRecord_ptsz(event, launch.stream)
-            } else {
-                driver.cuEventRecord(event, launch.stream)
-            }
-        };
+        let _ = unsafe { driver.cuEventRecord(event, launch.stream) };
     }
 }
 

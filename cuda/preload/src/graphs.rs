@@ -484,7 +484,6 @@ pub(crate) fn node_launch(
             shared: kernel.shared,
         },
         stream,
-        per_thread: false,
         parameters: kernel.parameters,
         extra: kernel.extra,
         attributes: attributes(driver, node),

@@ -113,7 +113,6 @@ driver! {
     cuFuncSetAttribute(function: Handle, attribute: i32, value: i32);
     cuLaunchKernelEx(configuration: *const LaunchConfiguration, function: Handle, parameters: *const *const c_void, extra: *const *const c_void);
     cuStreamIsCapturing(stream: Handle, state: *mut i32);
-    cuStreamIsCapturing_ptsz(stream: Handle, state: *mut i32);
     cuCtxSetLimit(limit: i32, value: usize);
     cuLibraryGetModule(module: *mut Handle, library: Handle);
     cuMemcpyDtoHAsync_v2(host: *mut c_void, device: DevicePointer, size: usize, stream: Handle);
@@ -154,7 +153,6 @@ driver! {
     cuEventCreate(event: *mut Handle, flags: u32);
     cuEventDestroy_v2(event: Handle);
     cuEventRecord(event: Handle, stream: Handle);
-    cuEventRecord_ptsz(event: Handle, stream: Handle);
     cuEventQuery(event: Handle);
     cuEventSynchronize(event: Handle);
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle);

@@ -7,25 +7,7 @@ use crate::functions;
 use crate::state::limited;
 
 hooks! {
-    cuCtxSetLimit(limit: i32, value: usize) {
-        let status = driver::cuCtxSetLimit(limit, value);
-        if status == Status::SUCCESS {
-            limited(limit, value);
-        }
-        status
-    }
-    cuFuncSetAttribute(f: Handle, number: i32, value: i32) {
-        let status = driver::cuFuncSetAttribute(f, number, value);
-        if status == Status::SUCCESS {
-            functions::attribute(f, number, value);
-        }
-        status
-    }
-    cuKernelSetAttribute(number: i32, value: i32, kernel: Handle, device: i32) {
-        let status = driver::cuKernelSetAttribute(number, value, kernel, device);
-        if status == Status::SUCCESS {
-            functions::attribute(kernel, number, value);
-        }
-        status
-    }
+    cuCtxSetLimit: (limit: i32, value: usize) |real| { real.then(|| limited(limit, value)) }
+    cuFuncSetAttribute: (f: Handle, number: i32, value: i32) |real| { real.then(|| functions::attribute(f, number, value)) }
+    cuKernelSetAttribute: (number: i32, value: i32, kernel: Handle, device: i32) |real| { real.then(|| functions::attribute(kernel, number, value)) }
 }

@@ -7,7 +7,6 @@ use gpureplay_cuda_launch::abi::{
     Handle, KernelNode, NodeParameters, OldKernelNode, Status, attribute,
 };
 
-use super::of_thread;
 use crate::{gate, graphs, replace};
 
 unsafe fn instantiated(
@@ -19,14 +18,6 @@ unsafe fn instantiated(
     if status == Status::SUCCESS && !executable.is_null() {
         // SAFETY: the driver wrote the handle.
         graphs::instantiated(unsafe { *executable }, graph);
-    }
-    status
-}
-
-fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status) -> Status {
-    let status = call();
-    if status == Status::SUCCESS {
-        graphs::changed(executable, what);
     }
     status
 }
@@ -72,83 +63,64 @@ unsafe fn added(
     status
 }
 
+/// The program's parameters, or those of a replacement in `other`.
+///
+/// # Safety
+/// Null, or a node's parameters.
+unsafe fn replaced<T>(
+    parameters: *const T,
+    other: &mut Option<T>,
+    replace: impl FnOnce(&T) -> Option<T>,
+) -> *const T {
+    // SAFETY: our caller's promise.
+    *other = unsafe { parameters.as_ref() }.and_then(replace);
+    other.as_ref().map_or(parameters, std::ptr::from_ref)
+}
+
 hooks! {
-    cuGraphAddNode(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *mut NodeParameters) {
-        added(node, parameters, |parameters| driver::cuGraphAddNode(node, g, after, count, parameters))
+    cuGraphAddNode: (node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *mut NodeParameters) |real| {
+        added(node, parameters, |parameters| (real.function)(node, g, after, count, parameters))
     }
-    cuGraphAddNode_v2(node: *mut Handle, g: Handle, after: *const Handle, data: *const c_void, count: usize, parameters: *mut NodeParameters) {
-        added(node, parameters, |parameters| driver::cuGraphAddNode_v2(node, g, after, data, count, parameters))
+    cuGraphAddNode_v2: (node: *mut Handle, g: Handle, after: *const Handle, data: *const c_void, count: usize, parameters: *mut NodeParameters) |real| {
+        added(node, parameters, |parameters| (real.function)(node, g, after, data, count, parameters))
     }
-    cuGraphAddKernelNode(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const OldKernelNode) {
-        let other = (!parameters.is_null()).then(|| replace::in_old_node(&*parameters)).flatten();
-        let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);
-        driver::cuGraphAddKernelNode(node, g, after, count, parameters)
+    cuGraphAddKernelNode: (node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const OldKernelNode) |real| {
+        (real.function)(node, g, after, count, replaced(parameters, &mut None, replace::in_old_node))
     }
-    cuGraphAddKernelNode_v2(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const KernelNode) {
-        let other = (!parameters.is_null()).then(|| replace::in_node(&*parameters)).flatten();
-        let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);
-        driver::cuGraphAddKernelNode_v2(node, g, after, count, parameters)
+    cuGraphAddKernelNode_v2: (node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const KernelNode) |real| {
+        (real.function)(node, g, after, count, replaced(parameters, &mut None, replace::in_node))
     }
-    cuGraphLaunch(g: Handle, stream: Handle) { graphs::launch("cuGraphLaunch", g, stream, || driver::cuGraphLaunch(g, stream)) }
-    cuGraphLaunch_ptsz(g: Handle, stream: Handle) {
-        graphs::launch("cuGraphLaunch_ptsz", g, of_thread(stream), || driver::cuGraphLaunch_ptsz(g, stream))
+    cuGraphLaunch | cuGraphLaunch_ptsz: (g: Handle, stream: Handle) |real| { graphs::launch(real.name, g, real.stream(stream), real.call) }
+    cuGraphInstantiate | cuGraphInstantiate_v2: (executable: *mut Handle, g: Handle, node: *mut Handle, log: *mut c_char, size: usize) |real| {
+        instantiated(executable, g, real.call)
     }
-    cuGraphInstantiate(executable: *mut Handle, g: Handle, node: *mut Handle, log: *mut c_char, size: usize) {
-        instantiated(executable, g, || driver::cuGraphInstantiate(executable, g, node, log, size))
+    cuGraphInstantiateWithFlags: (executable: *mut Handle, g: Handle, flags: u64) |real| { instantiated(executable, g, real.call) }
+    cuGraphInstantiateWithParams | cuGraphInstantiateWithParams_ptsz: (executable: *mut Handle, g: Handle, parameters: *mut c_void) |real| {
+        instantiated(executable, g, real.call)
     }
-    cuGraphInstantiate_v2(executable: *mut Handle, g: Handle, node: *mut Handle, log: *mut c_char, size: usize) {
-        instantiated(executable, g, || driver::cuGraphInstantiate_v2(executable, g, node, log, size))
-    }
-    cuGraphInstantiateWithFlags(executable: *mut Handle, g: Handle, flags: u64) {
-        instantiated(executable, g, || driver::cuGraphInstantiateWithFlags(executable, g, flags))
-    }
-    cuGraphInstantiateWithParams(executable: *mut Handle, g: Handle, parameters: *mut c_void) {
-        instantiated(executable, g, || driver::cuGraphInstantiateWithParams(executable, g, parameters))
-    }
-    cuGraphInstantiateWithParams_ptsz(executable: *mut Handle, g: Handle, parameters: *mut c_void) {
-        instantiated(executable, g, || driver::cuGraphInstantiateWithParams_ptsz(executable, g, parameters))
-    }
-    cuGraphExecDestroy(executable: Handle) {
+    cuGraphExecDestroy: (executable: Handle) |real| {
         let _pass = gate::pass();
         graphs::destroyed(executable);
-        driver::cuGraphExecDestroy(executable)
+        real.call()
     }
-    cuGraphExecUpdate(executable: Handle, g: Handle, node: *mut Handle, result: *mut i32) {
-        let executables = [executable];
-        instantiated(executables.as_ptr(), g, || driver::cuGraphExecUpdate(executable, g, node, result))
-    }
-    cuGraphExecUpdate_v2(executable: Handle, g: Handle, result: *mut c_void) {
-        let executables = [executable];
-        instantiated(executables.as_ptr(), g, || driver::cuGraphExecUpdate_v2(executable, g, result))
-    }
-    cuGraphExecKernelNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void) {
-        changed(executable, "cuGraphExecKernelNodeSetParams", || driver::cuGraphExecKernelNodeSetParams(executable, node, parameters))
-    }
-    cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: *const KernelNode) {
-        let other = (!parameters.is_null()).then(|| replace::in_node(&*parameters)).flatten();
-        let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);
-        let status = driver::cuGraphExecKernelNodeSetParams_v2(executable, node, parameters);
+    cuGraphExecUpdate: (executable: Handle, g: Handle, node: *mut Handle, result: *mut i32) |real| { instantiated(&raw const executable, g, real.call) }
+    cuGraphExecUpdate_v2: (executable: Handle, g: Handle, result: *mut c_void) |real| { instantiated(&raw const executable, g, real.call) }
+    cuGraphExecKernelNodeSetParams_v2: (executable: Handle, node: Handle, parameters: *const KernelNode) |real| {
+        let mut other = None;
+        let parameters = replaced(parameters, &mut other, replace::in_node);
+        let status = (real.function)(executable, node, parameters);
         if status == Status::SUCCESS {
             graphs::kernel_changed(executable, node, parameters);
         }
         status
     }
-    cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void, context: Handle) {
-        changed(executable, "cuGraphExecMemcpyNodeSetParams", || driver::cuGraphExecMemcpyNodeSetParams(executable, node, parameters, context))
+    cuGraphExecMemcpyNodeSetParams | cuGraphExecMemsetNodeSetParams: (executable: Handle, node: Handle, parameters: *const c_void, context: Handle) |real| {
+        real.then(|| graphs::changed(executable, real.name))
     }
-    cuGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void, context: Handle) {
-        changed(executable, "cuGraphExecMemsetNodeSetParams", || driver::cuGraphExecMemsetNodeSetParams(executable, node, parameters, context))
+    cuGraphExecKernelNodeSetParams | cuGraphExecHostNodeSetParams: (executable: Handle, node: Handle, parameters: *const c_void) |real| {
+        real.then(|| graphs::changed(executable, real.name))
     }
-    cuGraphExecHostNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void) {
-        changed(executable, "cuGraphExecHostNodeSetParams", || driver::cuGraphExecHostNodeSetParams(executable, node, parameters))
-    }
-    cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, child: Handle) {
-        changed(executable, "cuGraphExecChildGraphNodeSetParams", || driver::cuGraphExecChildGraphNodeSetParams(executable, node, child))
-    }
-    cuGraphExecNodeSetParams(executable: Handle, node: Handle, parameters: *mut c_void) {
-        changed(executable, "cuGraphExecNodeSetParams", || driver::cuGraphExecNodeSetParams(executable, node, parameters))
-    }
-    cuGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: u32) {
-        changed(executable, "cuGraphNodeSetEnabled", || driver::cuGraphNodeSetEnabled(executable, node, enabled))
-    }
+    cuGraphExecChildGraphNodeSetParams: (executable: Handle, node: Handle, child: Handle) |real| { real.then(|| graphs::changed(executable, real.name)) }
+    cuGraphExecNodeSetParams: (executable: Handle, node: Handle, parameters: *mut c_void) |real| { real.then(|| graphs::changed(executable, real.name)) }
+    cuGraphNodeSetEnabled: (executable: Handle, node: Handle, enabled: u32) |real| { real.then(|| graphs::changed(executable, real.name)) }
 }

@@ -9,128 +9,85 @@ use crate::images::{Owner, linked, loaded, loaded_file, unlinked, unloaded};
 use crate::state::unrecordable;
 use crate::{functions, gate, variables};
 
+type Global = unsafe fn(*mut u64, *mut usize, Handle, *const c_char) -> Status;
+
+/// # Safety
+/// As for the driver's function.
+unsafe fn global(
+    kind: Owner,
+    address: *mut u64,
+    size: *mut usize,
+    owner: Handle,
+    name: *const c_char,
+    get: Global,
+) -> Status {
+    let mut own = 0;
+    let size = if size.is_null() { &raw mut own } else { size };
+    // SAFETY: our caller's promise; the driver wrote address and size.
+    unsafe {
+        let status = get(address, size, owner, name);
+        if status == Status::SUCCESS && !address.is_null() {
+            variables::asked(kind, owner, name, *address, *size);
+        }
+        status
+    }
+}
+
+fn forgotten(kind: Owner, owner: Handle) {
+    unloaded(kind, owner);
+    functions::forget_owner(owner);
+    variables::forget_owner(owner);
+}
+
 hooks! {
-    cuModuleLoad(module: *mut Handle, name: *const c_char) {
-        let status = driver::cuModuleLoad(module, name);
-        if status == Status::SUCCESS {
-            loaded_file(Owner::Module, *module, name);
-        }
-        status
+    cuModuleLoad: (module: *mut Handle, name: *const c_char) |real| { real.then(|| loaded_file(Owner::Module, *module, name)) }
+    cuModuleLoadData | cuModuleLoadFatBinary: (module: *mut Handle, image: *const c_void) |real| { real.then(|| loaded(Owner::Module, *module, image)) }
+    cuModuleLoadDataEx: (module: *mut Handle, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void) |real| {
+        real.then(|| loaded(Owner::Module, *module, image))
     }
-    cuModuleLoadData(module: *mut Handle, image: *const c_void) {
-        let status = driver::cuModuleLoadData(module, image);
-        if status == Status::SUCCESS {
-            loaded(Owner::Module, *module, image);
-        }
-        status
-    }
-    cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void) {
-        let status = driver::cuModuleLoadDataEx(module, image, count, options, values);
-        if status == Status::SUCCESS {
-            loaded(Owner::Module, *module, image);
-        }
-        status
-    }
-    cuModuleLoadFatBinary(module: *mut Handle, image: *const c_void) {
-        let status = driver::cuModuleLoadFatBinary(module, image);
-        if status == Status::SUCCESS {
-            loaded(Owner::Module, *module, image);
-        }
-        status
-    }
-    cuModuleUnload(module: Handle) {
+    cuModuleUnload: (module: Handle) |real| {
         let _pass = gate::pass();
-        let status = driver::cuModuleUnload(module);
-        if status == Status::SUCCESS {
-            unloaded(Owner::Module, module);
+        real.then(|| {
             unrecordable().references.remove(&module);
-            functions::forget_owner(module);
-            variables::forget_owner(module);
-        }
-        status
+            forgotten(Owner::Module, module);
+        })
     }
-    cuModuleGetFunction(f: *mut Handle, module: Handle, name: *const c_char) {
-        let status = driver::cuModuleGetFunction(f, module, name);
-        if status == Status::SUCCESS {
-            functions::found_function(*f, module, name);
-        }
-        status
+    cuModuleGetFunction: (f: *mut Handle, module: Handle, name: *const c_char) |real| { real.then(|| functions::found_function(*f, module, name)) }
+    cuLibraryLoadData: (library: *mut Handle, image: *const c_void, jit: *mut i32, jit_values: *mut *mut c_void, jit_count: u32, options: *mut i32, values: *mut *mut c_void, count: u32) |real| {
+        real.then(|| loaded(Owner::Library, *library, image))
     }
-    cuLibraryLoadData(library: *mut Handle, image: *const c_void, jit: *mut i32, jit_values: *mut *mut c_void, jit_count: u32, options: *mut i32, values: *mut *mut c_void, count: u32) {
-        let status = driver::cuLibraryLoadData(library, image, jit, jit_values, jit_count, options, values, count);
-        if status == Status::SUCCESS {
-            loaded(Owner::Library, *library, image);
-        }
-        status
+    cuLibraryLoadFromFile: (library: *mut Handle, name: *const c_char, jit: *mut i32, jit_values: *mut *mut c_void, jit_count: u32, options: *mut i32, values: *mut *mut c_void, count: u32) |real| {
+        real.then(|| loaded_file(Owner::Library, *library, name))
     }
-    cuLibraryLoadFromFile(library: *mut Handle, name: *const c_char, jit: *mut i32, jit_values: *mut *mut c_void, jit_count: u32, options: *mut i32, values: *mut *mut c_void, count: u32) {
-        let status = driver::cuLibraryLoadFromFile(library, name, jit, jit_values, jit_count, options, values, count);
-        if status == Status::SUCCESS {
-            loaded_file(Owner::Library, *library, name);
-        }
-        status
-    }
-    cuLibraryUnload(library: Handle) {
+    cuLibraryUnload: (library: Handle) |real| {
         let _pass = gate::pass();
-        let status = driver::cuLibraryUnload(library);
-        if status == Status::SUCCESS {
-            unloaded(Owner::Library, library);
-            functions::forget_owner(library);
-            variables::forget_owner(library);
-        }
-        status
+        real.then(|| forgotten(Owner::Library, library))
     }
-    cuLibraryGetModule(module: *mut Handle, library: Handle) {
-        let status = driver::cuLibraryGetModule(module, library);
-        if status == Status::SUCCESS {
+    cuLibraryGetModule: (module: *mut Handle, library: Handle) |real| {
+        real.then(|| {
             let mut images = crate::state::images();
             if let Some(image) = images.libraries.get(&library).cloned() {
                 images.modules.insert(*module, image);
             }
-        }
-        status
+        })
     }
-    cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char) {
-        let status = driver::cuLibraryGetKernel(kernel, library, name);
-        if status == Status::SUCCESS {
-            functions::found_kernel(*kernel, library, name);
-        }
-        status
+    cuLibraryGetKernel: (kernel: *mut Handle, library: Handle, name: *const c_char) |real| { real.then(|| functions::found_kernel(*kernel, library, name)) }
+    cuModuleGetGlobal_v2: (address: *mut u64, size: *mut usize, module: Handle, name: *const c_char) |real| {
+        global(Owner::Module, address, size, module, name, real.function)
     }
-    cuModuleGetGlobal_v2(address: *mut u64, size: *mut usize, module: Handle, name: *const c_char) {
-        let mut own = 0;
-        let size = if size.is_null() { &raw mut own } else { size };
-        let status = driver::cuModuleGetGlobal_v2(address, size, module, name);
-        if status == Status::SUCCESS && !address.is_null() {
-            variables::asked(Owner::Module, module, name, *address, *size);
-        }
-        status
+    cuLibraryGetGlobal: (address: *mut u64, size: *mut usize, library: Handle, name: *const c_char) |real| {
+        global(Owner::Library, address, size, library, name, real.function)
     }
-    cuLibraryGetGlobal(address: *mut u64, size: *mut usize, library: Handle, name: *const c_char) {
-        let mut own = 0;
-        let size = if size.is_null() { &raw mut own } else { size };
-        let status = driver::cuLibraryGetGlobal(address, size, library, name);
-        if status == Status::SUCCESS && !address.is_null() {
-            variables::asked(Owner::Library, library, name, *address, *size);
-        }
-        status
+    cuKernelGetFunction: (f: *mut Handle, kernel: Handle) |real| { real.then(|| functions::found_function_of_kernel(*f, kernel)) }
+    cuLinkComplete: (link: Handle, cubin: *mut *mut c_void, size: *mut usize) |real| {
+        real.then(|| {
+            if !cubin.is_null() && !size.is_null() {
+                linked(link, *cubin as usize, *size);
+            }
+        })
     }
-    cuKernelGetFunction(f: *mut Handle, kernel: Handle) {
-        let status = driver::cuKernelGetFunction(f, kernel);
-        if status == Status::SUCCESS {
-            functions::found_function_of_kernel(*f, kernel);
-        }
-        status
-    }
-    cuLinkComplete(link: Handle, cubin: *mut *mut c_void, size: *mut usize) {
-        let status = driver::cuLinkComplete(link, cubin, size);
-        if status == Status::SUCCESS && !cubin.is_null() && !size.is_null() {
-            linked(link, *cubin as usize, *size);
-        }
-        status
-    }
-    cuLinkDestroy(link: Handle) {
+    cuLinkDestroy: (link: Handle) |real| {
         unlinked(link);
-        driver::cuLinkDestroy(link)
+        real.call()
     }
 }

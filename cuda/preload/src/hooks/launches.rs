@@ -6,26 +6,17 @@ use std::sync::atomic::Ordering;
 
 use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, LaunchConfiguration, Status, attribute};
 
-use super::passed;
 use crate::asked::{Launch, Sizes};
+use crate::gate;
 use crate::launch::launch;
 use crate::report::LAUNCHES;
 use crate::settings::{Mode, settings};
-
-fn sizes(grid: [u32; 3], block: [u32; 3], shared: u32) -> Sizes {
-    Sizes {
-        grid,
-        block,
-        shared,
-    }
-}
 
 type Parameters = *const *const c_void;
 
 #[expect(clippy::too_many_arguments, reason = "those of a launch")]
 fn plain(
     entry: &'static str,
-    per_thread: bool,
     cooperative: bool,
     function: Handle,
     sizes: Sizes,
@@ -47,7 +38,6 @@ fn plain(
             function,
             sizes,
             stream,
-            per_thread,
             parameters,
             extra,
             attributes,
@@ -60,7 +50,7 @@ fn plain(
 
 unsafe fn extended(
     entry: &'static str,
-    per_thread: bool,
+    of_thread: impl Fn(Handle) -> Handle,
     configuration: *const LaunchConfiguration,
     function: Handle,
     parameters: Parameters,
@@ -90,8 +80,7 @@ unsafe fn extended(
                 block: configuration.block,
                 shared: configuration.shared,
             },
-            stream: configuration.stream,
-            per_thread,
+            stream: of_thread(configuration.stream),
             parameters,
             extra,
             attributes,
@@ -112,47 +101,32 @@ unsafe fn extended(
     })
 }
 
-fn refused(kernels: &str, call: impl FnOnce() -> Status) -> Status {
-    LAUNCHES.fetch_add(1, Ordering::Relaxed);
-    if matches!(settings().mode, Mode::Record(_)) {
-        crate::report::refuse(kernels, "it is launched in a way that cannot be recorded");
-        crate::run::refuse(|| format!("{kernels} is launched"));
-    }
-    passed(call)
-}
-
 hooks! {
-    cuLaunchKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        plain("cuLaunchKernel", false, false, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, extra, |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
-            driver::cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+    cuLaunchKernel | cuLaunchKernel_ptsz: (f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) |real| {
+        let sizes = Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared };
+        plain(real.name, false, f, sizes, real.stream(stream), parameters, extra, |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
+            (real.function)(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
         })
     }
-    cuLaunchKernel_ptsz(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        plain("cuLaunchKernel_ptsz", true, false, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, extra, |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
-            driver::cuLaunchKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra)
+    cuLaunchKernelEx | cuLaunchKernelEx_ptsz: (configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) |real| {
+        extended(real.name, |stream| real.stream(stream), configuration, f, parameters, extra, |f, configuration| {
+            (real.function)(configuration, f, parameters, extra)
         })
     }
-    cuLaunchKernelEx(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
-        extended("cuLaunchKernelEx", false, configuration, f, parameters, extra, |f, configuration| {
-            driver::cuLaunchKernelEx(configuration, f, parameters, extra)
+    cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz: (f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) |real| {
+        let sizes = Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared };
+        plain(real.name, true, f, sizes, real.stream(stream), parameters, std::ptr::null(), |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
+            (real.function)(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
         })
     }
-    cuLaunchKernelEx_ptsz(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
-        extended("cuLaunchKernelEx_ptsz", true, configuration, f, parameters, extra, |f, configuration| {
-            driver::cuLaunchKernelEx_ptsz(configuration, f, parameters, extra)
-        })
-    }
-    cuLaunchCooperativeKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) {
-        plain("cuLaunchCooperativeKernel", false, true, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, std::ptr::null(), |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
-            driver::cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
-        })
-    }
-    cuLaunchCooperativeKernel_ptsz(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters) {
-        plain("cuLaunchCooperativeKernel_ptsz", true, true, f, sizes([gx, gy, gz], [bx, by, bz], shared), stream, parameters, std::ptr::null(), |f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz], shared }| {
-            driver::cuLaunchCooperativeKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters)
-        })
-    }
-    cuLaunchCooperativeKernelMultiDevice(launches: *mut c_void, count: u32, flags: u32) {
-        refused("a kernel on several GPUs", || driver::cuLaunchCooperativeKernelMultiDevice(launches, count, flags))
+    cuLaunchCooperativeKernelMultiDevice: (launches: *mut c_void, count: u32, flags: u32) |real| {
+        let kernels = "a kernel on several GPUs";
+        LAUNCHES.fetch_add(1, Ordering::Relaxed);
+        let _pass = gate::pass();
+        if matches!(settings().mode, Mode::Record(_)) {
+            crate::report::refuse(kernels, "it is launched in a way that cannot be recorded");
+            crate::run::refuse(|| format!("{kernels} is launched"));
+        }
+        real.call()
     }
 }

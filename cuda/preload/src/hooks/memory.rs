@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use gpureplay_cuda_launch::abi::{Handle, IpcHandle, Status};
 
-use super::of_thread;
 use crate::memory::{Kind, Piece};
 use crate::settings::{Mode, settings};
 use crate::state::{CAPTURES, memory, track, unrecordable};
@@ -89,10 +88,8 @@ fn freed(address: u64, call: impl FnOnce() -> Status) -> Status {
 }
 
 hooks! {
-    cuMemAlloc_v2(address: *mut u64, size: usize) {
-        allocated(address, size, || driver::cuMemAlloc_v2(address, size))
-    }
-    cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) {
+    cuMemAlloc_v2: (address: *mut u64, size: usize) |real| { allocated(address, size, real.call) }
+    cuMemAllocPitch_v2: (address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) |real| {
         if let Mode::Record(record) = &settings().mode && record.arena && !pitch.is_null() && width > 0 {
             // As the driver pads.
             let padded = width.next_multiple_of(512);
@@ -104,54 +101,32 @@ hooks! {
                 return status;
             }
         }
-        let status = driver::cuMemAllocPitch_v2(address, pitch, width, height, element);
+        let status = real.call();
         let size = if status == Status::SUCCESS { (*pitch).saturating_mul(height) } else { 0 };
         made(status, address, size, Kind::Device)
     }
-    cuMemFree_v2(address: u64) { given_back(address, wait_for_all, || driver::cuMemFree_v2(address)) }
-    cuMemAllocAsync(address: *mut u64, size: usize, stream: Handle) {
-        allocated(address, size, || driver::cuMemAllocAsync(address, size, stream))
+    cuMemFree_v2: (address: u64) |real| { given_back(address, wait_for_all, real.call) }
+    cuMemAllocAsync | cuMemAllocAsync_ptsz: (address: *mut u64, size: usize, stream: Handle) |real| { allocated(address, size, real.call) }
+    cuMemAllocFromPoolAsync | cuMemAllocFromPoolAsync_ptsz: (address: *mut u64, size: usize, pool: Handle, stream: Handle) |real| {
+        allocated(address, size, real.call)
     }
-    cuMemAllocAsync_ptsz(address: *mut u64, size: usize, stream: Handle) {
-        allocated(address, size, || driver::cuMemAllocAsync_ptsz(address, size, stream))
-    }
-    cuMemAllocFromPoolAsync(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
-        allocated(address, size, || driver::cuMemAllocFromPoolAsync(address, size, pool, stream))
-    }
-    cuMemAllocFromPoolAsync_ptsz(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
-        allocated(address, size, || driver::cuMemAllocFromPoolAsync_ptsz(address, size, pool, stream))
-    }
-    cuMemFreeAsync(address: u64, stream: Handle) {
-        given_back(address, || wait_for(stream), || driver::cuMemFreeAsync(address, stream))
-    }
-    cuMemFreeAsync_ptsz(address: u64, stream: Handle) {
-        given_back(address, || wait_for(of_thread(stream)), || driver::cuMemFreeAsync_ptsz(address, stream))
-    }
-    cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) {
-        made(driver::cuMemAllocManaged(address, size, flags), address, size, Kind::Managed)
-    }
-    cuMemHostAlloc(address: *mut u64, size: usize, flags: u32) {
-        made(driver::cuMemHostAlloc(address, size, flags), address, size, Kind::Host)
-    }
-    cuMemAllocHost_v2(address: *mut u64, size: usize) {
-        made(driver::cuMemAllocHost_v2(address, size), address, size, Kind::Host)
-    }
-    cuMemFreeHost(address: u64) { freed(address, || driver::cuMemFreeHost(address)) }
-    cuMemHostRegister_v2(address: u64, size: usize, flags: u32) {
-        made(driver::cuMemHostRegister_v2(address, size, flags), &raw const address, size, Kind::Host)
-    }
-    cuMemHostUnregister(address: u64) { freed(address, || driver::cuMemHostUnregister(address)) }
-    cuMemAddressReserve(address: *mut u64, size: usize, alignment: usize, wanted: u64, flags: u64) {
+    cuMemFreeAsync | cuMemFreeAsync_ptsz: (address: u64, stream: Handle) |real| { given_back(address, || wait_for(real.stream(stream)), real.call) }
+    cuMemAllocManaged: (address: *mut u64, size: usize, flags: u32) |real| { made(real.call(), address, size, Kind::Managed) }
+    cuMemHostAlloc: (address: *mut u64, size: usize, flags: u32) |real| { made(real.call(), address, size, Kind::Host) }
+    cuMemAllocHost_v2: (address: *mut u64, size: usize) |real| { made(real.call(), address, size, Kind::Host) }
+    cuMemHostRegister_v2: (address: u64, size: usize, flags: u32) |real| { made(real.call(), &raw const address, size, Kind::Host) }
+    cuMemFreeHost | cuMemHostUnregister | cuIpcCloseMemHandle: (address: u64) |real| { freed(address, real.call) }
+    cuMemAddressReserve: (address: *mut u64, size: usize, alignment: usize, wanted: u64, flags: u64) |real| {
         let is_arena = matches!(&settings().mode, Mode::Record(record) if record.arena);
         let other = if is_arena && wanted == 0 { arena::addresses(size, alignment) } else { wanted };
-        let status = driver::cuMemAddressReserve(address, size, alignment, other, flags);
+        let status = (real.function)(address, size, alignment, other, flags);
         if status == Status::SUCCESS || other == wanted {
             return status;
         }
-        driver::cuMemAddressReserve(address, size, alignment, wanted, flags)
+        real.call()
     }
-    cuMemMap(address: u64, size: usize, offset: usize, handle: Handle, flags: u64) {
-        let status = driver::cuMemMap(address, size, offset, handle, flags);
+    cuMemMap: (address: u64, size: usize, offset: usize, handle: Handle, flags: u64) |real| {
+        let status = real.call();
         let kind = {
             let unrecordable = unrecordable();
             if unrecordable.multicasts.contains(&handle) {
@@ -164,15 +139,11 @@ hooks! {
         };
         made(status, &raw const address, size, kind)
     }
-    cuMemUnmap(address: u64, size: usize) {
+    cuMemUnmap: (address: u64, size: usize) |real| {
         let _pass = gate::pass();
-        let status = driver::cuMemUnmap(address, size);
-        if status == Status::SUCCESS {
-            memory().remove_range(address, size as u64);
-        }
-        status
+        real.then(|| memory().remove_range(address, size as u64))
     }
-    cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
+    cuMemGetAddressRange_v2: (base: *mut u64, size: *mut usize, address: u64) |real| {
         // The driver only knows slabs.
         if let Some((start, bytes)) = arena::range(address) {
             if !base.is_null() {
@@ -183,17 +154,14 @@ hooks! {
             }
             return Status::SUCCESS;
         }
-        driver::cuMemGetAddressRange_v2(base, size, address)
+        real.call()
     }
-    cuIpcOpenMemHandle_v2(address: *mut u64, handle: IpcHandle, flags: u32) {
-        let status = driver::cuIpcOpenMemHandle_v2(address, handle, flags);
-        if status == Status::SUCCESS {
+    cuIpcOpenMemHandle_v2: (address: *mut u64, handle: IpcHandle, flags: u32) |real| {
+        real.then(|| {
             let (mut base, mut size) = (0, 0);
             if driver::cuMemGetAddressRange_v2(&raw mut base, &raw mut size, *address) == Status::SUCCESS {
                 memory().insert(Piece { address: base, size: size as u64, kind: Kind::Imported, device: 0 });
             }
-        }
-        status
+        })
     }
-    cuIpcCloseMemHandle(address: u64) { freed(address, || driver::cuIpcCloseMemHandle(address)) }
 }

@@ -44,19 +44,61 @@ const fn c_string(name: &'static str) -> &'static CStr {
     }
 }
 
-/// A family's table `HOOKS`, the driver's own functions in `driver`, and our exports.
+/// A hook's function in the driver.
+#[derive(Clone, Copy)]
+struct Real<F, C> {
+    name: &'static str,
+    function: F,
+    /// With what the program passed.
+    call: C,
+}
+
+impl<F, C: FnOnce() -> Status> Real<F, C> {
+    fn call(self) -> Status {
+        (self.call)()
+    }
+
+    /// Does `what` after a call that succeeds.
+    fn then(self, what: impl FnOnce()) -> Status {
+        let status = self.call();
+        if status == Status::SUCCESS {
+            what();
+        }
+        status
+    }
+
+    /// Waits for snapshots; regions cannot hold it.
+    fn unheld(self) -> Status {
+        let _pass = gate::pass();
+        run::refuse(|| format!("{} is called", self.name));
+        self.call()
+    }
+
+    /// Under a name that all threads understand: of some functions, 0 is the thread's own.
+    fn stream(&self, stream: Handle) -> Handle {
+        let of_thread = self.name.ends_with("_ptsz") || self.name.ends_with("_ptds");
+        if of_thread && stream == 0 {
+            attribute::stream::PER_THREAD
+        } else {
+            stream
+        }
+    }
+}
+
+/// A family's table `HOOKS`, the driver's own functions in `driver`, and our exports. Functions of one signature
+/// that are hooked alike stand together, as patterns of a match do.
 macro_rules! hooks {
-    ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
+    ($($($name:ident)|+: $arguments:tt |$real:ident| $body:block)*) => {
         #[derive(Clone, Copy)]
         #[allow(clippy::enum_variant_names, reason = "the driver's own names")]
-        enum Index { $($name),* }
+        enum Index { $($($name),+),* }
 
-        static TABLE: [super::Hook; [$(stringify!($name)),*].len()] = [
-            $(super::Hook {
+        static TABLE: [super::Hook; [$($(stringify!($name)),+),*].len()] = [
+            $($(super::Hook {
                 name: const { super::c_string(concat!(stringify!($name), "\0")) },
                 own: || $name as *const () as usize,
                 real: std::sync::atomic::AtomicUsize::new(0),
-            }),*
+            }),+),*
         ];
 
         pub(super) static HOOKS: &[super::Hook] = &TABLE;
@@ -64,36 +106,51 @@ macro_rules! hooks {
         /// The driver's own functions.
         mod driver {
             use super::*;
-            $(
-                #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
-                pub(super) unsafe fn $name($($argument: $kind),*) -> Status {
-                    let address = HOOKS[Index::$name as usize].real();
-                    if address == 0 {
-                        return Status::NOT_FOUND;
-                    }
-                    // SAFETY: the address is that of the driver's function; the signature is that of cuda.h.
-                    let function = unsafe {
-                        std::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> Status>(address)
-                    };
-                    // SAFETY: what the program passed.
-                    unsafe { function($($argument),*) }
-                }
-            )*
+            $($(real! { $name $arguments })+)*
         }
 
-        $(
-            #[doc = concat!("`", stringify!($name), "`, and what we do beside it.")]
-            ///
-            /// # Safety
-            /// As for the driver's function.
-            #[unsafe(no_mangle)]
-            #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
-            pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
-                // SAFETY: the program calls as cuda.h says: what it passed may be passed on, read as the driver would read it, and
-                // written as the driver would write it, or has written it if it said that the call succeeded.
-                unsafe { $body }
+        $($(export! { $name $arguments $real $body })+)*
+    };
+}
+
+macro_rules! real {
+    ($name:ident ( $($argument:ident : $kind:ty),* )) => {
+        #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
+        pub(super) unsafe fn $name($($argument: $kind),*) -> Status {
+            let address = HOOKS[Index::$name as usize].real();
+            if address == 0 {
+                return Status::NOT_FOUND;
             }
-        )*
+            // SAFETY: the address is that of the driver's function; the signature is that of cuda.h.
+            let function = unsafe {
+                std::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> Status>(address)
+            };
+            // SAFETY: what the program passed.
+            unsafe { function($($argument),*) }
+        }
+    };
+}
+
+macro_rules! export {
+    ($name:ident ( $($argument:ident : $kind:ty),* ) $real:ident $body:block) => {
+        #[doc = concat!("`", stringify!($name), "`, and what we do beside it.")]
+        ///
+        /// # Safety
+        /// As for the driver's function.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
+        pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
+            // SAFETY: the program calls as cuda.h says: what it passed may be passed on, read as the driver would read it, and
+            // written as the driver would write it, or has written it if it said that the call succeeded.
+            unsafe {
+                let $real = super::Real {
+                    name: stringify!($name),
+                    function: driver::$name as unsafe fn($($kind),*) -> Status,
+                    call: move || driver::$name($($argument),*),
+                };
+                $body
+            }
+        }
     };
 }
 
@@ -135,28 +192,6 @@ pub(crate) fn address_of(name: &CStr) -> Option<usize> {
     static BY_NAME: LazyLock<HashMap<&'static CStr, usize>> =
         LazyLock::new(|| all().map(|hook| (hook.name, hook.own())).collect());
     BY_NAME.get(name).copied()
-}
-
-/// Changes memory: waits for snapshots.
-fn passed(call: impl FnOnce() -> Status) -> Status {
-    let _pass = gate::pass();
-    call()
-}
-
-/// Regions cannot hold it.
-fn unheld(what: &str, call: impl FnOnce() -> Status) -> Status {
-    let _pass = gate::pass();
-    run::refuse(|| format!("{what} is called"));
-    call()
-}
-
-/// Under a name that all threads understand.
-fn of_thread(stream: Handle) -> Handle {
-    if stream == 0 {
-        attribute::stream::PER_THREAD
-    } else {
-        stream
-    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use gpureplay_cuda_launch::abi::Status;
 use crate::run;
 
 hooks! {
-    cuProfilerStart() {
+    cuProfilerStart: () |real| {
         run::profiler(true);
-        driver::cuProfilerStart()
+        real.call()
     }
-    cuProfilerStop() {
+    cuProfilerStop: () |real| {
         run::profiler(false);
-        driver::cuProfilerStop()
+        real.call()
     }
 }

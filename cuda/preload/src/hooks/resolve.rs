@@ -49,25 +49,7 @@ fn begin() {
 }
 
 hooks! {
-    cuInit(flags: u32) {
-        let status = driver::cuInit(flags);
-        if status == Status::SUCCESS {
-            begin();
-        }
-        status
-    }
-    cuGetProcAddress(name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64) {
-        let status = driver::cuGetProcAddress(name, pointer, version, flags);
-        if status == Status::SUCCESS {
-            substitute(pointer);
-        }
-        status
-    }
-    cuGetProcAddress_v2(name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64, found: *mut i32) {
-        let status = driver::cuGetProcAddress_v2(name, pointer, version, flags, found);
-        if status == Status::SUCCESS {
-            substitute(pointer);
-        }
-        status
-    }
+    cuInit: (flags: u32) |real| { real.then(begin) }
+    cuGetProcAddress: (name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64) |real| { real.then(|| substitute(pointer)) }
+    cuGetProcAddress_v2: (name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64, found: *mut i32) |real| { real.then(|| substitute(pointer)) }
 }

@@ -3,32 +3,59 @@
 
 use gpureplay_cuda_launch::abi::{Handle, MemsetNode, Status};
 
-use super::of_thread;
 use crate::run;
 
+/// The value's type gives the size of an element.
+fn rows<T: Into<u32>>(
+    destination: u64,
+    pitch: usize,
+    value: T,
+    width: usize,
+    height: usize,
+) -> MemsetNode {
+    MemsetNode {
+        destination,
+        pitch,
+        value: value.into(),
+        element: size_of::<T>() as u32,
+        width,
+        height,
+    }
+}
+
+fn row(destination: u64, value: impl Into<u32>, width: usize) -> MemsetNode {
+    rows(destination, 0, value, width, 1)
+}
+
 hooks! {
-    cuMemsetD8_v2(destination: u64, value: u8, count: usize) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 1, width: count, height: 1 }, 0, || driver::cuMemsetD8_v2(destination, value, count)) }
-    cuMemsetD2D8_v2(destination: u64, pitch: usize, value: u8, width: usize, height: usize) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 1, width, height }, 0, || driver::cuMemsetD2D8_v2(destination, pitch, value, width, height)) }
-    cuMemsetD16_v2(destination: u64, value: u16, count: usize) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 2, width: count, height: 1 }, 0, || driver::cuMemsetD16_v2(destination, value, count)) }
-    cuMemsetD2D16_v2(destination: u64, pitch: usize, value: u16, width: usize, height: usize) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 2, width, height }, 0, || driver::cuMemsetD2D16_v2(destination, pitch, value, width, height)) }
-    cuMemsetD32_v2(destination: u64, value: u32, count: usize) { run::set(MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 }, 0, || driver::cuMemsetD32_v2(destination, value, count)) }
-    cuMemsetD2D32_v2(destination: u64, pitch: usize, value: u32, width: usize, height: usize) { run::set(MemsetNode { destination, pitch, value, element: 4, width, height }, 0, || driver::cuMemsetD2D32_v2(destination, pitch, value, width, height)) }
-    cuMemsetD8_v2_ptds(destination: u64, value: u8, count: usize) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 1, width: count, height: 1 }, of_thread(0), || driver::cuMemsetD8_v2_ptds(destination, value, count)) }
-    cuMemsetD2D8_v2_ptds(destination: u64, pitch: usize, value: u8, width: usize, height: usize) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 1, width, height }, of_thread(0), || driver::cuMemsetD2D8_v2_ptds(destination, pitch, value, width, height)) }
-    cuMemsetD16_v2_ptds(destination: u64, value: u16, count: usize) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 2, width: count, height: 1 }, of_thread(0), || driver::cuMemsetD16_v2_ptds(destination, value, count)) }
-    cuMemsetD2D16_v2_ptds(destination: u64, pitch: usize, value: u16, width: usize, height: usize) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 2, width, height }, of_thread(0), || driver::cuMemsetD2D16_v2_ptds(destination, pitch, value, width, height)) }
-    cuMemsetD32_v2_ptds(destination: u64, value: u32, count: usize) { run::set(MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 }, of_thread(0), || driver::cuMemsetD32_v2_ptds(destination, value, count)) }
-    cuMemsetD2D32_v2_ptds(destination: u64, pitch: usize, value: u32, width: usize, height: usize) { run::set(MemsetNode { destination, pitch, value, element: 4, width, height }, of_thread(0), || driver::cuMemsetD2D32_v2_ptds(destination, pitch, value, width, height)) }
-    cuMemsetD8Async(destination: u64, value: u8, count: usize, stream: Handle) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 1, width: count, height: 1 }, stream, || driver::cuMemsetD8Async(destination, value, count, stream)) }
-    cuMemsetD2D8Async(destination: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 1, width, height }, stream, || driver::cuMemsetD2D8Async(destination, pitch, value, width, height, stream)) }
-    cuMemsetD16Async(destination: u64, value: u16, count: usize, stream: Handle) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 2, width: count, height: 1 }, stream, || driver::cuMemsetD16Async(destination, value, count, stream)) }
-    cuMemsetD2D16Async(destination: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 2, width, height }, stream, || driver::cuMemsetD2D16Async(destination, pitch, value, width, height, stream)) }
-    cuMemsetD32Async(destination: u64, value: u32, count: usize, stream: Handle) { run::set(MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 }, stream, || driver::cuMemsetD32Async(destination, value, count, stream)) }
-    cuMemsetD2D32Async(destination: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) { run::set(MemsetNode { destination, pitch, value, element: 4, width, height }, stream, || driver::cuMemsetD2D32Async(destination, pitch, value, width, height, stream)) }
-    cuMemsetD8Async_ptsz(destination: u64, value: u8, count: usize, stream: Handle) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 1, width: count, height: 1 }, of_thread(stream), || driver::cuMemsetD8Async_ptsz(destination, value, count, stream)) }
-    cuMemsetD2D8Async_ptsz(destination: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 1, width, height }, of_thread(stream), || driver::cuMemsetD2D8Async_ptsz(destination, pitch, value, width, height, stream)) }
-    cuMemsetD16Async_ptsz(destination: u64, value: u16, count: usize, stream: Handle) { run::set(MemsetNode { destination, pitch: 0, value: u32::from(value), element: 2, width: count, height: 1 }, of_thread(stream), || driver::cuMemsetD16Async_ptsz(destination, value, count, stream)) }
-    cuMemsetD2D16Async_ptsz(destination: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) { run::set(MemsetNode { destination, pitch, value: u32::from(value), element: 2, width, height }, of_thread(stream), || driver::cuMemsetD2D16Async_ptsz(destination, pitch, value, width, height, stream)) }
-    cuMemsetD32Async_ptsz(destination: u64, value: u32, count: usize, stream: Handle) { run::set(MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 }, of_thread(stream), || driver::cuMemsetD32Async_ptsz(destination, value, count, stream)) }
-    cuMemsetD2D32Async_ptsz(destination: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) { run::set(MemsetNode { destination, pitch, value, element: 4, width, height }, of_thread(stream), || driver::cuMemsetD2D32Async_ptsz(destination, pitch, value, width, height, stream)) }
+    cuMemsetD8_v2 | cuMemsetD8_v2_ptds: (destination: u64, value: u8, count: usize) |real| { run::set(row(destination, value, count), real.stream(0), real.call) }
+    cuMemsetD16_v2 | cuMemsetD16_v2_ptds: (destination: u64, value: u16, count: usize) |real| { run::set(row(destination, value, count), real.stream(0), real.call) }
+    cuMemsetD32_v2 | cuMemsetD32_v2_ptds: (destination: u64, value: u32, count: usize) |real| { run::set(row(destination, value, count), real.stream(0), real.call) }
+    cuMemsetD2D8_v2 | cuMemsetD2D8_v2_ptds: (destination: u64, pitch: usize, value: u8, width: usize, height: usize) |real| {
+        run::set(rows(destination, pitch, value, width, height), real.stream(0), real.call)
+    }
+    cuMemsetD2D16_v2 | cuMemsetD2D16_v2_ptds: (destination: u64, pitch: usize, value: u16, width: usize, height: usize) |real| {
+        run::set(rows(destination, pitch, value, width, height), real.stream(0), real.call)
+    }
+    cuMemsetD2D32_v2 | cuMemsetD2D32_v2_ptds: (destination: u64, pitch: usize, value: u32, width: usize, height: usize) |real| {
+        run::set(rows(destination, pitch, value, width, height), real.stream(0), real.call)
+    }
+    cuMemsetD8Async | cuMemsetD8Async_ptsz: (destination: u64, value: u8, count: usize, stream: Handle) |real| {
+        run::set(row(destination, value, count), real.stream(stream), real.call)
+    }
+    cuMemsetD16Async | cuMemsetD16Async_ptsz: (destination: u64, value: u16, count: usize, stream: Handle) |real| {
+        run::set(row(destination, value, count), real.stream(stream), real.call)
+    }
+    cuMemsetD32Async | cuMemsetD32Async_ptsz: (destination: u64, value: u32, count: usize, stream: Handle) |real| {
+        run::set(row(destination, value, count), real.stream(stream), real.call)
+    }
+    cuMemsetD2D8Async | cuMemsetD2D8Async_ptsz: (destination: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) |real| {
+        run::set(rows(destination, pitch, value, width, height), real.stream(stream), real.call)
+    }
+    cuMemsetD2D16Async | cuMemsetD2D16Async_ptsz: (destination: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) |real| {
+        run::set(rows(destination, pitch, value, width, height), real.stream(stream), real.call)
+    }
+    cuMemsetD2D32Async | cuMemsetD2D32Async_ptsz: (destination: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) |real| {
+        run::set(rows(destination, pitch, value, width, height), real.stream(stream), real.call)
+    }
 }

@@ -19,12 +19,7 @@ impl Log {
         if self.refusal.is_some() {
             return Ok(());
         }
-        let stream = if launch.per_thread && launch.stream == 0 {
-            attribute::stream::PER_THREAD
-        } else {
-            launch.stream
-        };
-        let stream = self.stream(stream)?;
+        let stream = self.stream(launch.stream)?;
         let known = self.kernels.len();
         let (kernel, function) = self.kernel(launch)?;
         let named = |reason: String| format!("{}: {reason}", function.name);

@@ -321,7 +321,6 @@ pub(crate) fn on_device(
     from: u64,
     size: usize,
     stream: Handle,
-    _waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
     work(&[2, size as u64], call, |log| {
