@@ -15,18 +15,28 @@ fn recorded(
     image: impl AsRef<[u8]>,
     change: impl FnOnce(&Writer, &mut Launch),
 ) -> tempfile::TempDir {
-    let image = image.as_ref();
     let folder = tempfile::tempdir().unwrap();
+    add(&folder, "k", image, change);
+    folder
+}
+
+/// A launch without memory.
+fn add(
+    folder: &tempfile::TempDir,
+    kernel: &str,
+    image: impl AsRef<[u8]>,
+    change: impl FnOnce(&Writer, &mut Launch),
+) {
+    let image = image.as_ref();
     let writer = Writer::create(&folder.path().join("rec")).unwrap();
     let mut launch = Launch::parse(MANIFEST).unwrap();
-    launch.kernel = "k".to_owned();
+    launch.kernel = kernel.to_owned();
     launch.image.hash = writer.store().put_image(image).unwrap();
     launch.image.size = image.len() as u64;
     launch.regions.clear();
     launch.variables.clear();
     change(&writer, &mut launch);
     writer.add(&launch).unwrap();
-    folder
 }
 
 fn run(folder: &tempfile::TempDir, words: &str) -> Output {
@@ -137,16 +147,8 @@ fn images_of_a_recording_share_an_allowance() {
         (b';', 64, "units of parse work"),
     ] {
         let folder = recorded(EMPTY, |_, _| ());
-        let writer = Writer::create(&folder.path().join("rec")).unwrap();
-        let mut launch = Launch::parse(MANIFEST).unwrap();
-        launch.kernel = "k".to_owned();
-        launch.regions.clear();
-        launch.variables.clear();
         for name in 0..4 {
-            let image = image(byte, blocks, name);
-            launch.image.hash = writer.store().put_image(&image).unwrap();
-            launch.image.size = image.len() as u64;
-            writer.add(&launch).unwrap();
+            add(&folder, "k", image(byte, blocks, name), |_, _| ());
         }
         let said = run(&folder, "verify rec");
         assert_eq!(said.status.code(), Some(4), "{said:?}");
@@ -189,15 +191,8 @@ fn one_part_of_an_image_is_held_at_a_time() {
 fn an_image_that_launches_share_is_read_once_for_all_of_them() {
     let text = EMPTY.replace("k() {}", "k() {}\n.visible .entry l() {}");
     let folder = recorded(&text, |_, _| ());
-    let writer = Writer::create(&folder.path().join("rec")).unwrap();
-    let mut launch = Launch::parse(MANIFEST).unwrap();
-    launch.image.hash = Hash::of(text.as_bytes());
-    launch.image.size = text.len() as u64;
-    launch.regions.clear();
-    launch.variables.clear();
     for (kernel, code) in [("l", 0), ("m", 4)] {
-        launch.kernel = kernel.to_owned();
-        writer.add(&launch).unwrap();
+        add(&folder, kernel, &text, |_, _| ());
         let said = run(&folder, "verify rec");
         assert_eq!(said.status.code(), Some(code), "{said:?}");
         // Nothing is printed before all images are checked.

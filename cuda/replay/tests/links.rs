@@ -50,6 +50,17 @@ impl Tree {
             .code()
     }
 
+    /// Links in the place of images and objects.
+    fn link_contents(&self, target: impl Fn(&str) -> PathBuf) {
+        for name in self.files("rec") {
+            let path = self.at("rec").join(&name);
+            if path.is_file() && !name.starts_with("launches") {
+                fs::remove_file(&path).unwrap();
+                symlink(target(&name), &path).unwrap();
+            }
+        }
+    }
+
     fn files(&self, folder: &str) -> Vec<String> {
         let mut names = Vec::new();
         let mut folders = vec![PathBuf::from(folder)];
@@ -280,13 +291,7 @@ fn links_in_the_place_of_contents_are_replaced_by_files() {
     let tree = Tree::new();
     let writer = Writer::create(&tree.at("rec")).unwrap();
     let region = launch(&writer).regions[0].before;
-    for name in tree.files("rec") {
-        let path = tree.at("rec").join(&name);
-        if path.is_file() && !name.starts_with("launches") {
-            fs::remove_file(&path).unwrap();
-            symlink(tree.at("new"), &path).unwrap();
-        }
-    }
+    tree.link_contents(|_| tree.at("new"));
     launch(&writer);
     assert_eq!(writer.store().get(region, 4096).unwrap(), MEMORY);
     assert_eq!(tree.run("verify rec"), Some(0));
@@ -296,13 +301,7 @@ fn links_in_the_place_of_contents_are_replaced_by_files() {
 #[test]
 fn links_of_another_recording_are_not_shared() {
     let tree = Tree::new();
-    for name in tree.files("rec") {
-        let path = tree.at("rec").join(&name);
-        if path.is_file() && !name.starts_with("launches") {
-            fs::remove_file(&path).unwrap();
-            symlink(tree.at("outside").join(&name), &path).unwrap();
-        }
-    }
+    tree.link_contents(|name| tree.at("outside").join(name));
     let writer = Writer::sharing(&tree.at("next"), Some(tree.at("rec"))).unwrap();
     writer.add(&launch(&writer)).unwrap();
     assert_eq!(tree.run("verify next"), Some(0));

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `analyse`: probed kernels compute the same; counts need a GPU.
 
-use std::fs;
-
-use serde_json::Value;
-
 use crate::stage::recorded;
 
 const TEXT: &str = "\
@@ -29,16 +25,13 @@ const TEXT: &str = "\
 #[test]
 fn probes_change_nothing_and_places_are_named() {
     let stage = recorded("scale");
-    fs::write(stage.path("scale.ptx"), TEXT).unwrap();
+    stage.write("scale.ptx", TEXT);
     let said = stage
         .run("analyse rec#0 --ptx scale.ptx --json -o report.json")
         .gave(0);
     crate::schema_check::assert_fits("cuda-analyse", &said.out);
-    assert_eq!(
-        fs::read_to_string(stage.path("report.json")).unwrap(),
-        said.out
-    );
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(stage.text("report.json"), said.out);
+    let report = said.json();
     assert_eq!(report["verdict"], "exact");
     let sites = report["sites"].as_array().unwrap();
     assert_eq!(sites.len(), 2, "a block and an access");
@@ -57,7 +50,7 @@ fn probes_change_nothing_and_places_are_named() {
     let lines = stage.run("analyse rec#0 --ptx scale.ptx --what lines");
     assert!(!lines.out.contains("races"), "{lines:?}");
     let own = stage.run("analyse rec#0 --json");
-    let report: Value = serde_json::from_str(&own.out).unwrap();
+    let report = own.json();
     assert_eq!(
         (&report["ptx"], &report["races_verdict"]),
         (&"the image".into(), &"clean".into())
@@ -70,9 +63,9 @@ fn accesses_of_parts_of_a_word_are_no_evidence_against_races() {
     let text = TEXT
         .replace("cp.async.wait_all;", "st.shared.u8 [part], 1;")
         .replace("    .loc 1 7 1", "    .shared .b8 part[4];\n    .loc 1 7 1");
-    fs::write(stage.path("parts.ptx"), text).unwrap();
+    stage.write("parts.ptx", text);
     let said = stage.run("analyse rec#0 --ptx parts.ptx --json --deny");
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let report = said.json();
     assert_eq!(report["races_verdict"], "incomplete");
     assert!(
         report["incomplete"][0]
@@ -88,7 +81,7 @@ fn accesses_of_parts_of_a_word_are_no_evidence_against_races() {
 fn a_probe_of_the_users_is_called_and_its_variables_are_shown() {
     let stage = recorded("scale");
     let probe = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 8 .b8 mine[16];\n.func probe (.param .b64 address, .param .b32 site, .param .b32 bytes, .param .b32 kind) { ret; }\n";
-    fs::write(stage.path("probe.ptx"), probe).unwrap();
+    stage.write("probe.ptx", probe);
     stage
         .run("analyse rec#0 --what lines --probe probe.ptx")
         .gave(0)
@@ -98,12 +91,12 @@ fn a_probe_of_the_users_is_called_and_its_variables_are_shown() {
 #[test]
 fn what_cannot_be_analysed_is_refused_by_name() {
     let stage = recorded("scale");
-    fs::write(stage.path("old.ptx"), TEXT.replace("sm_70", "sm_60")).unwrap();
+    stage.write("old.ptx", TEXT.replace("sm_70", "sm_60"));
     stage
         .run("analyse rec#0 --ptx old.ptx")
         .gave(4)
         .warns("the PTX is for sm_60");
-    fs::write(stage.path("other.ptx"), TEXT.replace("scale(", "other(")).unwrap();
+    stage.write("other.ptx", TEXT.replace("scale(", "other("));
     stage
         .run("analyse rec#0 --ptx other.ptx")
         .gave(4)

@@ -142,17 +142,66 @@ fn pointers(p: &u64, factor: &f32, n: &u32) -> [*const c_void; 3] {
     [p.cast(), factor.cast(), n.cast()]
 }
 
+/// In memory's order.
+fn floats(numbers: impl Iterator<Item = f32>) -> Vec<u8> {
+    numbers.flat_map(f32::to_le_bytes).collect()
+}
+
 impl Program {
     fn start(image: &str) -> Self {
         let driver = Driver::open();
-        let (mut device, mut context, mut module) = (0i32, 0u64, 0u64);
+        let (mut device, mut context) = (0i32, 0u64);
         call!(driver, cuInit(0 => u32));
         call!(driver, cuDeviceGet(&raw mut device => *mut i32, 0 => i32));
         call!(driver, cuDevicePrimaryCtxRetain(&raw mut context => *mut u64, device => i32));
         call!(driver, cuCtxSetCurrent(context => u64));
-        let image = CString::new(image).expect("works");
-        call!(driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        let mut program = Self { driver, module: 0 };
+        program.module = program.loaded(image);
+        program
+    }
+
+    fn loaded(&self, image: &str) -> u64 {
+        let (image, mut module) = (CString::new(image).expect("works"), 0);
+        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        module
+    }
+
+    /// With kernels of another image.
+    fn with(module: u64) -> Self {
+        let driver = Driver::open();
         Self { driver, module }
+    }
+
+    fn pinned(&self, size: usize) -> u64 {
+        let mut address = 0;
+        call!(self.driver, cuMemHostAlloc(&raw mut address => *mut u64, size => usize, 0 => u32));
+        address
+    }
+
+    fn managed(&self, size: usize) -> u64 {
+        let mut address = 0;
+        call!(self.driver, cuMemAllocManaged(&raw mut address => *mut u64, size => usize, 1 => u32));
+        address
+    }
+
+    fn texture(&self) -> u64 {
+        let (mut texture, none) = (0, null_mut());
+        call!(self.driver, cuTexObjectCreate(&raw mut texture => *mut u64, none => *mut c_void, none => *mut c_void, none => *mut c_void));
+        texture
+    }
+
+    fn new_graph(&self) -> u64 {
+        let mut graph = 0;
+        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        graph
+    }
+
+    fn capture(&self, stream: u64, work: impl FnOnce()) -> u64 {
+        let mut graph = 0;
+        call!(self.driver, cuStreamBeginCapture_v2(stream => u64, 0 => i32));
+        work();
+        call!(self.driver, cuStreamEndCapture(stream => u64, &raw mut graph => *mut u64));
+        graph
     }
 
     fn memory(&self, bytes: &[u8]) -> u64 {
@@ -167,21 +216,19 @@ impl Program {
     }
 
     fn numbers(&self, count: usize) -> u64 {
-        let bytes: Vec<u8> = (0..count)
-            .flat_map(|index| (index as f32).to_le_bytes())
-            .collect();
-        self.memory(&bytes)
+        self.memory(&floats((0..count).map(|index| index as f32)))
+    }
+
+    fn bytes(&self, address: u64, size: usize) -> Vec<u8> {
+        let mut bytes = vec![0u8; size];
+        call!(self.driver, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast() => *mut c_void, address => u64, size => usize));
+        bytes
     }
 
     fn read(&self, address: u64, count: usize) -> Vec<f32> {
-        let mut bytes = vec![0u8; count * 4];
-        call!(self.driver, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast() => *mut c_void, address => u64, bytes.len() => usize));
-        bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|word| f32::from_le_bytes(*word))
-            .collect()
+        let bytes = self.bytes(address, count * 4);
+        let words = bytes.as_chunks::<4>().0.iter();
+        words.map(|word| f32::from_le_bytes(*word)).collect()
     }
 
     fn kernel(&self, name: &str) -> u64 {
@@ -281,8 +328,7 @@ impl Program {
         };
         let mut copy: Copy3d = [0; 25];
         (copy[6], copy[17], copy[22], copy[23], copy[24]) = (p, q, 64, 1, 1);
-        let (mut graph, mut set, mut empty, mut last) = (0u64, 0u64, 0u64, 0u64);
-        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        let (graph, mut set, mut empty, mut last) = (self.new_graph(), 0u64, 0u64, 0u64);
         call!(self.driver, cuGraphAddMemsetNode(&raw mut set => *mut u64, graph => u64, std::ptr::null() => *const u64, 0 => usize, &raw const two => *const MemsetNode, 1 => u64));
         let first = self.kernel_node(graph, &[set], &parameters);
         call!(self.driver, cuGraphAddEmptyNode(&raw mut empty => *mut u64, graph => u64, &raw const first => *const u64, 1 => usize));
@@ -306,13 +352,11 @@ impl Program {
     fn captured(&self) {
         let (p, n, stream) = (self.numbers(16), 16u32, 7u64);
         let capture = |factor: f32| {
-            let mut graph = 0u64;
-            call!(self.driver, cuStreamBeginCapture_v2(stream => u64, 0 => i32));
-            for _ in 0..2 {
-                self.launch("scale", 32, stream, &pointers(&p, &factor, &n));
-            }
-            call!(self.driver, cuStreamEndCapture(stream => u64, &raw mut graph => *mut u64));
-            graph
+            self.capture(stream, || {
+                for _ in 0..2 {
+                    self.launch("scale", 32, stream, &pointers(&p, &factor, &n));
+                }
+            })
         };
         let executable = self.instantiated(capture(2.0));
         self.launch_graph(executable);
@@ -327,8 +371,7 @@ impl Program {
         let values = pointers(&p, &factor, &n);
         let parameters = self.scaling(&values);
         for with_event in [true, false] {
-            let (mut graph, mut event) = (0u64, 0u64);
-            call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+            let (graph, mut event) = (self.new_graph(), 0u64);
             let node = self.kernel_node(graph, &[], &parameters);
             if with_event {
                 call!(self.driver, cuGraphAddEventRecordNode(&raw mut event => *mut u64, graph => u64, &raw const node => *const u64, 1 => usize, 5 => u64));
@@ -349,9 +392,8 @@ impl Program {
         let kernel = self.scaling(&values);
         self.scale(p, 2.0, 16);
         let none = std::ptr::null::<u64>();
-        let (mut graph, mut node) = (0u64, 0u64);
+        let (graph, mut node) = (self.new_graph(), 0u64);
         let mut deciding = NodeParameters::deciding(1);
-        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
         call!(self.driver, cuGraphAddNode_v2(
             &raw mut node => *mut u64, graph => u64, none => *const u64, none => *const u64, 0 => usize,
             &raw mut deciding => *mut NodeParameters
@@ -379,11 +421,7 @@ impl Program {
         call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image => *const c_void));
         call!(self.driver, cuLinkDestroy(link => u64));
         let p = self.numbers(16);
-        let linked = Program {
-            driver: Driver::open(),
-            module,
-        };
-        linked.scale(p, 3.0, 16);
+        Self::with(module).scale(p, 3.0, 16);
         println!("answer {}", self.read(p, 16)[10]);
     }
 
@@ -414,18 +452,14 @@ fn program() {
             // SAFETY: new memory where none is.
             let heap = unsafe { libc::mmap(wanted as *mut c_void, 4096, both, flags, -1, 0) };
             assert_eq!(heap as u64, wanted);
-            let bytes: Vec<u8> = [wanted + 8, 0]
-                .iter()
-                .flat_map(|word: &u64| word.to_le_bytes())
-                .collect();
+            let bytes = [wanted + 8, 0].map(u64::to_le_bytes).concat();
             program.one("stray", program.memory(&bytes));
         }
         "textured" => {
             // A handle in memory: the kernel reads a texture, does not, or there is none.
             let memory = program.memory(&[1; 64]);
             program.one("textured", memory);
-            let mut texture = 0u64;
-            call!(program.driver, cuTexObjectCreate(&raw mut texture => *mut u64, null_mut() => *mut c_void, null_mut() => *mut c_void, null_mut() => *mut c_void));
+            program.texture();
             program.one("textured", memory);
             program.one("idle", memory);
         }
@@ -447,11 +481,7 @@ fn program() {
             let mut next = 0u64;
             for count in [10u64, 20, 30] {
                 let data = program.numbers(count as usize);
-                let node: Vec<u8> = [next, data, count]
-                    .iter()
-                    .flat_map(|word| word.to_le_bytes())
-                    .collect();
-                next = program.memory(&node);
+                next = program.memory(&[next, data, count].map(u64::to_le_bytes).concat());
             }
             program.one("chase", next);
             println!(
@@ -574,17 +604,10 @@ fn program() {
         }
         "host" => {
             // Host memory among device memory, and a pair of which one changes.
-            let (p, mut host) = (program.numbers(1000), 0u64);
-            call!(program.driver, cuMemHostAlloc(&raw mut host => *mut u64, 400 => usize, 0 => u32));
+            let (p, host) = (program.numbers(1000), program.pinned(400));
             program.write(host, &[0; 400]);
-            let node: Vec<u8> = [0, host, 100]
-                .iter()
-                .flat_map(|word: &u64| word.to_le_bytes())
-                .collect();
-            let second: Vec<u8> = [program.memory(&node), p, 1000]
-                .iter()
-                .flat_map(|word| word.to_le_bytes())
-                .collect();
+            let node = program.memory(&[0, host, 100].map(u64::to_le_bytes).concat());
+            let second = [node, p, 1000].map(u64::to_le_bytes).concat();
             program.one("chase", program.memory(&second));
             println!(
                 "answer {} {}",
@@ -622,8 +645,7 @@ fn program() {
             println!("answer {}", program.read(p, 4)[2].to_bits());
         }
         "patient" => {
-            let (mut words, p) = (0u64, program.numbers(16));
-            call!(program.driver, cuMemHostAlloc(&raw mut words => *mut u64, 64 => usize, 0 => u32));
+            let (words, p) = (program.pinned(64), program.numbers(16));
             program.one("patient", words);
             // Memory of the host that the kernel reads: no call of the driver writes it.
             // SAFETY: 64 bytes that the driver handed out.
@@ -656,17 +678,12 @@ fn program() {
             println!("answer 1");
         }
         "refused" => {
-            let mut managed = 0u64;
-            call!(program.driver, cuMemAllocManaged(&raw mut managed => *mut u64, 64 => usize, 1 => u32));
-            program.scale(managed, 2.0, 16);
-            let mut texture = 0u64;
-            call!(program.driver, cuTexObjectCreate(&raw mut texture => *mut u64, null_mut() => *mut c_void, null_mut() => *mut c_void, null_mut() => *mut c_void));
-            program.launch("idle", 32, 0, &[(&raw const texture).cast()]);
+            program.scale(program.managed(64), 2.0, 16);
+            program.one("idle", program.texture());
             let (stream, p) = (7u64, program.numbers(16));
-            call!(program.driver, cuStreamBeginCapture_v2(stream => u64, 0 => i32));
-            program.launch("chase", 32, stream, &[(&raw const p).cast()]);
-            let mut graph = 0u64;
-            call!(program.driver, cuStreamEndCapture(stream => u64, &raw mut graph => *mut u64));
+            program.capture(stream, || {
+                program.launch("chase", 32, stream, &[(&raw const p).cast()]);
+            });
             println!("answer {}", program.read(p, 16)[3]);
         }
         other => panic!("no task {other}"),

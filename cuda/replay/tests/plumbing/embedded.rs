@@ -7,19 +7,14 @@ use gpureplay_cuda_replay::embed::{from_bytes, open};
 use gpureplay_library::{Class, ElementType, Options, Recorded, Replay, Tensor, TensorKind, Trust};
 
 use crate::app::turns::{TURNS, input, weights};
-use crate::stage::Stage;
+use crate::stage::{Stage, ended};
 
 /// Set in the program's process.
 const INSIDE: &str = "PLUMBING_INSIDE";
 
 fn recorded(what: &str, words: &str) -> Stage {
     let stage = Stage::new();
-    let answers = stage.path("answers");
-    std::fs::create_dir(&answers).unwrap();
-    let words = format!("record --run {words} -o {}", stage.path("rec").display());
-    let mut command = stage.with_app(&words, &format!("turns {what}"), "proc");
-    let said = command.env("PLUMBING_ANSWERS", &answers).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
+    stage.record_turns(what, words);
     stage
 }
 
@@ -28,7 +23,9 @@ fn inside(name: &str, stage: impl FnOnce() -> Stage) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    stage().test(name, INSIDE).gave(0).says("1 passed");
+    ended(&mut stage().test_command(name, INSIDE))
+        .gave(0)
+        .says("1 passed");
     false
 }
 
@@ -249,14 +246,10 @@ fn a_reset_that_fails_midway_leaves_no_session_that_is_half_reset() {
         let mut failed = 0;
         for call in 1..2000 {
             let mut command = stage.test_command(NAME, INSIDE);
-            command.env("GPUREPLAY_FAKE_FAIL", call.to_string());
-            let output = command.output().unwrap();
-            let out = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "{output:?}");
-            failed += usize::from(out.contains("the reset fails"));
-            let err = String::from_utf8_lossy(&output.stderr);
-            if !err.contains("fails on purpose") {
-                assert!(out.contains("the reset works"), "{output:?}");
+            let said = ended(command.env("GPUREPLAY_FAKE_FAIL", call.to_string())).gave(0);
+            failed += usize::from(said.out.contains("the reset fails"));
+            if !said.err.contains("fails on purpose") {
+                said.says("the reset works");
                 assert!(failed >= 2, "only {failed} calls of the reset failed");
                 return;
             }

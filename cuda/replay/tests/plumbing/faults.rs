@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every driver call fails once, recording and replaying.
 
-use crate::stage::Stage;
+use crate::app::RESOLVE;
+use crate::stage::{Stage, ended};
 
 /// More calls than any run makes.
 const MANY: u32 = 2000;
@@ -10,30 +11,23 @@ const MANY: u32 = 2000;
 fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_is_wrong() {
     for (injected, call) in (1..MANY).enumerate() {
         let stage = Stage::new();
-        let mut command = stage.with_app("record -o rec --pick all", "scale", "dlsym");
-        let output = command
-            .env("GPUREPLAY_FAKE_FAIL", call.to_string())
-            .output()
-            .unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        let out = String::from_utf8_lossy(&output.stdout);
+        let mut command = stage.with_app("record -o rec --pick all", "scale");
+        command.env(RESOLVE, "dlsym");
+        let found = ended(command.env("GPUREPLAY_FAKE_FAIL", call.to_string()));
         // Its own answer or message; no panic.
+        assert!(matches!(found.code, Some(0 | 1)), "call {call}: {found:?}");
+        let is_told = found.out.contains(" fails: CUDA_ERROR_UNKNOWN");
         assert!(
-            matches!(output.status.code(), Some(0 | 1)),
-            "call {call}: {output:?}"
+            found.out.contains("answer 30") || is_told,
+            "call {call}: {found:?}"
         );
-        assert!(
-            out.contains("answer 30") || out.contains(" fails: CUDA_ERROR_UNKNOWN"),
-            "call {call}: {output:?}"
-        );
-        assert!(!err.contains("panicked"), "call {call}: {output:?}");
+        assert!(!found.err.contains("panicked"), "call {call}: {found:?}");
         let list = stage.run("list rec").out;
         for line in list.lines() {
             let number = line.split_whitespace().next().unwrap();
-            let replay = stage.run(&format!("run rec#{number}"));
-            assert_eq!(replay.code, Some(0), "call {call}: {replay:?}");
+            stage.run(&format!("run rec#{number}")).gave(0);
         }
-        if !err.contains("fails on purpose") {
+        if !found.err.contains("fails on purpose") {
             assert_eq!(
                 list.lines().count(),
                 2,
@@ -52,14 +46,11 @@ fn a_failing_call_fails_the_replay_with_its_name() {
     stage.record("", "scale").gave(0);
     for (injected, call) in (1..MANY).enumerate() {
         let mut command = stage.command("run rec#0 --runs 1");
-        let output = command
-            .env("GPUREPLAY_FAKE_FAIL", call.to_string())
-            .output()
-            .unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(!err.contains("panicked"), "call {call}: {output:?}");
+        let found = ended(command.env("GPUREPLAY_FAKE_FAIL", call.to_string()));
+        let err = &found.err;
+        assert!(!err.contains("panicked"), "call {call}: {found:?}");
         if !err.contains("fails on purpose") {
-            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            found.gave(0);
             assert!(injected > 30, "only {injected} calls");
             return;
         }
@@ -70,12 +61,9 @@ fn a_failing_call_fails_the_replay_with_its_name() {
             .unwrap();
         // Harmless: given back at the end anyway.
         if !matches!(name, "cuEventDestroy_v2" | "cuModuleUnload") {
-            assert!(
-                matches!(output.status.code(), Some(4 | 5)),
-                "call {call}: {output:?}"
-            );
+            assert!(matches!(found.code, Some(4 | 5)), "call {call}: {found:?}");
             let told = err.contains(&format!("{name} fails")) || err.contains("CUDA_ERROR_UNKNOWN");
-            assert!(told, "call {call}: {output:?}");
+            assert!(told, "call {call}: {found:?}");
         }
     }
     panic!("more than {MANY} calls");

@@ -7,15 +7,12 @@ use crate::stage::{Said, Stage};
 fn recorded(words: &str, task: &str, launches: usize) -> (Stage, Said) {
     let stage = Stage::new();
     let alone = stage.alone(task).gave(0);
-    let said = stage.record(words, task);
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    let said = stage.record(words, task).answers_as(&alone);
     let list = stage.run("list rec");
     assert_eq!(list.out.lines().count(), launches, "{list:?} {said:?}");
     for number in 0..launches {
-        let replay = stage.run(&format!("run rec#{number}"));
-        assert_eq!(replay.code, Some(0), "{number}: {replay:?}");
-        let null = stage.run(&format!("run rec#{number} --null"));
-        assert_eq!(null.code, Some(1), "{number}: {null:?}");
+        stage.run(&format!("run rec#{number}")).gave(0);
+        stage.run(&format!("run rec#{number} --null")).gave(1);
     }
     (stage, said)
 }
@@ -29,12 +26,14 @@ fn kernels_of_a_graph_built_by_hand_are_recorded_one_by_one() {
             .contains("4 launches, 4 of them in 2 graph launches, 0 into a capture, 4 recorded"),
         "{said:?}"
     );
-    let info = stage.run("info rec#3").out;
-    assert!(info.contains("cuGraphLaunch"), "{info}");
-    assert!(info.contains("after 3 others"), "{info}");
+    stage
+        .run("info rec#3")
+        .says("cuGraphLaunch")
+        .says("after 3 others");
     // It has the parameters set after instantiation.
-    let diff = stage.run("diff rec#1 rec#3").out;
-    assert!(diff.contains("parameter 1: 3fc00000, 41200000"), "{diff}");
+    stage
+        .run("diff rec#1 rec#3")
+        .says("parameter 1: 3fc00000, 41200000");
     let (_, second) = recorded("--pick 1", "graph", 1);
     assert!(second.err.contains("1 recorded"), "{second:?}");
 }
@@ -119,14 +118,11 @@ fn chunks_that_another_recording_holds_are_linked() {
     stage
         .record(&format!("--pick all --share {first}"), "scale")
         .gave(0);
-    let mut objects = 0;
-    for folder in std::fs::read_dir(stage.path("rec/objects")).unwrap() {
-        for object in std::fs::read_dir(folder.unwrap().path()).unwrap() {
-            assert_eq!(object.unwrap().metadata().unwrap().nlink(), 2);
-            objects += 1;
-        }
+    let objects = stage.objects();
+    for object in &objects {
+        assert_eq!(object.metadata().unwrap().nlink(), 2);
     }
-    assert!(objects > 4, "{objects}");
+    assert!(objects.len() > 4, "{objects:?}");
     std::fs::remove_dir_all(stage.path("first")).unwrap();
     stage.run("verify rec").gave(0);
     stage.run("run rec#1").gave(0);

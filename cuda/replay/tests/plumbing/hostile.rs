@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, ended};
 
 /// Per kind of file.
 const TRIALS: usize = 60;
@@ -59,16 +59,14 @@ fn trial(stage: &Stage, file: &str, words: &str, seed: u64) -> usize {
         fs::write(&path, &bad).unwrap();
         let begun = Instant::now();
         let mut command = stage.command(words);
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        let code = output.status.code();
+        let said = ended(command.stdin(Stdio::null()));
+        let is_known = said.code.is_some_and(|code| CODES.contains(&code));
         assert!(
-            code.is_some_and(|code| CODES.contains(&code)) && !said.contains("panicked"),
-            "{file}, {number}: {:?}, {said}\n{bad}",
-            output.status
+            is_known && !said.err.contains("panicked"),
+            "{file}, {number}: {said:?}\n{bad}"
         );
         assert!(begun.elapsed() < LONGEST, "{file}, {number}\n{bad}");
-        refused += usize::from(code == Some(3));
+        refused += usize::from(said.code == Some(3));
     }
     fs::write(&path, good).unwrap();
     refused

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Large memory, on the GPU or, without room, the host.
 
-use serde_json::Value;
-
 use crate::app::PTX;
-use crate::stage::{Said, Stage, recorded};
+use crate::stage::{Said, Stage, ended, recorded};
 
 fn say(stage: &Stage, words: &str, is_full: bool) -> Said {
     let mut command = stage.command(words);
     command
         .env("GPUREPLAY_FAKE_TRACE", "1")
         .env("GPUREPLAY_FAKE_FULL", u8::from(is_full).to_string());
-    command.output().unwrap().into()
+    ended(&mut command)
 }
 
 #[test]
 fn large_memory_is_compared_on_the_gpu_as_it_is_here() {
     let stage = recorded("large");
     let halves = format!("{PTX}.visible .global .align 4 .u32 halves;\n");
-    std::fs::write(stage.path("half.ptx"), halves).unwrap();
-    std::fs::write(stage.path("same.ptx"), PTX).unwrap();
+    stage.write("half.ptx", halves);
+    stage.write("same.ptx", PTX);
     // Half of the numbers stay; a variable counts threads.
     for (launch, image, wrong) in [
         (0, "half", Some(2_500_003)),
@@ -29,7 +27,7 @@ fn large_memory_is_compared_on_the_gpu_as_it_is_here() {
         let words = format!("judge rec#{launch} --image {image}.ptx --runs 2 --seed 1 --no-poison");
         let [there, here] = [false, true].map(|is_full| say(&stage, &words, is_full));
         for said in [&there, &here] {
-            let report: Value = serde_json::from_str(&said.out).unwrap();
+            let report = said.json();
             let checks = report["checks"].as_array().unwrap();
             for what in ["recorded inputs", "after timing"] {
                 let check = checks.iter().find(|check| check["what"] == what).unwrap();

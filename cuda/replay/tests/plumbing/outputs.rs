@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that replays and tables leave.
 
-use serde_json::Value;
-
-use crate::stage::{Said, recorded};
+use crate::stage::recorded;
 
 #[test]
 fn memory_after_a_replay_is_saved() {
     let stage = recorded("scale");
     stage.run("run rec#0 --save-output out").gave(0);
-    let table = std::fs::read_to_string(stage.path("out/memory.csv")).unwrap();
+    let table = stage.text("out/memory.csv");
     let rows: Vec<Vec<&str>> = table
         .lines()
         .map(|line| line.split(',').collect())
@@ -46,10 +44,8 @@ fn a_replay_need_not_be_verified_and_a_null_replay_has_a_report() {
         ("--null", 1, "differs", true),
         ("", 0, "exact", false),
     ] {
-        let said = stage.run(&format!("run rec#0 --json {words}"));
-        assert_eq!(said.code, Some(code), "{said:?}");
-        crate::schema_check::assert_fits("cuda-run", &said.out);
-        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let said = stage.run(&format!("run rec#0 --json {words}")).gave(code);
+        let report = said.fits("cuda-run");
         assert_eq!(
             (&report["verdict"], &report["null"]),
             (&verdict.into(), &is_null.into())
@@ -62,19 +58,12 @@ fn a_replay_need_not_be_verified_and_a_null_replay_has_a_report() {
 fn launches_are_joined_with_their_times_and_each_is_logged() {
     let stage = recorded("shapes");
     let words = "durations --events --json -o table.json --log log.csv";
-    let said: Said = stage
-        .with_app(words, "shapes", "proc")
-        .output()
-        .unwrap()
-        .into();
-    assert_eq!(
-        (said.code, &said.out),
-        (Some(0), &stage.alone("shapes").out),
-        "{said:?}"
-    );
-    let text = std::fs::read_to_string(stage.path("table.json")).unwrap();
+    stage
+        .app(words, "shapes")
+        .answers_as(&stage.alone("shapes"));
+    let text = stage.text("table.json");
     crate::schema_check::assert_fits("cuda-durations", &text);
-    let log = std::fs::read_to_string(stage.path("log.csv")).unwrap();
+    let log = stage.text("log.csv");
     let mut lines = log.lines();
     assert_eq!(lines.next(), Some("process,kernel,grid,block,us"));
     let rest: Vec<&str> = lines.map(|line| line.split_once(',').unwrap().1).collect();
@@ -93,15 +82,7 @@ fn launches_are_joined_with_their_times_and_each_is_logged() {
         .gave(0)
         .says("launches/1.toml, 2 launches, mean ")
         .says("launches/3.toml, 1 launches, mean ");
-    let console: Said = stage
-        .with_app(
-            "durations --events --csv -o t.csv --log -",
-            "shapes",
-            "proc",
-        )
-        .output()
-        .unwrap()
-        .into();
+    let console = stage.app("durations --events --csv -o t.csv --log -", "shapes");
     assert_eq!(
         console.out.matches(",stride,8x1x1,128x1x1,").count(),
         2,

@@ -16,7 +16,7 @@ fn memory_that_a_region_allocates_is_empty_again_for_each_run() {
     stage
         .run("run rec --repeat 2 --state-out left --output out0=second")
         .gave(0);
-    let read = |name: &str| fs::read(stage.path(name)).unwrap();
+    let read = |name: &str| stage.read(name);
     assert_ne!(read("first"), read("second"), "it adds to what is there");
     stage.run("diff rec --against recorded").gave(0);
     stage.run("jobs rec").says("launch");
@@ -53,7 +53,7 @@ fn the_first_operation_that_differs_is_named() {
         let first = format!("after operation {left_out} memory is not as recorded\n");
         assert!(said.out.starts_with(&first), "{said:?}");
         let said = stage.run("diff rec --against recorded --json");
-        let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let report = said.json();
         assert_eq!(report["same"], false, "{report}");
         crate::schema_check::assert_fits("diff", &said.out);
         tried += 1;
@@ -84,11 +84,11 @@ fn the_first_layers_run_alone_and_leave_what_they_left() {
             .says("memory as recorded");
     }
     stage.run("run rec --until last --output found").gave(0);
-    let found = fs::read(stage.path("found")).unwrap();
+    let found = stage.read("found");
     stage.run("run rec --output whole").gave(0);
-    assert_eq!(found, fs::read(stage.path("whole")).unwrap());
+    assert_eq!(found, stage.read("whole"));
     // The last layer copies out the first's memory.
-    let left = fs::read(stage.path("left")).unwrap();
+    let left = stage.read("left");
     assert!(left.windows(found.len()).any(|part| part == found));
     for (words, said) in [
         (
@@ -103,11 +103,10 @@ fn the_first_layers_run_alone_and_leave_what_they_left() {
     ] {
         stage.run(&format!("run rec {words}")).gave(2).warns(said);
     }
-    let rows = stage.run("jobs rec --by-layer").out;
-    assert!(
-        rows.contains("3 launches  outer") && rows.contains("0 launches  last"),
-        "{rows}"
-    );
+    stage
+        .run("jobs rec --by-layer")
+        .says("3 launches  outer")
+        .says("0 launches  last");
     let timed = stage.run("jobs rec --by-layer --runs 3").out;
     assert_eq!(timed.matches(" us  ").count(), 2, "{timed}");
     let path = stage.path("rec/runs/0.toml");

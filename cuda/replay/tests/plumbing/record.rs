@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recording: ways to find the driver, what is picked and refused.
 
-use crate::stage::Stage;
+use crate::app::RESOLVE;
+use crate::stage::{Stage, ended};
 
 #[test]
 fn every_way_to_find_the_driver_is_seen() {
     for resolve in ["proc", "dlsym", "linked"] {
         let stage = Stage::new();
-        let output = stage
-            .with_app("record -o rec --pick all", "scale", resolve)
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(0), "{resolve}: {output:?}");
-        assert!(
-            String::from_utf8_lossy(&output.stdout).contains("answer 30"),
-            "{output:?}"
-        );
+        let mut command = stage.with_app("record -o rec --pick all", "scale");
+        ended(command.env(RESOLVE, resolve))
+            .gave(0)
+            .says("answer 30");
         let list = stage.run("list rec");
         assert_eq!(list.out.lines().count(), 2, "{resolve}: {list:?}");
         assert!(
@@ -47,12 +43,7 @@ fn launches_are_picked_by_name_and_number() {
     }
     let stage = Stage::new();
     stage.record("--pick 1", "scale");
-    assert!(
-        stage
-            .run("info rec")
-            .out
-            .contains("after 1 others of this kernel")
-    );
+    stage.run("info rec").says("after 1 others of this kernel");
     stage.record("--pick last", "scale").gave(2);
     stage.record("--kernel (", "scale").gave(2);
 }
@@ -75,8 +66,7 @@ fn only_reachable_memory_is_kept_unless_all_is_wanted() {
 fn what_cannot_be_recorded_is_named_and_the_program_goes_on() {
     let stage = Stage::new();
     let alone = stage.alone("refused");
-    let said = stage.record("", "refused");
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    let said = stage.record("", "refused").answers_as(&alone);
     for reason in [
         "scale is not recorded: it reaches managed memory",
         "idle is not recorded: it reads a texture object",
@@ -93,8 +83,7 @@ fn what_cannot_be_recorded_is_named_and_the_program_goes_on() {
 fn memory_of_others_is_named() {
     let stage = Stage::new();
     let alone = stage.alone("far");
-    let said = stage.record("", "far");
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    let said = stage.record("", "far").answers_as(&alone);
     for reason in [
         "idle is not recorded: it reaches memory of GPU 1",
         "accumulate is not recorded: it reaches a multicast object",
@@ -109,13 +98,10 @@ fn memory_of_others_is_named() {
 fn a_kernel_that_waits_for_the_host_is_named_and_the_program_goes_on() {
     let stage = Stage::new();
     let alone = stage.alone("patient").says("answer 7 6");
-    let said = stage.record("--timeout 1 --pick all", "patient");
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
-    assert!(
-        said.err
-            .contains("patient is not recorded: it does not end in 1 s: it may wait for the host"),
-        "{said:?}"
-    );
+    stage
+        .record("--timeout 1 --pick all", "patient")
+        .answers_as(&alone)
+        .warns("patient is not recorded: it does not end in 1 s: it may wait for the host");
     // The host wrote it before the next launch.
     let list = stage.run("list rec").out;
     assert!(
@@ -142,18 +128,11 @@ fn a_kernel_that_fails_is_not_recorded_and_fails_as_it_would_alone() {
 #[test]
 fn durations_count_every_launch() {
     let stage = Stage::new();
-    let said = stage
-        .with_app("durations --csv --events", "scale", "proc")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&said.stdout);
-    assert!(out.contains("\nscale,8x1x1,128x1x1,2,"), "{said:?}");
-    let said = stage
-        .with_app("durations --json --events", "scale", "proc")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&said.stdout);
-    crate::schema_check::assert_fits("cuda-durations", out.lines().last().unwrap());
+    stage
+        .app("durations --csv --events", "scale")
+        .says("\nscale,8x1x1,128x1x1,2,");
+    let said = stage.app("durations --json --events", "scale");
+    crate::schema_check::assert_fits("cuda-durations", said.out.lines().last().unwrap());
 }
 
 #[test]

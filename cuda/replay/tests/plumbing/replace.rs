@@ -5,13 +5,10 @@ use gpureplay_cuda_launch::recording::{Change, Evidence, Recording, Tuned, Winne
 
 use crate::stage::{Said, Stage, recorded};
 
+const TUNE: &str = "tune rec#1 --runs 2 --tuned tuned.toml --grids 32;64 --blocks 64;128";
+
 fn replaced(stage: &Stage, words: &str, task: &str) -> Said {
-    let mut command = stage.with_app(&format!("replace {words}"), task, "proc");
-    command
-        .env("GPUREPLAY_FAKE_TRACE", "1")
-        .output()
-        .unwrap()
-        .into()
+    stage.traced(&format!("replace {words}"), task)
 }
 
 fn launched(said: &Said) -> Vec<&str> {
@@ -25,23 +22,13 @@ fn launched(said: &Said) -> Vec<&str> {
 fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
     let stage = recorded("shapes");
     let alone = stage.alone("shapes");
-    let mut command =
-        stage.command("tune rec#1 --runs 2 --tuned tuned.toml --grids 32;64 --blocks");
-    let tuned: Said = command.arg("64 128").output().unwrap().into();
-    assert_eq!(tuned.code, Some(0), "{tuned:?}");
-    assert!(
-        tuned
-            .err
-            .contains("tuned.toml: recorded, grid 32x1x1, block 64x1x1"),
-        "{tuned:?}"
-    );
-    let said = replaced(&stage, "--tuned tuned.toml", "shapes");
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
-    assert!(
-        said.err
-            .contains("stride: grid 8x1x1, block 128x1x1 runs as grid 32x1x1, block 64x1x1"),
-        "{said:?}"
-    );
+    stage
+        .run(TUNE)
+        .gave(0)
+        .warns("tuned.toml: recorded, grid 32x1x1, block 64x1x1");
+    let said = replaced(&stage, "--tuned tuned.toml", "shapes")
+        .answers_as(&alone)
+        .warns("stride: grid 8x1x1, block 128x1x1 runs as grid 32x1x1, block 64x1x1");
     assert_eq!(
         launched(&said),
         [
@@ -53,13 +40,10 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         "{said:?}"
     );
     // With its own bounds and registers, beside the first.
-    let mut command = stage.command(
-        "tune rec#3 --runs 2 --tuned tuned.toml --grids 32 --registers 24 --bounds 64 --blocks",
-    );
-    let other: Said = command.arg("64").output().unwrap().into();
-    assert_eq!(other.code, Some(0), "{other:?}");
-    let said = replaced(&stage, "--tuned tuned.toml", "shapes");
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    let words =
+        "tune rec#3 --runs 2 --tuned tuned.toml --grids 32 --registers 24 --bounds 64 --blocks 64";
+    stage.run(words).gave(0);
+    let said = replaced(&stage, "--tuned tuned.toml", "shapes").answers_as(&alone);
     assert_eq!(
         launched(&said)[3],
         "\"stride\" of module 2: grid 32x1x1, block 64x1x1",
@@ -70,35 +54,21 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         "\"stride\" of module 1: grid 32x1x1, block 64x1x1",
         "{said:?}"
     );
-    let text = std::fs::read_to_string(stage.path("tuned.toml")).unwrap();
+    let text = stage.text("tuned.toml");
     let images = std::fs::read_dir(stage.path("images")).unwrap();
     for image in images {
         std::fs::write(image.unwrap().path(), "other").unwrap();
     }
-    assert_eq!(
-        replaced(&stage, "--tuned tuned.toml", "shapes").code,
-        Some(3)
-    );
-    std::fs::write(
-        stage.path("tuned.toml"),
-        text.replace("format = 1", "format = 7"),
-    )
-    .unwrap();
-    assert_eq!(
-        replaced(&stage, "--tuned tuned.toml", "shapes").code,
-        Some(3)
-    );
+    replaced(&stage, "--tuned tuned.toml", "shapes").gave(3);
+    stage.write("tuned.toml", text.replace("format = 1", "format = 7"));
+    replaced(&stage, "--tuned tuned.toml", "shapes").gave(3);
 }
 
 #[test]
 fn originals_and_replacements_run_in_turn_and_are_timed_side_by_side() {
     let stage = recorded("shapes");
-    let mut command =
-        stage.command("tune rec#1 --runs 2 --tuned tuned.toml --grids 32;64 --blocks");
-    let tuned: Said = command.arg("64 128").output().unwrap().into();
-    assert_eq!(tuned.code, Some(0), "{tuned:?}");
-    let said = replaced(&stage, "--tuned tuned.toml --durations", "shapes");
-    assert_eq!(said.code, Some(0), "{said:?}");
+    stage.run(TUNE).gave(0);
+    let said = replaced(&stage, "--tuned tuned.toml --durations", "shapes").gave(0);
     let answers = stage.alone("shapes").out;
     assert!(said.out.starts_with(&answers), "{said:?}");
     // One of each kind; the other size is left alone.
@@ -195,9 +165,9 @@ fn a_winner_that_does_not_fit_is_named_and_the_program_runs_as_ever() {
         (Box::new(|winner| winner.shared = 4), ""),
     ] {
         write_winner(&stage, 1, shape, change);
-        let said = replaced(&stage, "--tuned tuned.toml", "shapes");
-        assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
-        assert!(said.err.contains(reason), "{reason}: {said:?}");
+        let said = replaced(&stage, "--tuned tuned.toml", "shapes")
+            .answers_as(&alone)
+            .warns(reason);
         assert_eq!(launched(&said)[1..3], [as_ever; 2], "{said:?}");
     }
 }
@@ -211,8 +181,7 @@ fn launches_in_graphs_are_tuned_too() {
         let stage = recorded(task);
         let alone = stage.alone(task);
         write_winner(&stage, 0, [[2, 1, 1], [16, 1, 1]], |_| {});
-        let said = replaced(&stage, "--tuned tuned.toml", task);
-        assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+        let said = replaced(&stage, "--tuned tuned.toml", task).answers_as(&alone);
         assert!(
             !launched(&said).iter().any(|line| line.contains(from)),
             "{said:?}"
@@ -230,8 +199,7 @@ fn a_folder_of_images_is_a_cache_of_kernels() {
     let stage = Stage::new();
     let head = ".version 7.0\n.target sm_70\n.address_size 64\n";
     std::fs::create_dir(stage.path("cache")).unwrap();
-    let empty = replaced(&stage, "cache", "shapes");
-    assert_eq!(empty.code, Some(2), "{empty:?}");
+    replaced(&stage, "cache", "shapes").gave(2);
     let write =
         |name: &str, text: &str| std::fs::write(stage.path("cache").join(name), text).unwrap();
     // Other parameters; an unknown kernel; one that fits.
@@ -250,17 +218,10 @@ fn a_folder_of_images_is_a_cache_of_kernels() {
         &format!("{head}.entry stride(.param .u64 p, .param .u32 n) {{ ret; }}"),
     );
     write("notes.txt", "no image");
-    let said = replaced(&stage, "cache", "shapes");
-    assert_eq!(
-        (said.code, &said.out),
-        (Some(0), &stage.alone("shapes").out),
-        "{said:?}"
-    );
-    assert!(said.err.contains("stride is replaced"), "{said:?}");
-    assert!(
-        said.err.contains("plane is not replaced: its parameters"),
-        "{said:?}"
-    );
+    let said = replaced(&stage, "cache", "shapes")
+        .answers_as(&stage.alone("shapes"))
+        .warns("stride is replaced")
+        .warns("plane is not replaced: its parameters");
     let launched = launched(&said);
     assert!(
         launched[0].starts_with("\"plane\" of module 1"),
@@ -273,40 +234,21 @@ fn a_folder_of_images_is_a_cache_of_kernels() {
         "{launched:?}"
     );
     write("4.ptx", "no image");
-    assert_eq!(replaced(&stage, "cache", "shapes").code, Some(4));
+    replaced(&stage, "cache", "shapes").gave(4);
 }
 
 #[test]
 fn another_image_takes_the_place_of_the_programs() {
     let stage = Stage::new();
     let ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 hits;\n.entry scale(.param .u64 p, .param .f32 f, .param .u32 n) { ret; }";
-    std::fs::write(stage.path("other.ptx"), ptx).unwrap();
-    let said = stage
-        .with_app("replace other.ptx", "scale", "proc")
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(0));
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("scale is replaced"),
-        "{said:?}"
-    );
-    std::fs::write(stage.path("wrong.ptx"), ptx.replace(".u32 n", ".u64 n")).unwrap();
-    let said = stage
-        .with_app("replace wrong.ptx", "scale", "proc")
-        .output()
-        .unwrap();
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("scale is not replaced: its parameters"),
-        "{said:?}"
-    );
-    assert!(String::from_utf8_lossy(&said.stdout).contains("answer 30"));
-    let said = stage
-        .with_app("replace other.ptx", "graph", "proc")
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("scale is replaced"),
-        "{said:?}"
-    );
+    stage.write("other.ptx", ptx);
+    stage.write("wrong.ptx", ptx.replace(".u32 n", ".u64 n"));
+    for task in ["scale", "graph"] {
+        let said = stage.app("replace other.ptx", task);
+        said.gave(0).warns("scale is replaced");
+    }
+    stage
+        .app("replace wrong.ptx", "scale")
+        .warns("scale is not replaced: its parameters")
+        .says("answer 30");
 }

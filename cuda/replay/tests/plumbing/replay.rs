@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Verdicts, limits, collisions, other images, damage.
 
-use crate::stage::recorded;
+use crate::stage::{ended, recorded};
 
 #[test]
 fn a_replay_is_right_and_a_null_replay_is_not() {
@@ -55,7 +55,7 @@ fn addresses_of_memory_that_was_not_recorded_are_named() {
 
 #[test]
 fn pointers_are_followed_and_variables_that_moved_are_found() {
-    assert_eq!(recorded("chase").run("run rec").code, Some(0));
+    recorded("chase").run("run rec").gave(0);
     let stage = recorded("bump");
     stage
         .run("run rec")
@@ -67,12 +67,7 @@ fn pointers_are_followed_and_variables_that_moved_are_found() {
 fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
     let stage = recorded("others");
     stage.run("run rec#0").gave(1).says("inconclusive");
-    assert!(
-        stage
-            .run("verify rec")
-            .out
-            .contains("idle changes no memory")
-    );
+    stage.run("verify rec").says("idle changes no memory");
     stage.run("run rec#1").gave(1).says("differs in");
     let shown = stage.run("run rec#1 --show 1");
     assert_eq!(shown.out.matches(": recorded ").count(), 1, "{shown:?}");
@@ -103,8 +98,7 @@ fn what_differs_from_process_to_process_can_be_left_out() {
     stage.run("run rec#0 --mask-processes 2 --grid 2").gave(1);
     // One process's collision is its own affair.
     let mut command = stage.command("run rec#0 --mask-processes 2");
-    let said = command.env("GPUREPLAY_FAKE_COLLIDE", "1").output().unwrap();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    ended(command.env("GPUREPLAY_FAKE_COLLIDE", "1")).gave(0);
 }
 
 #[test]
@@ -118,9 +112,7 @@ fn results_that_were_there_already_are_changed_first() {
         .gave(0)
         .says("right, bit for bit")
         .says("800 bytes were changed before the launch, of 800");
-    let json = stage.run("run rec#1 --json");
-    crate::schema_check::assert_fits("cuda-run", &json.out);
-    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let json = stage.run("run rec#1 --json").fits("cuda-run");
     assert_eq!(json["verdict"], "exact");
     assert_eq!([&json["changed_bytes"], &json["written_bytes"]], [800, 800]);
     stage
@@ -182,14 +174,9 @@ fn taken_addresses_are_had_in_another_process() {
     let stage = recorded("scale");
     for (collisions, code) in [(1, 0), (7, 0), (8, 5)] {
         let mut command = stage.command("run rec#0");
-        let said = command
-            .env("GPUREPLAY_FAKE_COLLIDE", collisions.to_string())
-            .output()
-            .unwrap();
-        assert_eq!(said.status.code(), Some(code), "{collisions}: {said:?}");
-        let tried = String::from_utf8_lossy(&said.stderr)
-            .matches("trying another process")
-            .count();
+        let said = ended(command.env("GPUREPLAY_FAKE_COLLIDE", collisions.to_string()));
+        let said = said.gave(code);
+        let tried = said.err.matches("trying another process").count();
         assert_eq!(tried, collisions.min(7), "{said:?}");
     }
 }
@@ -197,8 +184,7 @@ fn taken_addresses_are_had_in_another_process() {
 #[test]
 fn memory_of_the_host_among_that_of_the_device_is_no_collision() {
     let stage = recorded("host");
-    let info = stage.run("info rec").out;
-    assert!(info.contains("400 B of host memory, changed"), "{info}");
+    stage.run("info rec").says("400 B of host memory, changed");
     let said = stage.run("run rec").gave(0);
     assert!(!said.err.contains("another process"), "{said:?}");
     stage.run("run rec --null").gave(1);
@@ -238,8 +224,7 @@ fn a_kernel_that_only_checks_is_seen_to_react() {
     let stage = recorded("check");
     stage.run("run rec#0 --no-poison").says("inconclusive");
     stage.run("run rec#0").gave(0).says("256 bytes of its inputs were changed before another launch, upon which the recorded kernel writes 4");
-    let json = stage.run("run rec#0 --json");
-    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let json = stage.run("run rec#0 --json").json();
     assert_eq!(
         (&json["verdict"], &json["changed"]),
         (&"exact".into(), &"inputs".into())
@@ -250,7 +235,7 @@ fn a_kernel_that_only_checks_is_seen_to_react() {
 #[test]
 fn images_that_do_not_fit_are_refused() {
     let stage = recorded("scale");
-    let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();
+    let write = |name: &str, text: &str| stage.write(name, text);
     let head = ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 hits, target, total;\n";
     write(
         "other.ptx",
@@ -270,9 +255,10 @@ fn images_that_do_not_fit_are_refused() {
         ("text", "neither a fatbin nor a cubin nor a PTX text"),
         ("absent", "No such file"),
     ] {
-        let said = stage.run(&format!("run rec#0 --image {file}"));
-        assert_eq!(said.code, Some(4), "{file}: {said:?}");
-        assert!(said.err.contains(reason), "{file}: {said:?}");
+        stage
+            .run(&format!("run rec#0 --image {file}"))
+            .gave(4)
+            .warns(reason);
     }
 }
 
@@ -298,8 +284,7 @@ fn a_damaged_recording_is_told_before_anything_runs() {
         assert_ne!(bad, good, "{from}");
         std::fs::write(&path, bad).unwrap();
         for verb in ["verify rec#0", "run rec#0", "info rec#0"] {
-            let said = stage.run(verb);
-            assert_eq!(said.code, Some(3), "{from} → {to}, {verb}: {said:?}");
+            stage.run(verb).gave(3);
         }
     }
     stage.run("verify rec#1").gave(0);
@@ -309,16 +294,9 @@ fn a_damaged_recording_is_told_before_anything_runs() {
 #[test]
 fn without_a_driver_the_command_says_so() {
     let stage = recorded("scale");
-    let said = stage
-        .command("run rec#0")
-        .env("LD_LIBRARY_PATH", "")
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(5), "{said:?}");
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("no CUDA driver"),
-        "{said:?}"
-    );
+    ended(stage.command("run rec#0").env("LD_LIBRARY_PATH", ""))
+        .gave(5)
+        .warns("no CUDA driver");
     stage.run("doctor").gave(0);
 }
 
@@ -327,7 +305,7 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
     let stage = recorded("scale");
     let seed = |byte| gpureplay_sign::SecretKey::from_seed([byte; 32]).unwrap();
     let (mine, other) = (seed(7), seed(8));
-    let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();
+    let write = |name: &str, text: &str| stage.write(name, text);
     write("mine.pem", &mine.to_pem());
     write("mine.pub.pem", &mine.public().to_pem());
     write("other.pub.pem", &other.public().to_pem());
@@ -343,10 +321,11 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
         .says("2 launches signed, counter 5");
     stage.run("sign --key mine.pem rec#0").gave(2);
     for verb in ["run rec#1", "verify rec", "tune rec#0 --runs 1"] {
-        let said = stage.run(&format!(
-            "{verb} --require-signature mine.pub.pem --minimum-counter 5"
-        ));
-        assert_eq!(said.code, Some(0), "{verb}: {said:?}");
+        stage
+            .run(&format!(
+                "{verb} --require-signature mine.pub.pem --minimum-counter 5"
+            ))
+            .gave(0);
     }
     refused(
         &format!("{run} --minimum-counter 6"),

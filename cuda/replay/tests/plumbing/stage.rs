@@ -2,8 +2,9 @@
 //! Directories, libraries and commands of a test.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::app;
@@ -20,17 +21,27 @@ pub(crate) struct Said {
     pub(crate) err: String,
 }
 
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+/// Runs it to its end.
+pub(crate) fn ended(command: &mut Command) -> Said {
+    let output = command.output().expect("started");
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
 impl Said {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect("JSON")
+    }
+
+    /// JSON as the schema of this name wants it.
+    pub(crate) fn fits(&self, schema: &str) -> Value {
+        crate::schema_check::assert_fits(schema, &self.out);
+        self.json()
+    }
+
     #[track_caller]
     pub(crate) fn gave(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -46,6 +57,13 @@ impl Said {
     #[track_caller]
     pub(crate) fn warns(self, part: &str) -> Self {
         assert!(self.err.contains(part), "no {part:?} in {self:?}");
+        self
+    }
+
+    /// The program works, and writes what it writes alone.
+    #[track_caller]
+    pub(crate) fn answers_as(self, alone: &Self) -> Self {
+        assert_eq!((self.code, &self.out), (Some(0), &alone.out), "{self:?}");
         self
     }
 }
@@ -98,46 +116,76 @@ impl Stage {
     }
 
     pub(crate) fn run(&self, words: &str) -> Said {
-        self.command(words).output().expect("started").into()
+        ended(&mut self.command(words))
     }
 
-    pub(crate) fn with_app(&self, words: &str, task: &str, resolve: &str) -> Command {
+    pub(crate) fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), contents).expect("written");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).expect("read")
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).expect("a text")
+    }
+
+    /// Files of chunks and lists of the recording.
+    pub(crate) fn objects(&self) -> Vec<PathBuf> {
+        let entries = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).expect("read");
+            entries.map(|entry| entry.expect("read").path())
+        };
+        let folders = entries(&self.path("rec/objects"));
+        folders.flat_map(|folder| entries(&folder)).collect()
+    }
+
+    pub(crate) fn with_app(&self, words: &str, task: &str) -> Command {
+        println!("{task}:");
         let mut command = self.command(words);
         command
             .arg("--")
             .arg(std::env::current_exe().expect("a path"))
             .args(app::ARGUMENTS);
-        command.env(app::VARIABLE, task).env(app::RESOLVE, resolve);
+        command.env(app::VARIABLE, task).env(app::RESOLVE, "proc");
         command
+    }
+
+    pub(crate) fn app(&self, words: &str, task: &str) -> Said {
+        ended(&mut self.with_app(words, task))
+    }
+
+    /// The stand-in says what it does.
+    pub(crate) fn traced(&self, words: &str, task: &str) -> Said {
+        ended(self.with_app(words, task).env("GPUREPLAY_FAKE_TRACE", "1"))
     }
 
     pub(crate) fn record(&self, words: &str, task: &str) -> Said {
         let words = format!("record -v -o {} {words}", self.path("rec").display());
-        self.with_app(&words, task, "proc")
-            .output()
-            .expect("started")
-            .into()
+        self.app(&words, task)
+    }
+
+    /// Turns of a loop; `answers` has the program's results.
+    pub(crate) fn record_turns(&self, what: &str, words: &str) -> Said {
+        let answers = self.path("answers");
+        std::fs::create_dir(&answers).expect("works");
+        let words = format!("record -v --run {words} -o {}", self.path("rec").display());
+        let mut command = self.with_app(&words, &format!("turns {what}"));
+        ended(command.env("PLUMBING_ANSWERS", answers)).gave(0)
     }
 
     pub(crate) fn answers(&self, task: &str, variable: (&str, &str), folder: &str) -> Said {
         let folder = self.path(folder);
         std::fs::create_dir(&folder).expect("works");
-        let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
+        let mut command = self.program(task);
         command
-            .args(app::ARGUMENTS)
-            .env(app::VARIABLE, task)
-            .env(app::RESOLVE, "proc")
             .env(variable.0, variable.1)
             .env("PLUMBING_ANSWERS", folder);
-        command.output().expect("started").into()
+        ended(&mut command)
     }
 
     /// On the stand-in, in its own process.
-    pub(crate) fn test(&self, name: &str, variable: &str) -> Said {
-        let mut command = self.test_command(name, variable);
-        command.output().expect("started").into()
-    }
-
     pub(crate) fn test_command(&self, name: &str, variable: &str) -> Command {
         let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
         command.args([name, "--exact", "--nocapture", "--test-threads=1"]);
@@ -145,13 +193,14 @@ impl Stage {
         command
     }
 
-    pub(crate) fn alone(&self, task: &str) -> Said {
-        let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
+    fn program(&self, task: &str) -> Command {
+        let mut command = self.test_command("app::program", app::VARIABLE);
+        command.env(app::VARIABLE, task).env(app::RESOLVE, "proc");
         command
-            .args(app::ARGUMENTS)
-            .env(app::VARIABLE, task)
-            .env(app::RESOLVE, "proc");
-        command.output().expect("started").into()
+    }
+
+    pub(crate) fn alone(&self, task: &str) -> Said {
+        ended(&mut self.program(task))
     }
 }
 

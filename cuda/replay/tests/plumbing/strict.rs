@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No launch is missed in silence.
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, ended};
 
 fn said(stage: &Stage, words: &str, task: &str) -> Said {
     let words = words.replace("CUPTI", &stage.path("libcuda.so.1").display().to_string());
-    stage
-        .with_app(&words, task, "proc")
-        .output()
-        .unwrap()
-        .into()
+    stage.app(&words, task)
 }
 
 #[test]
@@ -34,19 +30,11 @@ fn kernels_that_a_node_decides_upon_are_refused_by_name() {
     let stage = Stage::new();
     let alone = stage.alone("conditional");
     let reason = "scale is not recorded: a node of its graph decides what runs";
-    let recorded = stage.record("--pick all", "conditional");
-    assert_eq!(
-        (recorded.code, &recorded.out),
-        (Some(0), &alone.out),
-        "{recorded:?}"
-    );
-    assert!(recorded.err.contains(reason), "{recorded:?}");
-    assert!(
-        recorded
-            .err
-            .contains("1 recorded, 1 wanted but not recorded"),
-        "{recorded:?}"
-    );
+    stage
+        .record("--pick all", "conditional")
+        .answers_as(&alone)
+        .warns(reason)
+        .warns("1 recorded, 1 wanted but not recorded");
     said(&stage, "durations --events --csv", "conditional")
         .warns("scale is not timed: a node of its graph decides what runs");
     let other = stage.record("--pick all --kernel other", "conditional");
@@ -77,12 +65,7 @@ fn what_the_hooks_saw_is_what_the_profiler_saw_or_the_command_fails() {
             .warns("CUPTI counts nothing here");
     }
     let mut command = stage.command("record --strict -o rec --cupti");
-    let none: Said = command
-        .arg(stage.path("libcuda.so.1"))
-        .args(["--", "true"])
-        .output()
-        .unwrap()
-        .into();
+    let none = ended(command.arg(stage.path("libcuda.so.1")).args(["--", "true"]));
     assert_eq!(none.code, Some(1), "{none:?}");
     assert!(
         none.err.contains("no process told of its launches"),

@@ -3,19 +3,18 @@
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, recorded};
+use crate::stage::{Said, Stage, ended, recorded};
 
 /// `lists` have values with spaces.
 fn tune(stage: &Stage, words: &str, lists: &[&str]) -> Said {
     let mut command = stage.command(&format!("tune {words} --runs 2"));
-    command.args(lists).output().unwrap().into()
+    ended(command.args(lists))
 }
 
 #[test]
 fn the_grid_follows_the_block_in_each_dimension() {
     let stage = recorded("shapes");
-    let said = tune(&stage, "rec#0", &["--blocks", "16,16 64,4 8,8 96 7,3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = tune(&stage, "rec#0", &["--blocks", "16,16 64,4 8,8 96 7,3"]).gave(0);
     for (grid, block) in [
         ("3x5x1", "32x8x1"),
         ("6x3x1", "16x16x1"),
@@ -28,13 +27,13 @@ fn the_grid_follows_the_block_in_each_dimension() {
         assert!(said.out.contains(&row), "{row} {said:?}");
     }
     // Blocks of 16 by 16 do half of each line, and fewer columns.
-    let kept = tune(
+    tune(
         &stage,
         "rec#0 --keep-grid",
         &["--blocks", "16,16 32,8 64,8"],
-    );
-    assert!(kept.out.contains(",3x5x1,16x16x1,32,differs,"), "{kept:?}");
-    assert!(kept.out.contains(",3x5x1,64x8x1,32,exact,"), "{kept:?}");
+    )
+    .says(",3x5x1,16x16x1,32,differs,")
+    .says(",3x5x1,64x8x1,32,exact,");
     stage.run("run rec#0 --block 16,4 --keep-total").gave(0);
 }
 
@@ -45,8 +44,8 @@ fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
         &stage,
         "rec#1",
         &["--blocks", "32 64 128", "--grids", "4..128 5,2"],
-    );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    )
+    .gave(0);
     // Seven grids, three blocks; the recorded one among them.
     assert_eq!(said.out.matches(",exact,").count(), 7 * 3, "{said:?}");
     assert!(
@@ -60,8 +59,7 @@ fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
         "rec#1 --json --table t.csv",
         &["--blocks", "64", "--grids", "16..48:8"],
     );
-    crate::schema_check::assert_fits("cuda-tune", &json.out);
-    let report: Value = serde_json::from_str(&json.out).unwrap();
+    let report = json.fits("cuda-tune");
     assert_eq!(
         (
             &report["candidates"],
@@ -79,12 +77,9 @@ fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
     };
     near(&report["tries"][1]["median_us"], 3.6);
     near(&report["speedup"], 5.04 / 2.0);
-    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    let table = stage.text("t.csv");
     assert_eq!(table.lines().count(), 7, "{table}");
-    assert_eq!(
-        tune(&stage, "rec#1 --keep-grid", &["--grids", "8"]).code,
-        Some(2)
-    );
+    tune(&stage, "rec#1 --keep-grid", &["--grids", "8"]).gave(2);
 }
 
 #[test]
@@ -94,8 +89,8 @@ fn bounds_go_with_registers_where_both_count() {
         &stage,
         "rec#1 --registers 0,32",
         &["--bounds", "0 64 256,2"],
-    );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    )
+    .gave(0);
     let rows: Vec<_> = said
         .out
         .lines()
@@ -114,18 +109,18 @@ fn bounds_go_with_registers_where_both_count() {
 #[test]
 fn carve_outs_of_shared_memory_are_tried_and_reach_the_program() {
     let stage = recorded("shapes");
-    let said = tune(
+    tune(
         &stage,
         "rec#1 --carveout -1,0,75,101 --table t.csv",
         &["--blocks", "64"],
-    );
-    assert_eq!(said.code, Some(2), "{said:?}");
+    )
+    .gave(2);
     let said = tune(
         &stage,
         "rec#1 --carveout -1,0,75 --tuned tuned.toml",
         &["--blocks", "64 128"],
-    );
-    assert_eq!(said.code, Some(0), "{said:?}");
+    )
+    .gave(0);
     assert_eq!(said.out.matches(",exact,").count(), 6, "{said:?}");
     // 16 blocks of 64: 3.6 us, half with the carve-out.
     assert!(
@@ -138,17 +133,9 @@ fn carve_outs_of_shared_memory_are_tried_and_reach_the_program() {
             .contains("grid 16x1x1, block 64x1x1, 75 % for shared memory"),
         "{said:?}"
     );
-    let mut command = stage.with_app("replace --tuned tuned.toml", "shapes", "proc");
-    let said: Said = command
-        .env("GPUREPLAY_FAKE_TRACE", "1")
-        .output()
-        .unwrap()
-        .into();
-    assert_eq!(
-        (said.code, &said.out),
-        (Some(0), &stage.alone("shapes").out),
-        "{said:?}"
-    );
+    let said = stage
+        .traced("replace --tuned tuned.toml", "shapes")
+        .answers_as(&stage.alone("shapes"));
     // Its own image: other sizes keep their carve-out.
     let tuned = "[fake] \"stride\" of module 2: grid 16x1x1, block 64x1x1, 75 % shared";
     assert_eq!(said.err.matches(tuned).count(), 2, "{said:?}");
@@ -161,30 +148,29 @@ fn a_search_that_learns_has_a_budget_and_goes_on_later() {
     let stage = recorded("shapes");
     let lists = ["--blocks", "16..512:16", "--grids", "1..64:1"];
     let words = "rec#1 --sampler learn:3 --budget 60";
-    let said = tune(&stage, &format!("{words} --json"), &lists);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let said = tune(&stage, &format!("{words} --json"), &lists).gave(0);
+    let report = said.json();
     let best = &report["best"];
     // Of 2048, the best takes 2 us.
     assert!(best["median_us"].as_f64().unwrap() < 2.6, "{best}");
-    let again = tune(
+    tune(
         &stage,
         &format!("{words} --resume r.jsonl --budget 20"),
         &lists,
-    );
-    assert_eq!(again.code, Some(2), "{again:?}");
-    let part = tune(
+    )
+    .gave(2);
+    tune(
         &stage,
         "rec#1 --sampler learn:3 --budget 20 --resume r.jsonl",
         &lists,
-    );
-    assert_eq!(part.code, Some(0), "{part:?}");
+    )
+    .gave(0);
     let rest = tune(
         &stage,
         "rec#1 --sampler learn:3 --budget 40 --resume r.jsonl --json",
         &lists,
     );
-    let rest: Value = serde_json::from_str(&rest.out).unwrap();
+    let rest = rest.json();
     assert_eq!(rest["tries"], report["tries"], "{rest}");
 }
 
@@ -193,9 +179,8 @@ fn what_is_learnt_from_the_largest_launch_is_tried_for_all() {
     let stage = recorded("shapes");
     let lists = ["--blocks", "32..256:32", "--grids", "4..64:4"];
     let words = "rec --kernel ^stride$ --sampler learn:3 --budget 40 --tuned t.toml --json";
-    let said = tune(&stage, words, &lists);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let said = tune(&stage, words, &lists).gave(0);
+    let report = said.json();
     // The recorded sizes and the learnt ones; none for one launch only.
     let ways = report["ways"].as_array().unwrap();
     assert!((30..=42).contains(&ways.len()), "{report}");
@@ -214,7 +199,7 @@ fn what_is_learnt_from_the_largest_launch_is_tried_for_all() {
         serde_json::json!([64, 1, 1]),
         "{report}"
     );
-    let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
+    let tuned = stage.text("t.toml");
     assert_eq!(
         tuned.matches("[[winner]]").count() + tuned.matches("[[winners]]").count(),
         2,
@@ -230,73 +215,56 @@ fn a_search_has_a_budget_and_goes_on_later() {
         &stage,
         "rec#1 --sampler random:7 --budget 5 --resume r.jsonl",
         &lists,
-    );
-    assert_eq!(first.code, Some(0), "{first:?}");
-    assert!(
-        first
-            .err
-            .contains("the budget is spent: 5 of 21 candidates were tried"),
-        "{first:?}"
-    );
-    let lines = || std::fs::read_to_string(stage.path("r.jsonl")).unwrap();
+    )
+    .gave(0)
+    .warns("the budget is spent: 5 of 21 candidates were tried");
+    let lines = || stage.text("r.jsonl");
     assert_eq!(lines().lines().count(), 1 + 5);
     let same = tune(&stage, "rec#1 --sampler random:7 --budget 5", &lists);
     assert_eq!(same.out, first.out);
     let other = tune(&stage, "rec#1 --sampler random:8 --budget 5", &lists);
     assert_ne!(other.out, first.out);
     let whole = lines();
-    std::fs::write(stage.path("r.jsonl"), format!("{whole}{{\"image\":\"rec")).unwrap();
+    stage.write("r.jsonl", format!("{whole}{{\"image\":\"rec"));
     let rest = tune(
         &stage,
         "rec#1 --sampler random:7 --resume r.jsonl --table t.csv",
         &lists,
-    );
-    assert_eq!(rest.code, Some(0), "{rest:?}");
+    )
+    .gave(0);
     assert_eq!(rest.out.matches(",exact,").count(), 21 - 5, "{rest:?}");
     assert!(
         lines().starts_with(&whole) && lines().lines().count() == 1 + 21,
         "{}",
         lines()
     );
-    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    let table = stage.text("t.csv");
     assert_eq!(table.matches(",exact,").count(), 21, "{table}");
     assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
     // Other memory, or another comparison.
     for words in ["rec#2", "rec#1 --tolerance 0.1 --type f32"] {
-        let other = tune(&stage, &format!("{words} --resume r.jsonl"), &lists);
-        assert_eq!(other.code, Some(2), "{words}: {other:?}");
-        assert!(other.err.contains("its tries are of another"), "{other:?}");
+        tune(&stage, &format!("{words} --resume r.jsonl"), &lists)
+            .gave(2)
+            .warns("its tries are of another");
     }
-    let foreign = tune(&stage, "rec#3 --resume r.jsonl", &lists);
-    assert_eq!(foreign.code, Some(2), "{foreign:?}");
-    assert!(
-        foreign
-            .err
-            .contains("its tries are of another size of launch"),
-        "{foreign:?}"
-    );
-    std::fs::write(stage.path("r.jsonl"), "nonsense\n").unwrap();
-    let damaged = tune(&stage, "rec#1 --resume r.jsonl", &lists);
-    assert_eq!(damaged.code, Some(4), "{damaged:?}");
-    let none = tune(&stage, "rec#1 --budget 0", &lists);
-    assert_eq!(none.code, Some(2), "{none:?}");
+    tune(&stage, "rec#3 --resume r.jsonl", &lists)
+        .gave(2)
+        .warns("its tries are of another size of launch");
+    stage.write("r.jsonl", "nonsense\n");
+    tune(&stage, "rec#1 --resume r.jsonl", &lists).gave(4);
+    tune(&stage, "rec#1 --budget 0", &lists).gave(2);
 }
 
 #[test]
 fn candidates_are_verified_and_those_beyond_limits_refused() {
     let stage = recorded("scale");
-    let mut command = stage.command("tune rec#0 --runs 2 --table t.csv --registers 0,32");
-    let said = command.arg("--blocks").arg("64 128 1024").output().unwrap();
-    assert_eq!(said.status.code(), Some(0), "{said:?}");
-    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    let words = "rec#0 --table t.csv --registers 0,32 --blocks 64;128;1024";
+    tune(&stage, words, &[]).gave(0).says("nothing is faster");
+    let table = stage.text("t.csv");
     // The recorded one is among them, tried once.
     assert_eq!(table.lines().count(), 1 + 2 * 3, "{table}");
     assert_eq!(table.matches(",exact,").count(), 4, "{table}");
     assert_eq!(table.matches(",refused,").count(), 2, "{table}");
-    assert!(
-        String::from_utf8_lossy(&said.stdout).contains("nothing is faster"),
-        "{said:?}"
-    );
 }
 
 #[test]
@@ -306,7 +274,7 @@ fn tuning_goes_on_after_kernels_that_fail() {
     let said = stage
         .run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv")
         .gave(0);
-    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    let table = stage.text("t.csv");
     assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
     assert_eq!(table.matches(",exact,").count(), 5, "{table}");
     assert_eq!(
@@ -343,16 +311,15 @@ fn launches_of_one_kernel_are_tuned_together() {
         &stage,
         "rec --kernel ^stride$ --json --tuned t.toml",
         &words,
-    );
-    assert_eq!(said.code, Some(0), "{said:?}");
-    crate::schema_check::assert_fits("cuda-tune-together", &said.out);
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    )
+    .gave(0);
+    let report = said.fits("cuda-tune-together");
     // One's recorded way is not the others'.
     assert_eq!(report["launches"].as_array().unwrap().len(), 3);
     assert_eq!(report["ways"].as_array().unwrap().len(), 4, "{report}");
     assert_eq!(report["best"]["grid"], serde_json::json!([32, 1, 1]));
     assert_eq!(report["best"]["block"], serde_json::json!([64, 1, 1]));
-    let text = std::fs::read_to_string(stage.path("t.toml")).unwrap();
+    let text = stage.text("t.toml");
     assert_eq!(text.matches("[[winner]]").count(), 2, "{text}");
     for kernel in ["other", "plane|stride"] {
         stage.run(&format!("tune rec --kernel {kernel}")).gave(2);
@@ -394,13 +361,11 @@ fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
     }
     let mut command = stage.command("tune rec#1 --triton --runs 2 --tuned t.toml");
     command.args(["--grids", "8 32"]);
-    let said: Said = command
+    command
         .env("TRITON_CACHE_DIR", stage.path("cache"))
         .env("HOME", stage.path("none"))
-        .env("TORCHINDUCTOR_CACHE_DIR", stage.path("none"))
-        .output()
-        .unwrap()
-        .into();
+        .env("TORCHINDUCTOR_CACHE_DIR", stage.path("none"));
+    let said = ended(&mut command);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.err.contains("2 kernels of this name"), "{said:?}");
     let rows = |what: &str| said.out.lines().filter(|row| row.contains(what)).count();
@@ -421,15 +386,9 @@ fn other_kernels_of_tritons_cache_run_with_their_own_warps() {
     );
     assert_eq!(rows("cache/old"), 0, "{said:?}");
     // More shared memory than the driver's default.
-    let tuned = std::fs::read_to_string(stage.path("t.toml")).unwrap();
+    let tuned = stage.text("t.toml");
     assert!(tuned.contains("shared = 60000"), "{tuned}");
-    let mut app = stage.with_app("replace --tuned t.toml", "shapes", "proc");
-    let replaced: Said = app
-        .env("GPUREPLAY_FAKE_TRACE", "1")
-        .output()
-        .unwrap()
-        .into();
-    assert_eq!(replaced.code, Some(0), "{replaced:?}");
+    let replaced = stage.traced("replace --tuned t.toml", "shapes").gave(0);
     let launched = "\"stride\" of module 2: grid 32x1x1, block 64x1x1, 60000 B shared";
     assert_eq!(replaced.err.matches(launched).count(), 2, "{replaced:?}");
     assert!(

@@ -10,17 +10,9 @@ use crate::stage::{Said, Stage};
 
 fn recorded(what: &str, words: &str) -> (Stage, Said) {
     let stage = Stage::new();
-    let answers = stage.path("answers");
-    fs::create_dir(&answers).unwrap();
-    let words = format!("record -v --run {words} -o {}", stage.path("rec").display());
-    let mut command = stage.with_app(&words, &format!("turns {what}"), "proc");
-    let said: Said = command
-        .env("PLUMBING_ANSWERS", &answers)
-        .output()
-        .unwrap()
-        .into();
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains(&format!("answer {TURNS}")), "{said:?}");
+    let said = stage
+        .record_turns(what, words)
+        .says(&format!("answer {TURNS}"));
     assert!(
         !said.out.contains("cross-checked"),
         "only the program's output: {said:?}"
@@ -58,16 +50,7 @@ fn a_run_without_inputs_says_so_when_it_is_recorded_and_when_one_is_given() {
 #[test]
 fn a_turn_that_is_not_the_expected_one_leaves_no_pinned_memory() {
     let stage = Stage::new();
-    let mut command = stage.with_app(
-        "record --run=turn -o rec",
-        "turns pinned unprofiled",
-        "proc",
-    );
-    let said: Said = command
-        .env("GPUREPLAY_FAKE_TRACE", "1")
-        .output()
-        .unwrap()
-        .into();
+    let said = stage.traced("record --run=turn -o rec", "turns pinned unprofiled");
     // Recording begins with the fourth turn; its result goes to our memory, and the copy buffers stay.
     let back = said.err.matches("pinned memory is given back").count();
     assert_eq!(back, 1, "{said:?}");
@@ -91,18 +74,15 @@ fn a_run_that_holds_is_cross_checked_and_replays_later_turns() {
         assert!(said.err.contains(&differs), "{what}: {said:?}");
         let holds = "cross-checked: 3 later turns are reproduced, 3 of other inputs";
         assert!(said.err.contains(holds), "{what}: {said:?}");
-        assert!(stage.run("info rec").out.contains(holds), "{what}");
+        stage.run("info rec").says(holds);
         for how in ["", "--no-graph", "--runs 3"] {
-            let said = stage.run(&format!("run rec {how}"));
-            assert_eq!(said.code, Some(0), "{what}: {said:?}");
-            assert!(
-                said.out.contains("3 of 3 later turns as the program's"),
-                "{said:?}"
-            );
+            stage
+                .run(&format!("run rec {how}"))
+                .gave(0)
+                .says("3 of 3 later turns as the program's");
         }
-        assert_eq!(stage.run("verify rec").code, Some(0), "{what}");
-        let said = stage.run("run rec --json");
-        crate::schema_check::assert_fits("cuda-whole-run", &said.out);
+        stage.run("verify rec").gave(0);
+        stage.run("run rec --json").fits("cuda-whole-run");
     }
 }
 
@@ -132,14 +112,12 @@ fn numbers_of_the_host_are_named_and_given() {
         !said.err.contains("host1"),
         "two places of one number: {said:?}"
     );
-    let info = stage.run("info rec").out;
-    assert!(
-        info.contains("host0, 2.0 when recorded, in 2 places"),
-        "{info}"
-    );
+    stage
+        .run("info rec")
+        .says("host0, 2.0 when recorded, in 2 places");
     // Recorded inputs need no numbers; later turns have theirs.
     stage.run("run rec").says("3 of 3 later turns");
-    fs::write(stage.path("x"), input(4)).unwrap();
+    stage.write("x", input(4));
     stage
         .run("run rec --input x --output y")
         .gave(2)
@@ -150,18 +128,14 @@ fn numbers_of_the_host_are_named_and_given() {
                 "run rec --input x --output y --set host0=6.0 {how}"
             ))
             .gave(0);
-        let answer = fs::read(stage.path("answers/4")).unwrap();
-        assert_eq!(fs::read(stage.path("y")).unwrap(), answer, "{how}");
+        let answer = stage.read("answers/4");
+        assert_eq!(stage.read("y"), answer, "{how}");
     }
     stage
         .run("run rec --input x --output y --unchecked")
         .gave(0);
-    let answer = fs::read(stage.path("answers/4")).unwrap();
-    assert_ne!(
-        fs::read(stage.path("y")).unwrap(),
-        answer,
-        "the number matters"
-    );
+    let answer = stage.read("answers/4");
+    assert_ne!(stage.read("y"), answer, "the number matters");
     stage.run("run rec --set host7=1").gave(2);
     stage.run("run rec --set host0=much").gave(2);
 }
@@ -177,11 +151,9 @@ fn a_run_that_does_not_hold_says_why_and_is_refused() {
     ] {
         let (stage, said) = recorded(what, "");
         assert!(said.err.contains(reason), "{what}: {said:?}");
-        assert!(stage.run("info rec").out.contains(reason), "{what}");
-        fs::write(stage.path("x"), input(4)).unwrap();
-        let said = stage.run("run rec --input x");
-        assert_eq!(said.code, Some(2), "{what}: {said:?}");
-        assert!(said.err.contains(reason), "{what}: {said:?}");
+        stage.run("info rec").says(reason);
+        stage.write("x", input(4));
+        stage.run("run rec --input x").gave(2).warns(reason);
         stage.run("run rec --input x --unchecked").gave(0);
         stage.run("run rec").gave(0);
     }
@@ -215,7 +187,7 @@ fn a_run_is_cross_checked_from_its_own_memory() {
     let (stage, said) = recorded("late", "");
     let reason = "from its own memory, it does not reproduce the later turns";
     assert!(state(&stage, 0).contains(reason), "{said:?}");
-    fs::write(stage.path("x"), input(4)).unwrap();
+    stage.write("x", input(4));
     stage.run("run rec --input x").gave(2).warns(reason);
 }
 
@@ -225,7 +197,7 @@ fn inputs_that_no_turn_changed_are_named() {
     let reason =
         "3 of other inputs; mask is the same in all turns, so another one is not cross-checked";
     assert!(state(&stage, 0).contains(reason), "{said:?}");
-    fs::write(stage.path("x"), input(4)).unwrap();
+    stage.write("x", input(4));
     stage.run("run rec --input mask=x").says(reason);
 }
 
@@ -233,11 +205,11 @@ fn inputs_that_no_turn_changed_are_named() {
 fn what_was_not_compared_says_so() {
     let (stage, _) = recorded("same", "");
     let reason = "not cross-checked: 3 later turns are reproduced, all of the recorded inputs";
-    assert!(stage.run("info rec").out.contains(reason));
+    stage.run("info rec").says(reason);
     let alone = Stage::new();
     alone.record("--run", "region");
     let reason = "not cross-checked: no second turn was recorded";
-    assert!(alone.run("info rec").out.contains(reason));
+    alone.run("info rec").says(reason);
     alone.run("run rec").says(reason);
     alone.run("check rec").gave(2);
 }
@@ -260,14 +232,11 @@ fn a_kept_turn_that_is_not_reproduced_fails_the_replay() {
 fn whole_runs_are_signed() {
     let (stage, _) = recorded("plain", "");
     let key = gpureplay_sign::SecretKey::from_seed([7; 32]).unwrap();
-    fs::write(stage.path("k.pem"), key.to_pem()).unwrap();
-    fs::write(stage.path("k.pub.pem"), key.public().to_pem()).unwrap();
-    assert!(
-        stage
-            .run("sign --key k.pem rec")
-            .out
-            .contains("1 whole runs, 0 launches signed, counter 1")
-    );
+    stage.write("k.pem", key.to_pem());
+    stage.write("k.pub.pem", key.public().to_pem());
+    stage
+        .run("sign --key k.pem rec")
+        .says("1 whole runs, 0 launches signed, counter 1");
     for command in ["run", "verify"] {
         stage
             .run(&format!("{command} rec --require-signature k.pub.pem"))
@@ -307,13 +276,8 @@ fn operations_are_listed_in_order_and_timed() {
 }
 
 fn stored(stage: &Stage) -> u64 {
-    let mut bytes = 0;
-    for folder in fs::read_dir(stage.path("rec/objects")).unwrap() {
-        for object in fs::read_dir(folder.unwrap().path()).unwrap() {
-            bytes += object.unwrap().metadata().unwrap().len();
-        }
-    }
-    bytes
+    let objects = stage.objects().into_iter();
+    objects.map(|path| path.metadata().unwrap().len()).sum()
 }
 
 #[test]
@@ -343,9 +307,9 @@ fn memory_is_kept_if_no_turn_had_other_inputs() {
 #[test]
 fn states_are_kept_in_files_and_continued() {
     let (stage, _) = recorded("state", "");
-    fs::write(stage.path("x"), input(9)).unwrap();
-    let answer = |turn: usize| fs::read(stage.path(&format!("answers/{turn}"))).unwrap();
-    let out = || fs::read(stage.path("out")).unwrap();
+    stage.write("x", input(9));
+    let answer = |turn: usize| stage.read(&format!("answers/{turn}"));
+    let out = || stage.read("out");
     let run = |words: &str| {
         stage
             .run(&format!("run rec --output out0=out {words}"))

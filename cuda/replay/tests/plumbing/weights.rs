@@ -35,7 +35,7 @@ fn recorded() -> Stage {
         ("ones", ones.clone()),
         ("second", weights(1)),
     ];
-    fs::write(stage.path("w.safetensors"), file(&held)).unwrap();
+    stage.write("w.safetensors", file(&held));
     let said = stage.record("--run --weights w.safetensors", "turns weights");
     let found = "run 0: 2 of 3 tensors are in w.safetensors, 2.0 kB";
     assert!(said.err.contains(found), "{said:?}");
@@ -50,18 +50,16 @@ fn recorded() -> Stage {
 fn weights_are_named_and_not_kept() {
     let stage = recorded();
     let needle = weights(1);
-    let mut objects = 0;
-    for folder in fs::read_dir(stage.path("rec/objects")).unwrap() {
-        for object in fs::read_dir(folder.unwrap().path()).unwrap() {
-            let bytes = fs::read(object.unwrap().path()).unwrap();
-            let held = bytes.windows(64).any(|window| window == &needle[256..320]);
-            assert!(!held, "the recording does not hold the weights");
-            objects += 1;
-        }
+    let objects = stage.objects();
+    for object in &objects {
+        let bytes = fs::read(object).unwrap();
+        let held = bytes.windows(64).any(|window| window == &needle[256..320]);
+        assert!(!held, "the recording does not hold the weights");
     }
-    assert!(objects > 2);
-    let info = stage.run("info rec").out;
-    assert!(info.contains("2 of 3 tensors of w.safetensors"), "{info}");
+    assert!(objects.len() > 2);
+    stage
+        .run("info rec")
+        .says("2 of 3 tensors of w.safetensors");
     stage.run("verify rec").gave(0);
     for how in ["", "--no-graph", "--weights w.safetensors"] {
         stage
@@ -83,16 +81,16 @@ fn other_weights_give_other_answers() {
         ("ones", ones),
         ("second", bytes.clone()),
     ];
-    fs::write(stage.path("other.safetensors"), file(&held)).unwrap();
-    fs::write(stage.path("x"), input(3)).unwrap();
+    stage.write("other.safetensors", file(&held));
+    stage.write("x", input(3));
     stage
         .run("run rec --weights other.safetensors --input x --output out1=y")
         .gave(0)
         .warns("1 tensors of the weights are others");
     let expected: Vec<f32> = other.iter().map(|x| x * 3.0).collect();
-    assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
+    assert_eq!(floats(&stage.read("y")), expected);
     stage.run("run rec --output out1=y").gave(0);
-    assert_ne!(floats(&fs::read(stage.path("y")).unwrap()), expected);
+    assert_ne!(floats(&stage.read("y")), expected);
 }
 
 #[test]
@@ -126,12 +124,12 @@ fn weights_that_do_not_fit_are_refused() {
             "not that of the tensors",
         ),
     ] {
-        fs::write(stage.path("bad.safetensors"), bytes).unwrap();
+        stage.write("bad.safetensors", bytes);
         let said = stage.run("run rec --weights bad.safetensors");
         assert!(matches!(said.code, Some(2 | 4)), "{said:?}");
         assert!(said.err.contains(reason), "{reason}: {said:?}");
     }
-    fs::write(stage.path("w.safetensors"), all(&ones, weights(2))).unwrap();
+    stage.write("w.safetensors", all(&ones, weights(2)));
     stage
         .run("run rec")
         .warns("second of the weights: is not as recorded");
@@ -147,7 +145,7 @@ fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
     let stage = Stage::new();
     let mut held = extra.to_vec();
     held.extend([("first", weights(0)), ("second", weights(1))]);
-    fs::write(stage.path("w.safetensors"), file(&held)).unwrap();
+    stage.write("w.safetensors", file(&held));
     stage
         .record("--run --weights w.safetensors", "turns weights")
         .gave(0)
@@ -161,7 +159,7 @@ fn tensors_that_were_alike_stay_alike() {
     let stage = recorded_with(&[("twin", weights(1))], "run 0: 2 of 3 tensors");
     let run = |second: Vec<u8>, twin: Vec<u8>| {
         let held = [("first", weights(0)), ("second", second), ("twin", twin)];
-        fs::write(stage.path("other.safetensors"), file(&held)).unwrap();
+        stage.write("other.safetensors", file(&held));
         stage.run("run rec --weights other.safetensors --output out1=y")
     };
     for (second, twin) in [(2, 1), (1, 2), (2, 3)] {
@@ -171,7 +169,7 @@ fn tensors_that_were_alike_stay_alike() {
     }
     run(weights(2), weights(2)).gave(0);
     let expected: Vec<f32> = floats(&weights(2)).iter().map(|x| x * 3.0).collect();
-    assert_eq!(floats(&fs::read(stage.path("y")).unwrap()), expected);
+    assert_eq!(floats(&stage.read("y")), expected);
 }
 
 #[test]

@@ -9,12 +9,10 @@ use crate::stage::Stage;
 pub(crate) fn recorded(task: &str) -> Stage {
     let stage = Stage::new();
     let alone = stage.alone(task);
-    let said = stage.record("--run", task);
-    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
-    assert!(
-        said.err.contains("run 0 is recorded: 4 launches"),
-        "{said:?}"
-    );
+    stage
+        .record("--run", task)
+        .answers_as(&alone)
+        .warns("run 0 is recorded: 4 launches");
     stage
 }
 
@@ -22,7 +20,7 @@ fn write_inputs(stage: &Stage, begin: [f32; 2]) {
     for (name, begin) in ["a.bin", "b.bin"].iter().zip(begin) {
         let numbers = (0..256).map(|index| begin + index as f32);
         let bytes: Vec<u8> = numbers.flat_map(f32::to_le_bytes).collect();
-        fs::write(stage.path(name), bytes).unwrap();
+        stage.write(name, bytes);
     }
 }
 
@@ -44,15 +42,11 @@ fn a_run_is_right_as_a_graph_and_as_launches() {
     ] {
         assert!(info.contains(part), "{part}: {info}");
     }
-    assert!(
-        stage
-            .run("list rec")
-            .out
-            .contains("4 launches, 2 inputs, 2 outputs")
-    );
+    stage
+        .run("list rec")
+        .says("4 launches, 2 inputs, 2 outputs");
     stage.run("verify rec").gave(0);
-    let said = stage.run("run rec --json");
-    crate::schema_check::assert_fits("cuda-whole-run", &said.out);
+    stage.run("run rec --json").fits("cuda-whole-run");
 }
 
 #[test]
@@ -66,15 +60,11 @@ fn new_inputs_give_what_the_program_gives() {
         )).gave(0);
         for name in ["one", "two"] {
             let answer = fs::read(stage.path("answers").join(name)).unwrap();
-            assert_eq!(fs::read(stage.path(name)).unwrap(), answer, "{name}{how}");
+            assert_eq!(stage.read(name), answer, "{name}{how}");
             stage
                 .run(&format!("run rec --output out0={name} {how}"))
                 .gave(0);
-            assert_ne!(
-                fs::read(stage.path(name)).unwrap(),
-                answer,
-                "the input matters"
-            );
+            assert_ne!(stage.read(name), answer, "the input matters");
         }
     }
 }
@@ -99,9 +89,8 @@ fn ranges_of_the_program_are_layers_and_may_be_the_region() {
                 said.err.contains("run 0 is recorded: 3 launches"),
                 "{said:?}"
             );
-            let info = stage.run("info rec").out;
-            assert!(info.contains(layers), "{info}");
-            let text = fs::read_to_string(stage.path("rec/runs/0.toml")).unwrap();
+            stage.run("info rec").says(layers);
+            let text = stage.text("rec/runs/0.toml");
             for name in ["inner", "first", "second", "outer", "last"] {
                 assert!(
                     text.contains(&format!("name = \"{name}\"\nfirst = ")),
@@ -129,7 +118,7 @@ fn nodes_of_a_graph_are_operations_of_the_run() {
         stage.run(&words).gave(0);
         for name in ["one", "two"] {
             let answer = fs::read(stage.path("answers").join(name)).unwrap();
-            assert_eq!(fs::read(stage.path(name)).unwrap(), answer, "{name}{how}");
+            assert_eq!(stage.read(name), answer, "{name}{how}");
         }
     }
 }
@@ -150,7 +139,7 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
         .gave(0);
     let rows = (0..8).flat_map(|row| (0..16).map(move |at| (50 + 32 * row + at) as f32));
     let bytes: Vec<u8> = rows.flat_map(f32::to_le_bytes).collect();
-    fs::write(stage.path("x"), bytes).unwrap();
+    stage.write("x", bytes);
     for how in ["", "--no-graph"] {
         stage.run(&format!("run rec {how}")).gave(0);
         let words = format!("run rec --input x --output out0=one --output out1=two {how}");
@@ -161,8 +150,8 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
             .chunks(32)
             .flat_map(|row| row[..8].to_vec())
             .collect();
-        assert_eq!(fs::read(stage.path("one")).unwrap(), column, "{how}");
-        assert_eq!(fs::read(stage.path("two")).unwrap(), answer("two"), "{how}");
+        assert_eq!(stage.read("one"), column, "{how}");
+        assert_eq!(stage.read("two"), answer("two"), "{how}");
     }
     let path = stage.path("rec/runs/0.toml");
     let text = fs::read_to_string(&path).unwrap();
@@ -174,7 +163,7 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
         let changed = text.replacen(right, wrong, 1);
         assert_ne!(changed, text, "{right}");
         fs::write(&path, changed).unwrap();
-        assert_eq!(stage.run("run rec").code, Some(3), "{wrong}");
+        stage.run("run rec").gave(3);
     }
 }
 
@@ -207,9 +196,8 @@ fn a_replay_that_leaves_something_out_does_not_pass() {
         let rest = rest.filter(|(number, _)| *number != left_out);
         let rest: String = rest.map(|(_, one)| format!("[[operation]]{one}")).collect();
         fs::write(&path, format!("{head}{rest}")).unwrap();
-        let said = stage.run("run rec");
-        assert_eq!(said.code, Some(1), "without a {kind}: {said:?}");
-        assert!(said.out.contains("not as recorded: "), "{said:?}");
+        println!("without a {kind}:");
+        stage.run("run rec").gave(1).says("not as recorded: ");
         tried += 1;
     }
     assert_eq!(tried, 8, "4 launches, 1 memset, 1 copy, 2 waits");
@@ -244,13 +232,13 @@ fn a_kernel_reads_a_variable_of_another_image() {
     stage
         .record("--run", "region elsewhere")
         .warns("run 0 is recorded: 1 launches, 1 inputs, 2 outputs");
-    let text = fs::read_to_string(stage.path("rec/runs/0.toml")).unwrap();
+    let text = stage.text("rec/runs/0.toml");
     assert!(text.contains("name = \"table\""), "{text}");
     for how in ["", "--no-graph"] {
         stage
             .run(&format!("run rec --output out0=table {how}"))
             .gave(0);
-        let third = &fs::read(stage.path("table")).unwrap()[8..12];
+        let third = &stage.read("table")[8..12];
         assert_eq!(third, 7.5f32.to_le_bytes(), "2.5 three times");
     }
 }
@@ -277,8 +265,7 @@ fn what_a_region_cannot_hold_is_named_and_the_program_goes_on() {
         let stage = Stage::new();
         let task = format!("region {what}");
         let alone = stage.alone(&task);
-        let said = stage.record("--run", &task);
-        assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+        let said = stage.record("--run", &task).answers_as(&alone);
         let reason = format!("the run is not recorded: {reason}");
         assert!(said.err.contains(&reason), "{what}: {said:?}");
         assert_eq!(stage.run("list rec").out, "", "{what}");
@@ -291,11 +278,10 @@ fn names_are_given_and_sizes_and_names_are_checked() {
     stage
         .record("--run --name in0=image --name out1=scores", "region")
         .gave(0);
-    let info = stage.run("info rec").out;
-    assert!(
-        info.contains("image, 1024") && info.contains("scores, 1024"),
-        "{info}"
-    );
+    stage
+        .run("info rec")
+        .says("image, 1024")
+        .says("scores, 1024");
     fs::write(stage.path("short"), [0; 12]).unwrap();
     for (words, code, said) in [
         (
@@ -317,9 +303,7 @@ fn names_are_given_and_sizes_and_names_are_checked() {
         ("run rec#run7", 3, "7.toml"),
         ("run rec#0 --input short", 2, "--input is for a whole run"),
     ] {
-        let answer = stage.run(words);
-        assert_eq!(answer.code, Some(code), "{words}: {answer:?}");
-        assert!(answer.err.contains(said), "{words}: {answer:?}");
+        stage.run(words).gave(code).warns(said);
     }
     for wrong in [
         "--run=launches=4..4",
@@ -327,7 +311,7 @@ fn names_are_given_and_sizes_and_names_are_checked() {
         "--run --name in0",
         "--run --pick all",
     ] {
-        assert_eq!(stage.record(wrong, "region").code, Some(2), "{wrong}");
+        stage.record(wrong, "region").gave(2);
     }
 }
 
@@ -382,13 +366,7 @@ fn a_region_that_never_begins_is_told() {
 #[test]
 fn damage_is_told_before_anything_runs() {
     let stage = recorded("region");
-    let mut objects = Vec::new();
-    for folder in fs::read_dir(stage.path("rec/objects")).unwrap() {
-        for object in fs::read_dir(folder.unwrap().path()).unwrap() {
-            objects.push(object.unwrap().path());
-        }
-    }
-    let path = &objects[0];
+    let path = &stage.objects()[0];
     let mut bytes = fs::read(path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(path, bytes).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, recorded};
+use crate::stage::{Said, Stage, ended, recorded};
 
 fn bench() -> Stage {
     let stage = recorded("scale");
@@ -18,9 +18,9 @@ fn bench() -> Stage {
 }
 
 fn judged(stage: &Stage, habit: &str, words: &str) -> (Said, Value) {
-    let text = fs::read_to_string(stage.path("bench/kernel.ptx")).unwrap();
+    let text = stage.text("bench/kernel.ptx");
     let text = format!("{text}.visible .global .align 4 .u32 {habit};\n");
-    fs::write(stage.path("changed.ptx"), text).unwrap();
+    stage.write("changed.ptx", text);
     let words = format!("judge bench/recording --image changed.ptx --seed 5 {words}");
     let said = stage.run(&words);
     crate::schema_check::assert_fits("cuda-judge", &said.out);
@@ -37,7 +37,7 @@ fn check<'a>(report: &'a Value, what: &str) -> &'a str {
 #[test]
 fn a_launch_is_a_folder_with_all_that_it_needs() {
     let stage = bench();
-    let text = fs::read_to_string(stage.path("bench/launch.json")).unwrap();
+    let text = stage.text("bench/launch.json");
     crate::schema_check::assert_fits("cuda-launch", &text);
     let launch: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(launch["kernel"], "scale");
@@ -102,7 +102,7 @@ fn recorded_inputs_alone_make_no_kernel_right() {
         let stage = recorded(task);
         stage.run("extract rec#0 -o bench").gave(0);
         let said = stage.run("judge bench/recording --image bench/kernel.ptx");
-        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let report = said.json();
         assert_eq!(check(&report, "recorded inputs"), "exact", "{report}");
         assert_eq!(check(&report, "permuted inputs"), "skipped", "{report}");
         assert_eq!(report["verdict"], verdict, "{report}");
@@ -113,16 +113,15 @@ fn recorded_inputs_alone_make_no_kernel_right() {
 #[test]
 fn what_cannot_be_judged_is_no_panic() {
     let stage = bench();
-    fs::write(
-        stage.path("other.ptx"),
+    stage.write(
+        "other.ptx",
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry other() { ret; }\n",
-    )
-    .unwrap();
+    );
     let said = stage.run("judge bench/recording --image other.ptx").gave(1);
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let report = said.json();
     assert_eq!(report["verdict"], "fails");
     assert_eq!(report["reason"], "the image has no kernel scale");
-    fs::write(stage.path("none.ptx"), "no image").unwrap();
+    stage.write("none.ptx", "no image");
     stage.run("judge bench/recording --image none.ptx").gave(4);
     // Writing nothing shows nothing.
     let idle = recorded("others");
@@ -130,7 +129,7 @@ fn what_cannot_be_judged_is_no_panic() {
     let said = idle
         .run("judge bench/recording --image bench/kernel.ptx")
         .gave(1);
-    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let report = said.json();
     assert_eq!(report["verdict"], "inconclusive", "{report}");
 }
 
@@ -147,14 +146,14 @@ fn the_script_gives_the_verdict() {
             }
         }
         check.env("GPUREPLAY", command.get_program());
-        Said::from(check.output().unwrap())
+        ended(&mut check)
     };
     let said = run(stage.path("bench/kernel.ptx").to_str().unwrap()).gave(0);
     assert!(
         said.out
             .starts_with("{\"kernel\":\"scale\",\"verdict\":\"right\"")
     );
-    assert_eq!(run("missing.ptx").code, Some(4));
+    run("missing.ptx").gave(4);
 }
 
 #[test]
@@ -220,6 +219,6 @@ print("done")
         };
     }
     python.env("GPUREPLAY", command.get_program());
-    let said = Said::from(python.output().unwrap());
+    let said = ended(&mut python);
     assert_eq!((said.code, said.out.trim()), (Some(0), "done"), "{said:?}");
 }

@@ -6,7 +6,7 @@ use std::ptr::null;
 
 use gpureplay_cuda_launch::abi::{Copy3d, KernelNode, Status};
 
-use super::{Driver, Program};
+use super::{Program, floats, pointers};
 
 /// The inputs' first number.
 pub(crate) const INPUT: &str = "PLUMBING_INPUT";
@@ -32,16 +32,11 @@ impl Program {
     }
 
     fn scale_in(&self, stream: u64, p: u64, factor: f32) {
-        let n = COUNT as u32;
         self.launch(
             "scale",
             128,
             stream,
-            &[
-                (&raw const p).cast(),
-                (&raw const factor).cast(),
-                (&raw const n).cast(),
-            ],
+            &pointers(&p, &factor, &(COUNT as u32)),
         );
     }
 
@@ -84,13 +79,7 @@ impl Program {
             (&raw const side).cast(),
             (&raw const side).cast(),
         ];
-        let mut module = 0u64;
-        let image = std::ffi::CString::new(super::SHAPES).expect("works");
-        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
-        let shapes = Program {
-            driver: Driver::open(),
-            module,
-        };
+        let shapes = Program::with(self.loaded(super::SHAPES));
         shapes.launch_sized("plane", [[2, 2], [8, 8]], stream, &parameters);
     }
 
@@ -142,16 +131,10 @@ impl Program {
 
     /// Six times p, copied to q.
     fn nodes(&self, p: u64, q: u64) -> u64 {
-        let (mut graph, mut last, n) = (0u64, 0u64, COUNT as u32);
-        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        let (graph, mut last, n) = (self.new_graph(), 0u64, COUNT as u32);
         let mut after = Vec::new();
         for factor in [2f32, 3.0] {
-            let parameters = [
-                (&raw const p).cast(),
-                (&raw const factor).cast(),
-                (&raw const n).cast(),
-            ];
-            after = vec![self.node(graph, &after, "scale", &parameters)];
+            after = vec![self.node(graph, &after, "scale", &pointers(&p, &factor, &n))];
         }
         let mut copy: Copy3d = [0; 25];
         (copy[6], copy[17], copy[22], copy[23], copy[24]) = (p, q, COUNT as u64 * 4, 1, 1);
@@ -160,16 +143,10 @@ impl Program {
     }
 
     fn table(&self) -> u64 {
-        let (mut module, mut table, mut size) = (0u64, 0u64, 0usize);
-        let image = std::ffi::CString::new(super::TABLES).expect("works");
-        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
+        let (module, mut table, mut size) = (self.loaded(super::TABLES), 0u64, 0usize);
         call!(self.driver, cuModuleGetGlobal_v2(&raw mut table => *mut u64, &raw mut size => *mut usize, module => u64, c"table".as_ptr() => *const i8));
         assert_eq!(size, COUNT * 4);
-        let numbers = (0..COUNT).map(|index| index as f32 + 0.5);
-        self.write(
-            table,
-            &numbers.flat_map(f32::to_le_bytes).collect::<Vec<_>>(),
-        );
+        self.write(table, &floats((0..COUNT).map(|index| index as f32 + 0.5)));
         table
     }
 
@@ -191,10 +168,8 @@ impl Program {
             .unwrap_or(1.0);
         let memory = [0; 3].map(|_| self.numbers(COUNT));
         let streams = [self.stream(), self.stream()];
-        let [one, two] = [begin, begin + 1000.0].map(|begin| -> Vec<u8> {
-            let numbers = (0..COUNT).map(|index| begin + index as f32);
-            numbers.flat_map(f32::to_le_bytes).collect()
-        });
+        let [one, two] = [begin, begin + 1000.0]
+            .map(|begin| floats((0..COUNT).map(|index| begin + index as f32)));
         if what == "again" {
             return self.constants(memory[0], streams[0]);
         }
@@ -213,8 +188,7 @@ impl Program {
             "callback" => self.call(streams[0]),
             // The host may take a part's result early.
             "told" => {
-                let mut pinned = 0u64;
-                call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, 64 => usize, 0 => u32));
+                let pinned = self.pinned(64);
                 self.scale_in(streams[0], memory[0], 2.0);
                 call!(self.driver, cuMemcpyDtoHAsync_v2(pinned => u64, memory[0] => u64, 64 => usize, streams[0] => u64));
                 self.call(streams[0]);
@@ -230,31 +204,17 @@ impl Program {
                     )(copy.as_ptr())
                 };
             }
-            "capture" => {
-                let mut graph = 0u64;
-                call!(self.driver, cuStreamBeginCapture_v2(7 => u64, 0 => i32));
-                call!(self.driver, cuStreamEndCapture(7 => u64, &raw mut graph => *mut u64));
-            }
+            "capture" => _ = self.capture(7, || ()),
             "graph" => {
-                let mut graph = 0u64;
-                call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
-                let (n, p) = (COUNT as u32, memory[0]);
+                let (graph, n, p) = (self.new_graph(), COUNT as u32, memory[0]);
                 let parameters: [*const c_void; 2] = [(&raw const p).cast(), (&raw const n).cast()];
                 let node = self.node(graph, &[], "constant", &parameters);
                 let executable = self.instantiated(graph);
                 call!(self.driver, cuGraphNodeSetEnabled(executable => u64, node => u64, 1 => u32));
                 self.launch_graph(executable);
             }
-            "managed" => {
-                let (mut p, n) = (0u64, COUNT * 4);
-                call!(self.driver, cuMemAllocManaged(&raw mut p => *mut u64, n => usize, 1 => u32));
-                self.scale_in(streams[0], p, 1.0);
-            }
-            "texture" => {
-                let mut texture = 0u64;
-                call!(self.driver, cuTexObjectCreate(&raw mut texture => *mut u64, null() => *const c_void, null() => *const c_void, null() => *const c_void));
-                self.one("idle", texture);
-            }
+            "managed" => self.scale_in(streams[0], self.managed(COUNT * 4), 1.0),
+            "texture" => self.one("idle", self.texture()),
             "external" => {
                 let mut p = 0u64;
                 call!(self.driver, cuExternalMemoryGetMappedBuffer(&raw mut p => *mut u64, 1 => u64, null() => *const c_void));
@@ -331,8 +291,7 @@ impl Program {
                 std::fs::write(format!("{folder}/{name}"), bytes).expect("written");
             }
         }
-        let third =
-            f32::from_le_bytes([results[0][8], results[0][9], results[0][10], results[0][11]]);
+        let third = f32::from_le_bytes(results[0].as_chunks().0[2]);
         println!("answer {third}");
     }
 }

@@ -1,64 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns of the same work, as regions.
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 
 use gpureplay_cuda_launch::abi::Status;
 
-use super::{PTX, Program};
+use super::{PTX, Program, floats};
 
 const COUNT: usize = 256;
 const LARGE: usize = 64 << 10;
 pub(crate) const TURNS: usize = 5;
 
 pub(crate) fn input(turn: usize) -> Vec<u8> {
-    let numbers = (0..COUNT).map(|index| (turn * 1000 + index + 1) as f32);
-    numbers.flat_map(f32::to_le_bytes).collect()
+    floats((0..COUNT).map(|index| (turn * 1000 + index + 1) as f32))
 }
 
 /// Incompressible.
 pub(crate) fn weights(number: usize) -> Vec<u8> {
     let mut state = number as u32 + 1;
-    let numbers = (0..COUNT).map(|_| {
+    floats((0..COUNT).map(|_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 8) as f32 / 1000.0
-    });
-    numbers.flat_map(f32::to_le_bytes).collect()
+    }))
 }
 
 impl Program {
-    fn scaled(&self, stream: u64, p: u64, factor: f32) {
-        let n = COUNT as u32;
-        let parameters = [
-            (&raw const p).cast(),
-            (&raw const factor).cast(),
-            (&raw const n).cast(),
-        ];
-        self.launch("scale", 128, stream, &parameters);
+    fn scaled(&self, p: u64, factor: f32) {
+        self.scale(p, factor, COUNT as u32);
     }
 
     fn copied(&self, to: u64, from: u64) {
         call!(self.driver, cuMemcpyDtoDAsync_v2(to => u64, from => u64, COUNT * 4 => usize, 0 => u64));
-    }
-
-    fn received(&self, from: u64, size: usize) -> Vec<u8> {
-        let mut bytes = vec![0u8; size];
-        call!(self.driver, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast() => *mut c_void, from => u64, size => usize));
-        bytes
-    }
-
-    fn scaled_by(&self, module: u64, p: u64) {
-        let (mut function, factor, n) = (0, 2f32, COUNT as u32);
-        call!(self.driver, cuModuleGetFunction(&raw mut function => *mut u64, module => u64, c"scale".as_ptr() => *const i8));
-        let parameters = [
-            (&raw const p).cast(),
-            (&raw const factor).cast(),
-            (&raw const n).cast(),
-        ];
-        call!(self.driver, cuLaunchKernel(
-            function => u64, 8 => u32, 1 => u32, 1 => u32, 128 => u32, 1 => u32, 1 => u32, 0 => u32, 0 => u64,
-            parameters.as_ptr() => *const *const c_void, std::ptr::null() => *const *const c_void
-        ));
     }
 
     pub(crate) fn turns(&self, what: &str) {
@@ -79,15 +51,13 @@ impl Program {
         };
         let held = [vec![0x5a; 512], weights(0), vec![0; 256], weights(1)].concat();
         let held = self.memory(&held);
-        let image = CString::new(format!(
+        let module = self.loaded(&format!(
             "{PTX}.visible .entry more(.param .u64 p) {{ ret; }}\n"
         ));
-        let (image, mut module) = (image.expect("works"), 0);
-        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
-        let mut pinned = 0u64;
-        if what == "pinned" {
-            call!(self.driver, cuMemHostAlloc(&raw mut pinned => *mut u64, size => usize, 0 => u32));
-        }
+        let pinned = match what {
+            "pinned" => self.pinned(size),
+            _ => 0,
+        };
         for turn in 0..TURNS {
             if what == "outside" || (what == "late" && turn == 1) {
                 self.write(state, &input(turn * turn));
@@ -101,55 +71,55 @@ impl Program {
                 call!(self.driver, cuProfilerStart());
             }
             if what != "alone" {
-                call!(self.driver, cuMemcpyHtoD_v2(input_memory => u64, x.as_ptr().cast() => *const c_void, size => usize));
+                self.write(input_memory, &x[..size]);
             }
             let slot = cache + (turn * size) as u64;
             let result = match what {
                 "alone" => {
-                    self.scaled(0, state, 2.0);
-                    self.received(state, size)
+                    self.scaled(state, 2.0);
+                    self.bytes(state, size)
                 }
                 // Used twice, and once unread.
                 "number" => {
-                    self.scaled(0, input_memory, turn as f32 + 2.0);
+                    self.scaled(input_memory, turn as f32 + 2.0);
                     self.one("idle", turn as u64 * 77 + 5);
-                    self.scaled(0, state, turn as f32 + 2.0);
+                    self.scaled(state, turn as f32 + 2.0);
                     self.copied(cache, state);
-                    self.received(input_memory, size)
+                    self.bytes(input_memory, size)
                 }
                 "padding" => {
-                    self.scaled(0, input_memory, 2.0);
+                    self.scaled(input_memory, 2.0);
                     self.one("idle", turn as u64 * 77 + 5);
-                    self.received(input_memory, size)
+                    self.bytes(input_memory, size)
                 }
                 // Each turn appends; all of it is the result.
                 "slot" => {
                     self.copied(slot, input_memory);
-                    self.scaled(0, slot, 2.0);
-                    self.received(cache, size * TURNS)
+                    self.scaled(slot, 2.0);
+                    self.bytes(cache, size * TURNS)
                 }
                 // By turns, each empty between turns.
                 "swap" => {
                     let scratch = cache + (turn % 2 * size) as u64;
                     self.copied(scratch, input_memory);
-                    self.scaled(0, scratch, 3.0);
-                    self.received(scratch, size)
+                    self.scaled(scratch, 3.0);
+                    self.bytes(scratch, size)
                 }
                 "state" | "outside" | "late" => {
-                    self.scaled(0, state, 2.0);
-                    self.scaled(0, input_memory, 3.0);
-                    self.received(state, size)
+                    self.scaled(state, 2.0);
+                    self.scaled(input_memory, 3.0);
+                    self.bytes(state, size)
                 }
                 // Later turns use another image's kernel of that name.
                 "image" => {
                     let module = if turn == 0 { self.module } else { module };
-                    self.scaled_by(module, input_memory);
-                    self.received(input_memory, size)
+                    Self::with(module).scaled(input_memory, 2.0);
+                    self.bytes(input_memory, size)
                 }
                 // Copies to pinned memory do not wait; the fourth turn differs.
                 "pinned" => {
                     for _ in 0..=turn / 3 % 2 {
-                        self.scaled(0, input_memory, 2.0);
+                        self.scaled(input_memory, 2.0);
                     }
                     call!(self.driver, cuMemcpyDtoHAsync_v2(pinned as *mut c_void => *mut c_void, input_memory => u64, size => usize, 0 => u64));
                     call!(self.driver, cuStreamSynchronize(0 => u64));
@@ -157,9 +127,9 @@ impl Program {
                 }
                 "constant" => {
                     self.write(state, &input(9));
-                    self.scaled(0, input_memory, 2.0);
+                    self.scaled(input_memory, 2.0);
                     self.copied(cache, state);
-                    self.received(input_memory, size)
+                    self.bytes(input_memory, size)
                 }
                 // A part of the copied input is the result; a state grows.
                 "large" | "large-same" => {
@@ -168,23 +138,23 @@ impl Program {
                     let large: Vec<u8> = large.flat_map(u32::to_le_bytes).collect();
                     self.write(scratch, &large);
                     call!(self.driver, cuMemcpyDtoDAsync_v2(scratch + LARGE as u64 => u64, scratch => u64, LARGE => usize, 0 => u64));
-                    self.scaled(0, state, 2.0);
-                    self.scaled(0, input_memory, 3.0);
-                    self.received(scratch + LARGE as u64, size);
-                    self.received(state, size)
+                    self.scaled(state, 2.0);
+                    self.scaled(input_memory, 3.0);
+                    self.bytes(scratch + LARGE as u64, size);
+                    self.bytes(state, size)
                 }
                 "weights" => {
                     self.copied(cache, held + 512 + size as u64 + 256);
-                    self.scaled(0, cache, 3.0);
+                    self.scaled(cache, 3.0);
                     self.copied(cache + size as u64, held + 512);
-                    self.scaled(0, input_memory, 2.0);
-                    let first = self.received(input_memory, size);
-                    self.received(cache, size);
+                    self.scaled(input_memory, 2.0);
+                    let first = self.bytes(input_memory, size);
+                    self.bytes(cache, size);
                     first
                 }
                 _ => {
-                    self.scaled(0, input_memory, 2.0);
-                    self.received(input_memory, size)
+                    self.scaled(input_memory, 2.0);
+                    self.bytes(input_memory, size)
                 }
             };
             if profiled {
