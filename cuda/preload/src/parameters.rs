@@ -104,9 +104,8 @@ pub(crate) fn refuse_hidden_handles(
     if !textures && !surfaces {
         return Ok(());
     }
-    let capability = u32::try_from(device.capability[0] * 10 + device.capability[1]).unwrap_or(0);
-    let uses =
-        objects(&image.bytes, kernel, capability).map_err(|error| format!("its image: {error}"))?;
+    let uses = objects(&image.bytes, kernel, device.sm())
+        .map_err(|error| format!("its image: {error}"))?;
     if textures && uses.textures {
         return Err("it reads a texture object by a handle in memory".into());
     }

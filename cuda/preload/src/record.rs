@@ -202,8 +202,7 @@ pub(crate) fn variables(
     image: &Image,
     device: &Device,
 ) -> Result<Vec<HeldVariable>, Reason> {
-    let capability = u32::try_from(device.capability[0] * 10 + device.capability[1]).unwrap_or(0);
-    let part = gpureplay_cuda_launch::image::select(&image.bytes, &function.name, capability)
+    let part = gpureplay_cuda_launch::image::select(&image.bytes, &function.name, device.sm())
         .map_err(|error| format!("its image: {error}"))?
         .ok_or("its image holds no kernel of that name for this GPU")?;
     let driver = driver().map_err(because("no driver"))?;

@@ -2,11 +2,11 @@
 //! The command's wishes, from the environment.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use gpureplay_cuda_launch::recording::Tuned;
+pub(crate) use gpureplay_cuda_launch::recording::{Pick, RegionOf as Region};
 use regex_lite::Regex;
 
 use crate::say::say;
@@ -44,75 +44,9 @@ pub(crate) struct Record {
     pub(crate) names: Vec<(String, String)>,
 }
 
-/// Around a whole region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Region {
-    /// `cuProfilerStart` and `cuProfilerStop`.
-    Profiler,
-    Turn,
-    Nvtx(&'static str),
-    /// From behind the launch before the first number, to before that of the second; or to the first work after the
-    /// launch before it, once the host may know a result.
-    Launches(u64, u64),
-}
-
-impl FromStr for Region {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END";
-        if let Some(name) = text.strip_prefix("nvtx:").filter(|name| !name.is_empty()) {
-            // Read once.
-            return Ok(Self::Nvtx(Box::leak(name.to_owned().into_boxed_str())));
-        }
-        match text {
-            "profiler" => return Ok(Self::Profiler),
-            "turn" => return Ok(Self::Turn),
-            _ => {}
-        }
-        let range = text.strip_prefix("launches=").ok_or(wrong)?;
-        let (first, end) = range.split_once("..").ok_or(wrong)?;
-        let number = |text: &str| text.parse::<u64>().map_err(|_| wrong);
-        match (number(first)?, number(end)?) {
-            (first, end) if first < end => Ok(Self::Launches(first, end)),
-            _ => Err(wrong),
-        }
-    }
-}
-
 pub(crate) struct Durations {
     pub(crate) table: PathBuf,
     pub(crate) log: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pick {
-    First,
-    All,
-    Number(u64),
-    /// One in N.
-    Random(u64),
-}
-
-impl FromStr for Pick {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "is neither first, all, a number, nor random:N";
-        match text {
-            "first" => Ok(Self::First),
-            "all" => Ok(Self::All),
-            _ => match text.strip_prefix("random:") {
-                Some(one_in) => one_in
-                    .parse()
-                    .ok()
-                    .filter(|one_in| *one_in > 0)
-                    .map(Self::Random)
-                    .ok_or(wrong),
-                None => text.parse().map(Self::Number).map_err(|_| wrong),
-            },
-        }
-    }
 }
 
 pub(crate) struct Settings {
@@ -256,37 +190,4 @@ fn rank() -> Option<u32> {
     ]
     .iter()
     .find_map(|name| std::env::var(name).ok()?.parse().ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Pick, Region};
-
-    #[test]
-    fn picks_are_read_and_nonsense_is_not() {
-        assert_eq!("first".parse(), Ok(Pick::First));
-        assert_eq!("7".parse(), Ok(Pick::Number(7)));
-        assert_eq!("random:10".parse(), Ok(Pick::Random(10)));
-        for nonsense in ["", "random:0", "random:", "-1", "last"] {
-            assert!(nonsense.parse::<Pick>().is_err(), "{nonsense}");
-        }
-    }
-
-    #[test]
-    fn regions_are_read_and_nonsense_is_not() {
-        assert_eq!("profiler".parse(), Ok(Region::Profiler));
-        assert_eq!("turn".parse(), Ok(Region::Turn));
-        assert_eq!("nvtx:a step".parse(), Ok(Region::Nvtx("a step")));
-        assert_eq!("launches=3..9".parse(), Ok(Region::Launches(3, 9)));
-        for nonsense in [
-            "",
-            "nvtx:",
-            "launches=",
-            "launches=3",
-            "launches=4..4",
-            "launches=-1..2",
-        ] {
-            assert!(nonsense.parse::<Region>().is_err(), "{nonsense}");
-        }
-    }
 }

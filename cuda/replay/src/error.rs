@@ -109,6 +109,11 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
+    /// Whether the driver may refuse all later calls.
+    pub(crate) fn ends_the_context(&self) -> bool {
+        matches!(self, Self::Driver { .. } | Self::TimeLimit { .. })
+    }
+
     /// Whether a kernel used an unmapped address.
     #[must_use]
     pub fn is_illegal_address(&self) -> bool {

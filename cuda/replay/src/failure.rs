@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a command or a call fails, and its exit code.
 
+use std::fs::{DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 use crate::ReplayError;
 use gpureplay_cuda_launch::image::ImageError;
 use gpureplay_cuda_launch::recording::RecordingError;
+use gpureplay_host::beneath;
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -87,6 +89,22 @@ pub(crate) fn written(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
         path: path.to_owned(),
         source,
     }
+}
+
+/// A file of at most so many bytes.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let read = File::open(path).and_then(|opened| beneath::contents(opened, most));
+    read.map_err(file(path))
+}
+
+/// Texts of all files of a folder.
+pub(crate) fn texts(folder: &Path) -> Result<Vec<String>, Failure> {
+    let entries = std::fs::read_dir(folder).map_err(file(folder))?;
+    let text = |entry: io::Result<DirEntry>| {
+        let path = entry.map_err(file(folder))?.path();
+        std::fs::read_to_string(&path).map_err(file(&path))
+    };
+    entries.map(text).collect()
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -91,6 +91,11 @@ impl Target {
         }
     }
 
+    pub(crate) fn whole(&self, recording: &Recording, who: &str) -> Result<u32, Failure> {
+        let refused = || Failure::Usage(format!("{who} takes a whole run: DIR#runK"));
+        self.run(recording)?.ok_or_else(refused)
+    }
+
     pub(crate) fn parts(&self, recording: &Recording) -> Result<Vec<(Part, u32)>, Failure> {
         if let Some(number) = self.number {
             let part = if self.is_run { Part::Run } else { Part::Launch };

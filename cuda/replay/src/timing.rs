@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times of repeated launches.
 
+use std::fmt;
+
 use gpureplay_host::statistics::Sorted;
 
 /// Times of a kernel's runs in microseconds; events overstate kernels of few.
@@ -34,5 +36,15 @@ impl Times {
     #[must_use]
     pub fn spread(&self) -> f64 {
         self.0.middle_half().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (median, least, spread) = (self.median(), self.least(), self.spread());
+        write!(
+            f,
+            "median {median:.2} us, least {least:.2} us, spread {spread:.2} us"
+        )
     }
 }

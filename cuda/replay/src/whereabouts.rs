@@ -26,13 +26,9 @@ impl Pieces {
     /// Pieces of a launch by recorded addresses.
     #[must_use]
     pub fn of(launch: &Launch) -> Self {
-        let regions = launch.regions.iter();
-        let regions = regions.map(|region| (region.address, region.size));
-        let variables = launch.variables.iter();
-        let variables = variables.map(|variable| (variable.address, variable.size));
-        let all = regions.chain(variables).enumerate();
+        let all = launch.pieces().zip(0..);
         let mut ranges: Vec<_> = all
-            .map(|(number, (address, size))| (address, size, number))
+            .map(|(piece, number)| (piece.address, piece.size, number))
             .collect();
         ranges.sort_unstable();
         let mut pieces = Self {

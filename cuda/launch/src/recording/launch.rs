@@ -78,6 +78,20 @@ pub struct Device {
     pub ordinal: i32,
 }
 
+impl Device {
+    /// Compute capability as one number: 90 is `sm_90`.
+    #[must_use]
+    pub fn sm(&self) -> u32 {
+        sm(self.capability)
+    }
+}
+
+/// A compute capability as one number: 90 is `sm_90`.
+#[must_use]
+pub fn sm([major, minor]: [i32; 2]) -> u32 {
+    u32::try_from(major * 10 + minor).unwrap_or(0)
+}
+
 /// A kernel's image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -170,7 +184,69 @@ pub(crate) fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingErr
     })
 }
 
+/// What a piece of a launch's memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner<'a> {
+    /// A region.
+    Region(RegionKind),
+    /// A variable of this name.
+    Variable(&'a str),
+}
+
+impl<'a> Owner<'a> {
+    /// The variable's name.
+    #[must_use]
+    pub const fn variable(self) -> Option<&'a str> {
+        match self {
+            Self::Region(_) => None,
+            Self::Variable(name) => Some(name),
+        }
+    }
+}
+
+/// A region or variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Region or variable.
+    pub owner: Owner<'a>,
+    /// Recorded address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Chunks before the launch.
+    pub before: Hash,
+    /// Absent if unchanged.
+    pub after: Option<Hash>,
+}
+
 impl Launch {
+    /// Regions, then variables.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let regions = self.regions.iter().map(|region| Piece {
+            owner: Owner::Region(region.kind),
+            address: region.address,
+            size: region.size,
+            before: region.before,
+            after: region.after,
+        });
+        let variables = self.variables.iter().map(|variable| Piece {
+            owner: Owner::Variable(&variable.name),
+            address: variable.address,
+            size: variable.size,
+            before: variable.before,
+            after: variable.after,
+        });
+        regions.chain(variables)
+    }
+
+    /// Size and chunks of all memory before and after.
+    pub fn contents(&self) -> impl Iterator<Item = (u64, Hash)> {
+        self.pieces().flat_map(|piece| {
+            let both = std::iter::once(piece.before).chain(piece.after);
+            both.map(move |hash| (piece.size, hash))
+        })
+    }
+
     /// Regions and variables must come last.
     ///
     /// # Errors
@@ -196,21 +272,14 @@ impl Launch {
     /// Bytes of all regions and variables.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let regions = self.regions.iter().map(|region| region.size);
-        regions
-            .chain(self.variables.iter().map(|variable| variable.size))
-            .fold(0, u64::saturating_add)
+        let sizes = self.pieces().map(|piece| piece.size);
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Changed regions and variables.
     #[must_use]
     pub fn changed(&self) -> usize {
-        let regions = self.regions.iter().filter(|region| region.after.is_some());
-        regions.count()
-            + self
-                .variables
-                .iter()
-                .filter(|variable| variable.after.is_some())
-                .count()
+        let changed = self.pieces().filter(|piece| piece.after.is_some());
+        changed.count()
     }
 }

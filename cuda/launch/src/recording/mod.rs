@@ -22,6 +22,7 @@
 //! against hashes.
 #![forbid(unsafe_code)]
 
+mod asked;
 mod check;
 mod error;
 mod format;
@@ -33,11 +34,14 @@ mod store;
 mod tuned;
 mod write;
 
+pub use asked::{Pick, RegionOf};
 pub use check::{MAX_BYTES, MAX_REGIONS};
 pub use error::RecordingError;
 pub use format::FORMAT;
 pub use hash::{Hash, Hasher};
-pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
+pub use launch::{
+    Device, ImageReference, Launch, Origin, Owner, Piece, Region, RegionKind, Variable, sm,
+};
 pub use run::{
     Checked, Copy2d, Kernel, Memory, Number, Operation, Port, Range, Reduced, Rows, Run, RunImage,
     RunVariable, Side, Stream, StreamKind, Turn, UNKNOWN_SUM, WeightTensor, deepened, differing,
@@ -224,15 +228,7 @@ impl Recording {
         for number in self.numbers()? {
             let launch = self.launch(number)?;
             named.insert(launch.image.hash);
-            let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
-            let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
-            for (size, before, after) in regions.chain(variables) {
-                lists.extend(
-                    std::iter::once(before)
-                        .chain(after)
-                        .map(|hash| (size, hash)),
-                );
-            }
+            lists.extend(launch.contents());
         }
         for number in self.runs()? {
             let run = self.run(number)?;

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use crate::command::extract::source::{self, Source};
 use crate::command::failure::{Failure, Outcome, json, write};
-use crate::command::report::say;
+use crate::command::report::say_json;
 use crate::command::run::Checking;
 use crate::command::target::Target;
 use crate::{Verdict, Wanted};
@@ -120,7 +120,7 @@ impl Analyse {
             )?;
         }
         if self.json {
-            say!("{}", serde_json::to_string(&report).map_err(json)?);
+            say_json(&report)?;
         } else {
             report.print(self.top)?;
         }

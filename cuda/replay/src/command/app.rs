@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `record`, and programs with the library inside.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_cuda_launch::recording::{Recording, Writer};
+use gpureplay_cuda_launch::recording::{Pick, Recording, RegionOf, Writer};
 use gpureplay_tensors::Form;
 
 use crate::command::failure::{Failure, Outcome, file, written};
@@ -51,26 +52,12 @@ impl App {
             libraries.push(others);
         }
         let mut command = Command::new(&self.app[0]);
-        command
-            .args(&self.app[1..])
-            .env("LD_PRELOAD", libraries)
-            .env("GPUREPLAY_CUDA_MODE", mode);
-        for (name, value) in [
-            ("GPUREPLAY_CUDA_KERNEL", self.kernel.clone()),
-            (
-                "GPUREPLAY_CUDA_RANK",
-                self.rank.map(|rank| rank.to_string()),
-            ),
-            (
-                "GPUREPLAY_CUDA_VERBOSE",
-                self.verbose.then(|| "1".to_owned()),
-            ),
-        ] {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        command.args(&self.app[1..]).env("LD_PRELOAD", libraries);
+        let rank = self.rank.map(|rank| rank.to_string());
+        set(&mut command, "MODE", Some(mode));
+        set(&mut command, "KERNEL", self.kernel.as_ref());
+        set(&mut command, "RANK", rank);
+        set(&mut command, "VERBOSE", self.verbose.then_some("1"));
         Ok(command)
     }
 
@@ -89,6 +76,15 @@ impl App {
         }
         Ok(ExitCode::from(code.unwrap_or(5)))
     }
+}
+
+/// A setting of the library; without a value, none is inherited.
+pub(crate) fn set(command: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
+    let name = format!("GPUREPLAY_CUDA_{name}");
+    match value {
+        Some(value) => command.env(name, value),
+        None => command.env_remove(name),
+    };
 }
 
 pub(crate) fn beside() -> Result<PathBuf, Failure> {
@@ -112,7 +108,7 @@ pub(crate) fn beside() -> Result<PathBuf, Failure> {
 #[derive(Args)]
 pub(crate) struct Record {
     /// Which launches of each kernel: first, a number from 0, random:N (one in N), or all.
-    #[arg(long, default_value = "first", value_parser = pick)]
+    #[arg(long, default_value = "first", value_parser = checked::<Pick>)]
     pick: String,
     /// Launches of each kernel, at most.
     #[arg(long, value_name = "N")]
@@ -129,11 +125,11 @@ pub(crate) struct Record {
     alloc: String,
     /// Record a whole run: profiler (from cudaProfilerStart to cudaProfilerStop), turn (of a loop, up to a result), nvtx:NAME (a
     /// range of NVTX), or launches=FIRST..END (by number). Copies around the launches belong to it.
-    #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = region,
+    #[arg(long, value_name = "REGION", num_args = 0..=1, default_missing_value = "profiler", require_equals = true, value_parser = checked::<RegionOf>,
         conflicts_with_all = ["pick", "max_per_kernel", "alloc", "kernel"])]
     run: Option<String>,
     /// As --run=REGION
-    #[arg(long, value_name = "REGION", value_parser = region, conflicts_with_all = ["run", "pick", "max_per_kernel", "alloc", "kernel"])]
+    #[arg(long, value_name = "REGION", value_parser = checked::<RegionOf>, conflicts_with_all = ["run", "pick", "max_per_kernel", "alloc", "kernel"])]
     region: Option<String>,
     /// With --run: another name for an input or output than the one by its order, such as in0=image. May be given again.
     #[arg(long, value_name = "OLD=NEW", value_parser = renamed)]
@@ -163,34 +159,9 @@ pub(crate) struct Record {
     app: App,
 }
 
-fn pick(text: &str) -> Result<String, String> {
-    let number = |text: &str| text.parse::<u64>().is_ok();
-    let random = text
-        .strip_prefix("random:")
-        .is_some_and(|n| n.parse::<u64>().is_ok_and(|n| n > 0));
-    if matches!(text, "first" | "all") || number(text) || random {
-        Ok(text.to_owned())
-    } else {
-        Err("is neither first, all, a number, nor random:N".to_owned())
-    }
-}
-
-fn region(text: &str) -> Result<String, String> {
-    let numbers = text.strip_prefix("launches=").and_then(|range| {
-        let (first, end) = range.split_once("..")?;
-        Some((first.parse::<u64>().ok()?, end.parse::<u64>().ok()?))
-    });
-    let is_range = text
-        .strip_prefix("nvtx:")
-        .is_some_and(|name| !name.is_empty());
-    if matches!(text, "profiler" | "turn")
-        || is_range
-        || numbers.is_some_and(|(first, end)| first < end)
-    {
-        Ok(text.to_owned())
-    } else {
-        Err("is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END".to_owned())
-    }
+/// A text that the library understands.
+fn checked<T: FromStr<Err = &'static str>>(text: &str) -> Result<String, &'static str> {
+    text.parse::<T>().map(|_| text.to_owned())
 }
 
 fn renamed(text: &str) -> Result<String, String> {
@@ -282,59 +253,32 @@ impl Record {
         Writer::create(&self.output)?;
         let before = Recording::open(&self.output)?.runs()?;
         let output = self.output.canonicalize().map_err(file(&self.output))?;
-        command
-            .env("GPUREPLAY_CUDA_OUTPUT", output)
-            .env("GPUREPLAY_CUDA_PICK", &self.pick)
-            .env("GPUREPLAY_CUDA_TIME_LIMIT", self.timeout.to_string())
-            .env(
-                "GPUREPLAY_CUDA_ALLOC",
-                if whole.is_some() {
-                    "arena"
-                } else {
-                    &self.alloc
-                },
-            );
-        match &self.share {
-            Some(share) => {
-                Recording::open(share)?;
-                let share = share.canonicalize().map_err(file(share))?;
-                command.env("GPUREPLAY_CUDA_SHARE", share);
-            }
-            None => _ = command.env_remove("GPUREPLAY_CUDA_SHARE"),
-        }
+        let share = self.share.as_deref().map(|share| {
+            Recording::open(share)?;
+            share.canonicalize().map_err(file(share))
+        });
+        set(&mut command, "OUTPUT", Some(output));
+        set(&mut command, "SHARE", share.transpose()?);
+        let alloc = whole.map_or(self.alloc.as_str(), |_| "arena");
+        let names = (!self.name.is_empty()).then(|| self.name.join(","));
         for (name, value) in [
-            (
-                "GPUREPLAY_CUDA_MAX_PER_KERNEL",
-                self.max_per_kernel.map(|n| n.to_string()),
-            ),
-            (
-                "GPUREPLAY_CUDA_MAX_BYTES",
-                self.max_bytes.map(|n| n.to_string()),
-            ),
-            ("GPUREPLAY_CUDA_RUN", whole.cloned()),
-            (
-                "GPUREPLAY_CUDA_LATER_TURNS",
-                Some(self.verify_inputs.to_string()),
-            ),
-            (
-                "GPUREPLAY_CUDA_NAMES",
-                (!self.name.is_empty()).then(|| self.name.join(",")),
-            ),
-            (
-                "GPUREPLAY_CUDA_ALL_MEMORY",
-                self.all_memory.then(|| "1".to_owned()),
-            ),
+            ("PICK", Some(self.pick.clone())),
+            ("TIME_LIMIT", Some(self.timeout.to_string())),
+            ("ALLOC", Some(alloc.to_owned())),
+            ("MAX_PER_KERNEL", self.max_per_kernel.map(|n| n.to_string())),
+            ("MAX_BYTES", self.max_bytes.map(|n| n.to_string())),
+            ("RUN", whole.cloned()),
+            ("LATER_TURNS", Some(self.verify_inputs.to_string())),
+            ("NAMES", names),
+            ("ALL_MEMORY", self.all_memory.then(|| "1".to_owned())),
+            ("CUPTI", None),
         ] {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
+            set(&mut command, name, value);
         }
         if whole.is_some() {
             // The library is NVTX's injection, too.
             command.env("NVTX_INJECTION64_PATH", self.app.preload_path()?);
         }
-        command.env_remove("GPUREPLAY_CUDA_CUPTI");
         let counted = self.strict.prepare(&mut command)?;
         let code = self.app.run(command)?;
         let ended = strict::conclude(counted.as_ref(), code)?;

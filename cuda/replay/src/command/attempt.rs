@@ -6,13 +6,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::{Differences, ReplayError};
+use gpureplay_cuda_launch::recording::{Recording, Run};
 use serde::{Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
 
 use crate::command::failure::{Failure, file};
 use crate::command::report::note;
+use crate::weights::Given;
+use crate::{Differences, Gpu, ReplayError, RunSession};
 
 /// Number of the process, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
@@ -34,6 +37,18 @@ pub(crate) fn again(error: ReplayError) -> Failure {
     }
     note!("{error}; trying another process ({attempt})");
     instead(&[(ATTEMPT, attempt.to_string())], None)
+}
+
+/// A run with its weights.
+pub(crate) fn opened(
+    gpu: Gpu,
+    recording: &Recording,
+    run: Run,
+    weights: Option<&Path>,
+    time_limit: Duration,
+) -> Result<RunSession, Failure> {
+    let weights = Given::of(recording, &run, weights)?.map(Given::bytes);
+    RunSession::open(gpu, recording, run, weights, time_limit).map_err(again)
 }
 
 pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {

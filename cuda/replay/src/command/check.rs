@@ -100,9 +100,7 @@ impl Check {
             return self.compare();
         }
         let recording = self.target.recording()?;
-        let Some(number) = self.target.run(&recording)? else {
-            return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
-        };
+        let number = self.target.whole(&recording, "check")?;
         let time_limit = Duration::from_secs(self.timeout);
         if self.sums {
             let weights = self.weights.as_deref();
@@ -157,9 +155,7 @@ impl Check {
 
     fn compare(&self) -> Outcome {
         let recording = self.target.recording()?;
-        let Some(number) = self.target.run(&recording)? else {
-            return Err(Failure::Usage("check takes a whole run: DIR#runK".into()));
-        };
+        let number = self.target.whole(&recording, "check")?;
         let mut run = recording.run(number)?;
         let Some(beside) = recording.second(number)? else {
             return Err(Failure::Usage(format!(
@@ -177,12 +173,7 @@ impl Check {
         let mut session =
             RunSession::open(gpu, &beside, second.clone(), None, time_limit).map_err(again)?;
         let crossing = cross(&mut session, &run.operations)?;
-        let mut checked = Checked {
-            words: 0,
-            addresses: 0,
-            others: 0,
-            fault: None,
-        };
+        let mut checked = Checked::default();
         match &crossing {
             None => {
                 checked.fault = Some("the second turn does not repeat: a replay of it gives other outputs than the program, or others each time".into());

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::command::app::beside;
 use crate::command::failure::Outcome;
-use crate::command::report::say;
+use crate::command::report::{say, version};
 
 /// Recording and replaying here, or why not. `None` without NVIDIA's driver.
 #[must_use]
@@ -19,8 +19,7 @@ pub fn ways() -> Option<[Result<String, String>; 2]> {
         Ok(gpu) => gpu,
     };
     let info = gpu.info();
-    let (major, minor) = (info.driver / 1000, info.driver % 1000 / 10);
-    let found = format!("{}, driver for CUDA {major}.{minor}", info.name);
+    let found = format!("{}, driver for CUDA {}", info.name, version(info.driver));
     let record = match beside() {
         Ok(_) => Ok(format!("a library in the app, on {found}; needs no root")),
         Err(failure) => Err(failure.to_string()),
@@ -42,11 +41,7 @@ impl Doctor {
             info.name,
             info.count
         );
-        say!(
-            "driver   CUDA {}.{}",
-            info.driver / 1000,
-            info.driver % 1000 / 10
-        );
+        say!("driver   CUDA {}", version(info.driver));
         if info.driver < 12_040 {
             say!(
                 "         older than CUDA 12.4: layouts of parameters are not told; recording needs a newer driver"

@@ -3,16 +3,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_host::{beneath, csv};
+use gpureplay_host::csv;
 use serde::{Deserialize, Serialize};
 
-use crate::command::app::App;
+use crate::command::app::{App, set};
 use crate::command::attempt::private_folder;
-use crate::command::failure::{Failure, Outcome, file, json, write};
+use crate::command::failure::{self, Failure, Outcome, file, json, texts, write};
 use crate::command::report::say;
 use crate::command::strict::{self, Strict};
 
@@ -73,29 +72,25 @@ impl Durations {
 
     fn run(&self, folder: &Path) -> Outcome {
         let mut command = self.app.command("durations")?;
-        command
-            .env("GPUREPLAY_CUDA_OUTPUT", folder)
-            .env_remove("GPUREPLAY_CUDA_LOG")
-            .env_remove("GPUREPLAY_CUDA_CUPTI");
-        if !self.events {
-            command.env("GPUREPLAY_CUDA_CUPTI", self.strict.cupti());
-        }
-        if let Some(log) = &self.log {
-            let path = match log.to_str() {
-                Some("-") => "/dev/stdout".into(),
-                _ => {
-                    write(log, LOG_HEADER)?;
-                    log.canonicalize().map_err(file(log))?
-                }
-            };
-            command.env("GPUREPLAY_CUDA_LOG", path);
-        }
+        let log = match &self.log {
+            Some(log) if log.as_os_str() == "-" => Some("/dev/stdout".into()),
+            Some(log) => {
+                write(log, LOG_HEADER)?;
+                Some(log.canonicalize().map_err(file(log))?)
+            }
+            None => None,
+        };
+        set(&mut command, "OUTPUT", Some(folder));
+        set(&mut command, "LOG", log);
+        set(
+            &mut command,
+            "CUPTI",
+            (!self.events).then(|| self.strict.cupti()),
+        );
         let counted = self.strict.prepare(&mut command)?;
         let code = self.app.run(command)?;
         let mut table = Table::new();
-        for entry in std::fs::read_dir(folder).map_err(file(folder))? {
-            let path = entry.map_err(file(folder))?.path();
-            let text = std::fs::read_to_string(&path).map_err(file(&path))?;
+        for text in texts(folder)? {
             text.lines().for_each(|line| add(&mut table, line));
         }
         self.print(&table)?;
@@ -179,8 +174,7 @@ fn add(table: &mut Table, line: &str) {
 const MOST: u64 = 1 << 28;
 
 pub(crate) fn read(path: &Path) -> Result<Vec<RowReport<'static>>, Failure> {
-    let bytes = File::open(path).and_then(|opened| beneath::contents(opened, MOST));
-    serde_json::from_slice(&bytes.map_err(file(path))?).map_err(|error| {
+    serde_json::from_slice(&failure::read(path, MOST)?).map_err(|error| {
         Failure::Usage(format!(
             "{}: {error}; durations --json -o FILE writes such a table",
             path.display()

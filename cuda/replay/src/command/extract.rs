@@ -209,28 +209,9 @@ fn copy_memory<'a>(
     let room = folder.join("memory");
     fs::create_dir(&room).map_err(written(&room))?;
     let pieces = Pieces::of(launch);
-    let regions = launch.regions.iter();
-    let regions = regions.map(|region| {
-        (
-            region.address,
-            region.size,
-            None,
-            region.before,
-            region.after,
-        )
-    });
-    let variables = launch.variables.iter().map(|variable| {
-        let name = Some(variable.name.as_str());
-        (
-            variable.address,
-            variable.size,
-            name,
-            variable.before,
-            variable.after,
-        )
-    });
     let mut memory = Vec::new();
-    for (number, (address, size, variable, before, after)) in regions.chain(variables).enumerate() {
+    for (number, piece) in launch.pieces().enumerate() {
+        let size = piece.size;
         let keep = |hash: Hash, what: &str, store: &Store| {
             let bytes = from.get(hash, size)?;
             store.put(&bytes)?;
@@ -239,12 +220,13 @@ fn copy_memory<'a>(
             fs::write(&path, bytes).map_err(written(&path))?;
             Ok::<_, Failure>(name)
         };
+        let after = piece.after;
         let after = after.map(|after| keep(after, "after", writer.store()));
         memory.push(MemoryReport {
-            address: format!("{address:#x}"),
+            address: format!("{:#x}", piece.address),
             bytes: size,
-            variable,
-            before: keep(before, "before", writer.store())?,
+            variable: piece.owner.variable(),
+            before: keep(piece.before, "before", writer.store())?,
             after: after.transpose()?,
             parameters: pieces.parameters(number),
         });

@@ -7,12 +7,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_launch::image::{Allowance, MemberKind};
-use gpureplay_cuda_launch::recording::{Hash, Launch, Part, Recording, RegionKind};
+use gpureplay_cuda_launch::recording::{Hash, Launch, Owner, Part, Recording, RegionKind};
 
 use crate::command::durations::{self, RowReport};
 use crate::command::failure::{Failure, Outcome};
-use crate::command::report::say;
-use crate::command::report::{bytes, line, sizes};
+use crate::command::report::{bytes, gpu, line, say, sizes};
 use crate::command::sign::Trust;
 use crate::command::sums::Against;
 use crate::command::target::Target;
@@ -103,13 +102,7 @@ impl Info {
                 .unwrap_or_default(),
             origin.occurrence
         );
-        let [major, minor] = device.capability;
-        say!(
-            "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
-            device.name,
-            device.driver / 1000,
-            device.driver % 1000 / 10
-        );
+        say!("on          {}", gpu(device));
         say!(
             "sizes       grid {}, block {}, {shared} B dynamic shared memory",
             sizes(*grid),
@@ -149,34 +142,18 @@ impl Info {
                 say!("bounds      block {} only", sizes(required));
             }
         }
-        for region in &launch.regions {
-            let kind = if region.kind == RegionKind::Host {
-                "host"
-            } else {
-                "device"
-            };
-            let changed = if region.after.is_some() {
-                ", changed"
-            } else {
-                ""
-            };
-            say!(
-                "region      {:#x}, {} of {kind} memory{changed}",
-                region.address,
-                bytes(region.size)
-            );
-        }
-        for variable in &launch.variables {
-            let changed = if variable.after.is_some() {
-                ", changed"
-            } else {
-                ""
-            };
-            say!(
-                "variable    {}, {}{changed}",
-                variable.name,
-                bytes(variable.size)
-            );
+        for piece in launch.pieces() {
+            let (address, size) = (piece.address, bytes(piece.size));
+            let changed = piece.after.map_or("", |_| ", changed");
+            match piece.owner {
+                Owner::Region(RegionKind::Host) => {
+                    say!("region      {address:#x}, {size} of host memory{changed}");
+                }
+                Owner::Region(RegionKind::Device) => {
+                    say!("region      {address:#x}, {size} of device memory{changed}");
+                }
+                Owner::Variable(name) => say!("variable    {name}, {size}{changed}"),
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -224,13 +201,9 @@ impl Verify {
             }
         }
         for (number, launch) in &launches {
-            let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
-            let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
-            for (size, before, after) in regions.chain(variables) {
-                for hash in std::iter::once(before).chain(after) {
-                    memory.check(hash, size)?;
-                    total = total.saturating_add(size);
-                }
+            for (size, contents) in launch.contents() {
+                memory.check(contents, size)?;
+                total = total.saturating_add(size);
             }
             if launch.changed() == 0 {
                 say!(

@@ -8,15 +8,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::layers::{layers, parts};
-use crate::{Gpu, How, RunSession, Times};
+use crate::{Gpu, How, Times};
 use clap::Args;
 use gpureplay_cuda_launch::recording::{Operation, Recording, Run};
 
-use crate::command::attempt::again;
+use crate::command::attempt::opened;
 use crate::command::failure::{Failure, Outcome};
 use crate::command::report::{bytes, say, sizes};
 use crate::command::target::Target;
-use crate::weights::Given;
 
 /// List what a whole run gives the GPU
 ///
@@ -64,11 +63,7 @@ pub(crate) struct Bench {
 
 fn whole(target: &Target) -> Result<(Recording, u32, Run), Failure> {
     let recording = target.recording()?;
-    let Some(number) = target.run(&recording)? else {
-        return Err(Failure::Usage(
-            "this command takes a whole run: DIR#runK".into(),
-        ));
-    };
+    let number = target.whole(&recording, "this command")?;
     let run = recording.run(number)?;
     Ok((recording, number, run))
 }
@@ -126,11 +121,8 @@ impl Jobs {
         runs: NonZeroU32,
     ) -> Result<Vec<Times>, Failure> {
         let gpu = Gpu::open_alone(self.gpu, &run)?;
-        let weights = Given::of(recording, &run, self.weights.as_deref())?;
-        let weights = weights.map(Given::bytes);
         let limit = Duration::from_secs(60);
-        let session = RunSession::open(gpu, recording, run, weights, limit);
-        let mut session = session.map_err(again)?;
+        let mut session = opened(gpu, recording, run, self.weights.as_deref(), limit)?;
         session.execute(How::Launches)?;
         let mut times = vec![Vec::new(); parts.len()];
         for _ in 0..runs.get() {
@@ -201,10 +193,7 @@ impl Bench {
         let (recording, number, run) = whole(&self.target)?;
         let gpu = Gpu::open_alone(self.gpu, &run)?;
         let time_limit = Duration::from_secs(self.timeout);
-        let weights = Given::of(&recording, &run, self.weights.as_deref())?;
-        let weights = weights.map(Given::bytes);
-        let mut session =
-            RunSession::open(gpu, &recording, run, weights, time_limit).map_err(again)?;
+        let mut session = opened(gpu, &recording, run, self.weights.as_deref(), time_limit)?;
         session.execute(How::Graph)?;
         let first = began.elapsed();
         say!(
@@ -214,13 +203,7 @@ impl Bench {
         );
         for (how, name) in [(How::Graph, "one graph "), (How::Launches, "one by one")] {
             let times = session.time(how, self.runs)?;
-            say!(
-                "  {name}  median {:.2} us, least {:.2} us, spread {:.2} us, of {} runs",
-                times.median(),
-                times.least(),
-                times.spread(),
-                times.runs()
-            );
+            say!("  {name}  {times}, of {} runs", times.runs());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -8,8 +8,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::command::attempt;
-use crate::command::failure::{Failure, Outcome, json};
-use crate::command::report::say;
+use crate::command::failure::{Failure, Outcome};
+use crate::command::report::say_json;
 use crate::command::run::{Checking, Evidence, NewSizes, TimesReport, read_image};
 use crate::command::target::Target;
 use crate::{
@@ -151,7 +151,7 @@ impl Judge {
             }
         }
         report.conclude();
-        say!("{}", serde_json::to_string(&report).map_err(json)?);
+        say_json(&report)?;
         Ok(ExitCode::from(u8::from(report.verdict != "right")))
     }
 
@@ -201,7 +201,7 @@ impl Judge {
                         handed.is_constant |= useless == Useless::NoEffect;
                         useless.reason().to_owned()
                     }
-                    Err(error @ (ReplayError::Driver { .. } | ReplayError::TimeLimit { .. })) => {
+                    Err(error) if error.ends_the_context() => {
                         let reason = format!("the recorded kernel fails on it: {error}");
                         handed.tried.push(format!("{}: {reason}", variation.word()));
                         return Err(attempt::hand_on(handed, None));
@@ -358,8 +358,8 @@ impl PlaceReport {
     fn of(session: &Session, pieces: &Pieces, address: u64) -> Self {
         let found = pieces.find(address);
         let launch = session.launch();
-        let variable = found.and_then(|found| found.piece.checked_sub(launch.regions.len()));
-        let variable = variable.and_then(|number| launch.variables.get(number));
+        let piece = found.and_then(|found| launch.pieces().nth(found.piece));
+        let variable = piece.and_then(|piece| piece.owner.variable());
         let parameter = found.and_then(|found| found.parameter);
         Self {
             address: format!("{address:#x}"),
@@ -367,7 +367,7 @@ impl PlaceReport {
             offset: parameter
                 .map(|(_, offset)| offset)
                 .or(found.map(|found| found.offset)),
-            variable: variable.map(|variable| variable.name.clone()),
+            variable: variable.map(str::to_owned),
         }
     }
 }

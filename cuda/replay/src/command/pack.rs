@@ -29,9 +29,7 @@ pub(crate) struct Pack {
 impl Pack {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
-        let Some(number) = self.target.run(&recording)? else {
-            return Err(Failure::Usage("pack takes a whole run: DIR#runK".into()));
-        };
+        let number = self.target.whole(&recording, "pack")?;
         if self.output.exists() && !self.force {
             let text = format!("{}: exists; --force replaces it", self.output.display());
             return Err(Failure::Usage(text));

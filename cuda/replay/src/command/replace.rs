@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_cuda_launch::recording::Tuned;
+use tempfile::TempDir;
 
-use crate::command::app::App;
+use crate::command::app::{App, set};
 use crate::command::attempt::private_folder;
-use crate::command::failure::{Failure, Outcome, file};
+use crate::command::failure::{Failure, Outcome, file, texts};
 use crate::command::report::{note, say};
 use crate::command::run::read_image;
 
@@ -53,9 +54,9 @@ fn images_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 impl Replace {
     pub(crate) fn execute(&self) -> Outcome {
         let mut command = self.app.command("replace")?;
-        command
-            .env_remove("GPUREPLAY_CUDA_CUPTI")
-            .env_remove("GPUREPLAY_CUDA_STRICT");
+        for name in ["CUPTI", "STRICT"] {
+            set(&mut command, name, None::<&Path>);
+        }
         let mut paths = Vec::new();
         for path in &self.images {
             let images = match path.is_dir() {
@@ -67,36 +68,30 @@ impl Replace {
                 paths.push(path.canonicalize().map_err(file(&path))?);
             }
         }
-        match paths.is_empty() {
-            true => _ = command.env_remove("GPUREPLAY_CUDA_IMAGES"),
-            false => {
-                let paths = std::env::join_paths(paths)
-                    .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
-                command.env("GPUREPLAY_CUDA_IMAGES", paths);
+        let joined = std::env::join_paths(&paths)
+            .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
+        set(
+            &mut command,
+            "IMAGES",
+            (!paths.is_empty()).then_some(joined),
+        );
+        let tuned = self.tuned.as_deref().map(|path| {
+            for winner in Tuned::read(path)?.winners {
+                let image = winner.change.image.as_ref();
+                image.map(|image| Tuned::image(path, image)).transpose()?;
             }
-        }
-        match &self.tuned {
-            None => _ = command.env_remove("GPUREPLAY_CUDA_TUNED"),
-            Some(path) => {
-                for winner in Tuned::read(path)?.winners {
-                    let image = winner.change.image.as_ref();
-                    image.map(|image| Tuned::image(path, image)).transpose()?;
-                }
-                let path = path.canonicalize().map_err(file(path))?;
-                command.env("GPUREPLAY_CUDA_TUNED", path);
-            }
-        }
-        if !self.durations {
-            command.env_remove("GPUREPLAY_CUDA_OUTPUT");
+            path.canonicalize().map_err(file(path))
+        });
+        set(&mut command, "TUNED", tuned.transpose()?);
+        let folder = self.durations.then(|| private_folder("durations"));
+        let folder = folder.transpose()?;
+        set(&mut command, "OUTPUT", folder.as_ref().map(TempDir::path));
+        let Some(folder) = folder else {
             return self.app.run(command);
-        }
-        let folder = private_folder("durations")?;
-        command.env("GPUREPLAY_CUDA_OUTPUT", folder.path());
+        };
         let code = self.app.run(command)?;
         let mut table = Table::default();
-        for entry in std::fs::read_dir(folder.path()).map_err(file(folder.path()))? {
-            let path = entry.map_err(file(folder.path()))?.path();
-            let text = std::fs::read_to_string(&path).map_err(file(&path))?;
+        for text in texts(folder.path())? {
             text.lines().for_each(|line| table.add(line));
         }
         table.print()?;

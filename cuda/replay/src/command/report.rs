@@ -4,10 +4,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use gpureplay_cuda_launch::recording::Launch;
+use gpureplay_cuda_launch::recording::{Device, Launch};
 use gpureplay_host::Lines;
+use serde::Serialize;
 
-use crate::command::failure::Failure;
+use crate::command::failure::{Failure, json};
 
 /// Returns the error.
 macro_rules! say {
@@ -31,9 +32,29 @@ pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     written.map_err(Failure::Output)
 }
 
+pub(crate) fn say_json(report: &impl Serialize) -> Result<(), Failure> {
+    say!("{}", serde_json::to_string(report).map_err(json)?);
+    Ok(())
+}
+
 /// Prints to standard error and ignores errors.
 pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
+}
+
+/// A version of CUDA: 13000 is 13.0.
+pub(crate) fn version(driver: i32) -> String {
+    format!("{}.{}", driver / 1000, driver % 1000 / 10)
+}
+
+/// What a recording was made on.
+pub(crate) fn gpu(device: &Device) -> String {
+    let [major, minor] = device.capability;
+    format!(
+        "{}, sm_{major}{minor}, driver for CUDA {}",
+        device.name,
+        version(device.driver)
+    )
 }
 
 /// Writes sizes as `16x4x1`.
@@ -57,7 +78,7 @@ pub(crate) fn line(number: u32, launch: &Launch) -> String {
         "{number:>5}  {:<18} {:<12} {:>5} regions {:>10}  {} changed  {}",
         sizes(launch.grid),
         sizes(launch.block),
-        launch.regions.len() + launch.variables.len(),
+        launch.pieces().count(),
         bytes(launch.bytes()),
         launch.changed(),
         launch.kernel

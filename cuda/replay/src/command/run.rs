@@ -5,21 +5,17 @@ mod evidence;
 mod report;
 mod save;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::{
-    Comparison, Element, Gpu, JitOptions, Mask, ReplayError, Session, Sizes, Times, Verdict,
-};
+use crate::{Comparison, Element, Gpu, JitOptions, Mask, Session, Sizes, Times, Verdict};
 use clap::Args;
 use gpureplay_cuda_launch::image::MAX_IMAGE;
 use gpureplay_cuda_launch::recording::MAX_BYTES;
-use gpureplay_host::beneath;
 
 use crate::command::attempt::{again, differences_elsewhere};
-use crate::command::failure::{Failure, Outcome, file, written};
+use crate::command::failure::{Failure, Outcome, read, written};
 use crate::command::report::{note, say};
 use crate::command::sign::Trust;
 use crate::command::target::{Target, sizes};
@@ -193,9 +189,7 @@ impl Checking {
                 session.unload(&loaded);
                 Ok(evidence)
             }
-            Err(error @ (ReplayError::Driver { .. } | ReplayError::TimeLimit { .. })) => {
-                Err(Failure::Poison(error))
-            }
+            Err(error) if error.ends_the_context() => Err(Failure::Poison(error)),
             Err(error) => Err(error.into()),
         }
     }
@@ -325,20 +319,12 @@ pub(crate) struct Run {
 
 /// Reads an image, at most [`MAX_IMAGE`] bytes; all parts decompress.
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
-    let image = File::open(path)
-        .and_then(|opened| beneath::contents(opened, MAX_IMAGE as u64))
-        .map_err(file(path))?;
+    let image = read(path, MAX_IMAGE as u64)?;
     gpureplay_cuda_launch::image::check(&image).map_err(|source| Failure::Image {
         path: path.to_owned(),
         source,
     })?;
     Ok(image)
-}
-
-fn read_memory(path: &Path) -> Result<Vec<u8>, Failure> {
-    File::open(path)
-        .and_then(|opened| beneath::contents(opened, MAX_BYTES))
-        .map_err(file(path))
 }
 
 fn note_strays(session: &Session) {
@@ -397,7 +383,7 @@ impl Run {
             return Ok(ExitCode::SUCCESS);
         };
         for (number, path) in &self.memory {
-            session.replace_memory(*number, read_memory(path)?)?;
+            session.replace_memory(*number, read(path, MAX_BYTES)?)?;
         }
         let options = JitOptions {
             registers: self.max_registers,

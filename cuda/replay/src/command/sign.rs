@@ -3,17 +3,16 @@
 //!
 //! A manifest names all else by SHA-256, so its detached signature (`launches/K.sig`, `runs/K.sig`) covers it.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_launch::recording::{Launch, Part, Recording, Run};
-use gpureplay_host::{Existing, beneath};
+use gpureplay_host::Existing;
 use gpureplay_sign::{PublicKey, SecretKey, WriteError, sign};
 
-use crate::command::failure::{Failure, Outcome, file};
+use crate::command::failure::{Failure, Outcome, read};
 use crate::command::report::say;
 use crate::command::target::Target;
 use crate::signature::{MAX_FILE, signed};
@@ -64,12 +63,6 @@ pub(crate) struct Trust {
     min_counter: u64,
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    File::open(path)
-        .and_then(|opened| beneath::contents(opened, MAX_FILE))
-        .map_err(file(path))
-}
-
 fn wrong_key(given: &str, error: &WriteError) -> Failure {
     let reason = match error {
         WriteError::WeakKey => "the key is one that anybody can sign for",
@@ -80,7 +73,7 @@ fn wrong_key(given: &str, error: &WriteError) -> Failure {
 
 impl Sign {
     pub(crate) fn execute(&self) -> Outcome {
-        let text = read(&self.key)?;
+        let text = read(&self.key, MAX_FILE)?;
         let key = SecretKey::from_pem(&String::from_utf8_lossy(&text))
             .map_err(|error| wrong_key(&self.key.display().to_string(), &error))?;
         let recording = self.target.recording()?;
@@ -134,7 +127,7 @@ impl Trust {
             Ok(key) => Ok(key),
             Err(error @ WriteError::WeakKey) => Err(wrong_key(given, &error)),
             Err(_) => {
-                let text = read(Path::new(given))?;
+                let text = read(Path::new(given), MAX_FILE)?;
                 PublicKey::from_text(&String::from_utf8_lossy(&text))
                     .map_err(|error| wrong_key(given, &error))
             }

@@ -8,8 +8,9 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use tempfile::TempDir;
 
+use crate::command::app::set;
 use crate::command::attempt::private_folder;
-use crate::command::failure::{Failure, Outcome, file};
+use crate::command::failure::{Failure, Outcome, texts};
 use crate::command::report::note;
 
 /// Where CUPTI is, and whether launches are counted by it.
@@ -29,15 +30,12 @@ impl Strict {
     }
 
     pub(crate) fn prepare(&self, command: &mut Command) -> Result<Option<TempDir>, Failure> {
-        command.env_remove("GPUREPLAY_CUDA_STRICT");
-        if !self.strict {
-            return Ok(None);
+        let folder = self.strict.then(|| private_folder("strict")).transpose()?;
+        if self.strict {
+            set(command, "CUPTI", Some(self.cupti()));
         }
-        let folder = private_folder("strict")?;
-        command
-            .env("GPUREPLAY_CUDA_CUPTI", self.cupti())
-            .env("GPUREPLAY_CUDA_STRICT", folder.path());
-        Ok(Some(folder))
+        set(command, "STRICT", folder.as_ref().map(TempDir::path));
+        Ok(folder)
     }
 }
 
@@ -47,9 +45,7 @@ pub(crate) fn conclude(folder: Option<&TempDir>, code: ExitCode) -> Outcome {
         return Ok(code);
     };
     let mut tally = Tally::default();
-    for entry in std::fs::read_dir(folder).map_err(file(folder))? {
-        let path = entry.map_err(file(folder))?.path();
-        let text = std::fs::read_to_string(&path).map_err(file(&path))?;
+    for text in texts(folder)? {
         tally.processes += 1;
         text.lines().for_each(|line| tally.add(line));
     }

@@ -9,10 +9,10 @@ use clap::{Args, ValueEnum};
 use gpureplay_cuda_launch::recording::{Checked, Recording, Run, UNKNOWN_SUM, Writer};
 use serde::Serialize;
 
-use crate::command::attempt::again;
-use crate::command::failure::{Failure, Outcome, json};
+use crate::command::attempt::{again, opened};
+use crate::command::failure::{Failure, Outcome};
 use crate::command::jobs::words;
-use crate::command::report::say;
+use crate::command::report::{say, say_json};
 use crate::command::target::Target;
 use crate::weights::Given;
 use crate::{Gpu, How, RunSession};
@@ -68,10 +68,8 @@ pub(crate) fn keep(
     time_limit: Duration,
 ) -> Outcome {
     let mut run = recording.run(number)?;
-    let weights = Given::of(recording, &run, weights)?.map(Given::bytes);
     let gpu = Gpu::open(gpu)?;
-    let session = RunSession::open(gpu, recording, run.clone(), weights, time_limit);
-    let mut session = session.map_err(again)?;
+    let mut session = opened(gpu, recording, run.clone(), weights, time_limit)?;
     session.execute(How::Graph)?;
     let mut found = Vec::new();
     if session.is_as_recorded() {
@@ -80,10 +78,8 @@ pub(crate) fn keep(
     if !session.is_as_recorded() {
         // Without a second turn, this was the only fault.
         let checked = Checked {
-            words: 0,
-            addresses: 0,
-            others: 0,
             fault: Some(DIFFERS.into()),
+            ..Checked::default()
         };
         run.checked.get_or_insert(checked);
         Writer::create(recording.folder())?.replace_run(number, &run)?;
@@ -112,11 +108,7 @@ pub(crate) fn first_difference(run: &Run, found: &[u64]) -> (Option<usize>, usiz
 
 impl Against {
     pub(crate) fn execute(&self, target: &Target, recording: &Recording) -> Outcome {
-        let Some(number) = target.run(recording)? else {
-            return Err(Failure::Usage(
-                "--against recorded takes a whole run: DIR#runK".into(),
-            ));
-        };
+        let number = target.whole(recording, "--against recorded")?;
         let run = recording.run(number)?;
         if run.sums.is_empty() {
             return Err(Failure::Usage(format!(
@@ -156,7 +148,7 @@ impl Against {
             error: None,
         };
         if self.json {
-            say!("{}", serde_json::to_string(&report).map_err(json)?);
+            say_json(&report)?;
         } else if let Some(difference) = &report.difference {
             say!("{difference}");
             if let Some(job) = &report.job {

@@ -7,11 +7,10 @@ use std::time::Duration;
 use gpureplay_cuda_launch::image::reduced;
 use gpureplay_cuda_launch::recording::{Recording, Reduced, Run, Writer};
 
-use crate::command::attempt::again;
+use crate::command::attempt::opened;
 use crate::command::failure::Failure;
 use crate::command::report::{bytes, note};
-use crate::weights::Given;
-use crate::{Gpu, How, LeftOut, ReplayError, RunSession};
+use crate::{Gpu, How, LeftOut, ReplayError};
 
 /// Trims a run only if outputs and later turns are still reproduced. Reduces images, too; old contents stay in the
 /// store.
@@ -25,9 +24,7 @@ pub(crate) fn trim(
     let recording = Recording::open(folder)?;
     let run = recording.run(number)?;
     let (gpu, turns) = (Gpu::open(gpu)?, run.turns.clone());
-    let weights = Given::of(&recording, &run, weights)?.map(Given::bytes);
-    let session = RunSession::open(gpu, &recording, run.clone(), weights, time_limit);
-    let mut session = session.map_err(again)?;
+    let mut session = opened(gpu, &recording, run.clone(), weights, time_limit)?;
     // Another input may be read first; only turns tell.
     let has_others = run.checked.as_ref().is_some_and(|one| one.others > 0);
     let left_out = match has_others {
@@ -73,8 +70,7 @@ pub(crate) fn trim(
 
 /// Reduces images if one cubin has all kernels of the run.
 fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), Failure> {
-    let [major, minor] = run.device.capability;
-    let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
+    let capability = run.device.sm();
     for (number, image) in run.images.iter_mut().enumerate() {
         let kernels = run.kernels.iter();
         let own = kernels.filter(|kernel| kernel.image as usize == number);

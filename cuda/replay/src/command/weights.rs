@@ -27,19 +27,14 @@ pub(crate) fn refer(folder: &Path, weights: &Path) -> Result<bool, Failure> {
             continue;
         }
         search(&archive, &recording, &writer, &mut run)?;
-        let found = run
-            .tensors
-            .iter()
-            .filter(|tensor| !tensor.places.is_empty());
-        let size: u64 = found.clone().map(|tensor| tensor.size).sum();
+        let (found, size) = run.found_tensors();
         note!(
-            "run {number}: {} of {} tensors are in {}, {}",
-            found.count(),
+            "run {number}: {found} of {} tensors are in {}, {}",
             run.tensors.len(),
             weights.display(),
             bytes(size)
         );
-        if run.tensors.iter().any(|tensor| !tensor.places.is_empty()) {
+        if found > 0 {
             writer.replace_run(number, &run)?;
         } else {
             all = false;

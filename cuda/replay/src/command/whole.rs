@@ -4,7 +4,6 @@
 mod info;
 mod part;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -13,13 +12,12 @@ use std::time::Duration;
 use crate::{Gpu, How, RunSession, Times};
 use clap::Args;
 use gpureplay_cuda_launch::recording::{Checked, Hash, Port, Recording, Run};
-use gpureplay_host::beneath;
 use serde::Serialize;
 
 use crate::command::attempt::again;
 use crate::command::check;
-use crate::command::failure::{Failure, Outcome, file, json, written};
-use crate::command::report::{note, say};
+use crate::command::failure::{self, Failure, Outcome, written};
+use crate::command::report::{note, say, say_json};
 use crate::command::state;
 use crate::number::shown;
 use crate::weights;
@@ -263,23 +261,18 @@ impl Whole {
             session.set_state(&state::read(path, session.run())?)?;
         }
         if let Some(part) = part {
-            let wanted = (&*outputs, self.state_out.as_ref(), options.json);
+            let wanted = (&*outputs, self.state_out.as_deref(), options.json);
             return part.execute(&mut session, number, recorded, wanted);
         }
         for _ in 0..self.repeat {
             session.execute(how)?;
-        }
-        if let Some(path) = &self.state_out {
-            state::write(path, session.run(), &session.state()?)?;
         }
         let ports = session.run().outputs.iter().enumerate();
         let differing: Vec<String> = ports
             .filter(|(port, _)| recorded && session.output(*port) != session.recorded_output(*port))
             .map(|(_, port)| port.name.clone())
             .collect();
-        for (port, path) in &outputs {
-            gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
-        }
+        write(&session, &outputs, self.state_out.as_deref())?;
         // Before turns change memory.
         let times = match options.repetitions {
             0 => Times::default(),
@@ -317,7 +310,7 @@ impl Whole {
             least_us: timed.then(|| times.least()),
         };
         if options.json {
-            say!("{}", serde_json::to_string(&report).map_err(json)?);
+            say_json(&report)?;
         } else {
             report.print(&session, &times)?;
         }
@@ -344,13 +337,7 @@ impl WholeReport {
         };
         say!("run {}: {} launches, {how}", self.run, self.launches);
         if times.runs() > 0 {
-            say!(
-                "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
-                times.runs(),
-                times.median(),
-                times.least(),
-                times.spread()
-            );
+            say!("  {} runs: {times}", times.runs());
         }
         let outputs = session.run().outputs.len();
         match self.verdict {
@@ -378,10 +365,23 @@ impl WholeReport {
     }
 }
 
+/// Outputs, and the state.
+fn write(
+    session: &RunSession,
+    outputs: &[(usize, PathBuf)],
+    state: Option<&Path>,
+) -> Result<(), Failure> {
+    for (port, path) in outputs {
+        gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
+    }
+    match state {
+        Some(path) => state::write(path, session.run(), &session.state()?),
+        None => Ok(()),
+    }
+}
+
 fn read(path: &Path, port: &Port) -> Result<Vec<u8>, Failure> {
-    let found = File::open(path)
-        .and_then(|opened| beneath::contents(opened, port.size))
-        .map_err(file(path))?;
+    let found = failure::read(path, port.size)?;
     if found.len() as u64 != port.size {
         return Err(Failure::Usage(format!(
             "{}: has {} bytes; the input {} has {}",

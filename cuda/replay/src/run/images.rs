@@ -2,7 +2,7 @@
 //! A run's kernels and variables in the driver.
 
 use gpureplay_cuda_launch::abi::{DevicePointer, Handle};
-use gpureplay_cuda_launch::recording::{Run, RunImage, Store};
+use gpureplay_cuda_launch::recording::{Run, RunImage, Store, sm};
 
 use crate::module::{self, load, set_attributes, variable_address};
 use crate::relocate::{Move, Moves};
@@ -14,12 +14,8 @@ pub(super) struct Read {
 }
 
 /// Checked against hashes.
-pub(super) fn read(
-    [major, minor]: [i32; 2],
-    store: &Store,
-    run: &Run,
-) -> Result<Read, ReplayError> {
-    let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
+pub(super) fn read(capability: [i32; 2], store: &Store, run: &Run) -> Result<Read, ReplayError> {
+    let capability = sm(capability);
     let one = |image: &RunImage| {
         let mut bytes = image.read(store)?;
         gpureplay_cuda_launch::image::check_for(&bytes, capability)?;

@@ -369,6 +369,15 @@ impl Run {
         words.map(|word| u64::from_le_bytes(*word))
     }
 
+    /// How many tensors of weights were found in memory, and their bytes.
+    #[must_use]
+    pub fn found_tensors(&self) -> (usize, u64) {
+        let tensors = self.tensors.iter();
+        let found = tensors.filter(|tensor| !tensor.places.is_empty());
+        let size = found.clone().map(|tensor| tensor.size);
+        (found.count(), size.fold(0, u64::saturating_add))
+    }
+
     /// Number of launched kernels.
     #[must_use]
     pub fn launches(&self) -> usize {

@@ -20,7 +20,7 @@ pub struct Turn {
 }
 
 /// Against later turns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checked {
     /// Differing in the second turn, no addresses.

@@ -340,19 +340,11 @@ fn areas(launch: &Launch, analysis: &Analysis) -> Vec<AreaReport> {
         if sectors == 0 {
             continue;
         }
-        let region = launch.regions.get(*piece);
-        let variable = launch
-            .variables
-            .get(piece.wrapping_sub(launch.regions.len()));
+        let held = launch.pieces().nth(*piece);
+        let variable = held.and_then(|held| held.owner.variable());
         let parameters = pieces.parameters(*piece);
         let parameters: Vec<String> = parameters.iter().map(usize::to_string).collect();
-        let address = region
-            .map(|region| region.address)
-            .or(variable.map(|variable| variable.address))
-            .unwrap_or_default();
-        let size = region
-            .map(|region| region.size)
-            .or(variable.map(|variable| variable.size));
+        let (address, size) = held.map_or((0, 0), |held| (held.address, held.size));
         let mut cells: Vec<u64> = analysis.cells[index].to_vec();
         debug_assert_eq!(cells.len(), CELLS);
         while cells.last() == Some(&0) {
@@ -360,12 +352,12 @@ fn areas(launch: &Launch, analysis: &Analysis) -> Vec<AreaReport> {
         }
         areas.push(AreaReport {
             name: match (variable, parameters.is_empty()) {
-                (Some(variable), _) => variable.name.clone(),
+                (Some(variable), _) => variable.to_owned(),
                 (None, false) => format!("parameter {}", parameters.join(", ")),
                 (None, true) => format!("{address:#x}"),
             },
             address: format!("{address:#x}"),
-            bytes: size.unwrap_or_default(),
+            bytes: size,
             read,
             written,
             sectors,

@@ -2,14 +2,13 @@
 //! Text of a kernel, from its image or Triton's cache.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpureplay_cuda_launch::image::{self, MemberKind};
-use gpureplay_host::beneath;
 
 use crate::ReplayError;
-use crate::command::failure::{Failure, file};
+use crate::command::failure::{self, Failure};
 
 /// Bytes, at most.
 const MAX_TEXT: u64 = 64 << 20;
@@ -73,9 +72,7 @@ impl Source {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    File::open(path)
-        .and_then(|opened| beneath::contents(opened, MAX_TEXT))
-        .map_err(file(path))
+    failure::read(path, MAX_TEXT)
 }
 
 pub(crate) fn caches() -> Vec<PathBuf> {

@@ -5,8 +5,8 @@ use crate::{Sizes, Times, Verdict};
 use serde::Serialize;
 
 use super::Evidence;
-use crate::command::failure::{Failure, json};
-use crate::command::report::{self, say};
+use crate::command::failure::Failure;
+use crate::command::report::{self, say, say_json};
 
 /// What a replay showed, for `--json`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -83,8 +83,7 @@ impl Report {
         if !as_json {
             return self.print();
         }
-        say!("{}", serde_json::to_string(&self.json()).map_err(json)?);
-        Ok(())
+        say_json(&self.json())
     }
 
     fn print(&self) -> Result<(), Failure> {
@@ -101,12 +100,10 @@ impl Report {
         );
         if self.times.runs() > 0 {
             say!(
-                "  {} runs, {} caches: median {:.2} us, least {:.2} us, spread {:.2} us",
+                "  {} runs, {} caches: {}",
                 self.times.runs(),
                 self.cache,
-                self.times.median(),
-                self.times.least(),
-                self.times.spread()
+                self.times
             );
         }
         match self.verdict {

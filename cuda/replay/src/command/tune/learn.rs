@@ -176,14 +176,8 @@ mod tests {
         for max_registers in [0, 32, 64] {
             for block in 1..=16 {
                 all.extend((1..=32).map(|grid| Candidate {
-                    image: Candidate::RECORDED.to_owned(),
                     max_registers,
-                    optimisation: -1,
-                    max_threads: 0,
-                    min_blocks: 0,
-                    carveout: -1,
-                    grid: [grid * 33, 1, 1],
-                    block: [block * 64, 1, 1],
+                    ..Candidate::recorded([grid * 33, 1, 1], [block * 64, 1, 1])
                 }));
             }
         }

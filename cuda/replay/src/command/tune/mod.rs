@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gpureplay_cuda_launch::recording::sm;
 use serde::{Deserialize, Serialize};
 
 use crate::command::attempt;
@@ -162,8 +163,7 @@ impl Tune {
         let mut session = self.checking.session(&target)?;
         let mut own = BTreeMap::new();
         if self.triton {
-            let [major, minor] = session.gpu().info().capability;
-            let capability = u32::try_from(major * 10 + minor).unwrap_or(0);
+            let capability = sm(session.gpu().info().capability);
             for (path, how) in triton::images(&session.launch().kernel, capability) {
                 let name = path.display().to_string();
                 images.push((name.clone(), read_image(&path)?));

@@ -16,8 +16,8 @@ use super::triton::Own;
 use super::words::Sampler;
 use super::{Handed, Tune, TuneReport, winner};
 use crate::command::attempt;
-use crate::command::failure::{Failure, Outcome, json, write};
-use crate::command::report::{note, say};
+use crate::command::failure::{Failure, Outcome, write};
+use crate::command::report::{note, say, say_json};
 use crate::command::run;
 
 pub(super) struct Search<'a> {
@@ -75,7 +75,7 @@ impl Search<'_> {
                 Some((_, Ok(loaded))) => {
                     let (one, error) = self.one(loaded, candidate);
                     self.push(one)?;
-                    if error.is_some_and(|error| ends_the_context(&error)) {
+                    if error.is_some_and(|error| error.ends_the_context()) {
                         return Err(self.hand_on(None));
                     }
                 }
@@ -91,16 +91,7 @@ impl Search<'_> {
 
     fn recorded(&self) -> Candidate {
         let Sizes { grid, block, .. } = self.session.sizes();
-        Candidate {
-            image: Candidate::RECORDED.to_owned(),
-            max_registers: 0,
-            optimisation: -1,
-            max_threads: 0,
-            min_blocks: 0,
-            carveout: -1,
-            grid,
-            block,
-        }
+        Candidate::recorded(grid, block)
     }
 
     fn candidates(&self, recorded: &Candidate) -> Result<Vec<Candidate>, Failure> {
@@ -138,11 +129,7 @@ impl Search<'_> {
     }
 
     fn load(&mut self, candidate: &Candidate) -> Result<Loaded, ReplayError> {
-        let image = self
-            .images
-            .iter()
-            .find(|(name, _)| *name == candidate.image);
-        let image = image.map(|(_, bytes)| bytes.as_slice());
+        let image = image(&self.images, candidate);
         let mut loaded = self.session.load(image, candidate.options())?;
         if let Ok(percent) = u32::try_from(candidate.carveout)
             && let Err(error) = loaded.prefer_shared(self.session.gpu(), percent)
@@ -183,7 +170,7 @@ impl Search<'_> {
                 self.push(one)?;
             }
             return match error {
-                Some(error) if ends_the_context(&error) => Err(error.into()),
+                Some(error) if error.ends_the_context() => Err(error.into()),
                 _ => Ok(()),
             };
         }
@@ -251,7 +238,7 @@ impl Search<'_> {
                 best: best.map(|(best, _)| best),
                 speedup: best.map(|(_, speedup)| speedup),
             };
-            say!("{}", serde_json::to_string(&report).map_err(json)?);
+            say_json(&report)?;
         } else {
             match (base, best) {
                 (None, _) => {
@@ -310,11 +297,4 @@ impl Search<'_> {
 fn image<'a>(images: &'a [(String, Vec<u8>)], candidate: &Candidate) -> Option<&'a [u8]> {
     let (_, image) = images.iter().find(|(name, _)| *name == candidate.image)?;
     Some(image)
-}
-
-fn ends_the_context(error: &ReplayError) -> bool {
-    matches!(
-        error,
-        ReplayError::Driver { .. } | ReplayError::TimeLimit { .. }
-    )
 }

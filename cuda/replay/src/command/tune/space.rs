@@ -39,6 +39,20 @@ fn as_recorded() -> i32 {
 impl Candidate {
     pub(super) const RECORDED: &str = "recorded";
 
+    /// The recorded image as it is.
+    pub(super) fn recorded(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Self {
+            image: Self::RECORDED.to_owned(),
+            max_registers: 0,
+            optimisation: -1,
+            max_threads: 0,
+            min_blocks: 0,
+            carveout: -1,
+            grid,
+            block,
+        }
+    }
+
     pub(super) fn options(&self) -> JitOptions {
         let said = |value: u32| (value > 0).then_some(value);
         JitOptions {

@@ -16,7 +16,7 @@ use super::tries::Try;
 use super::words::Sampler;
 use crate::command::attempt::{private_folder, this_program};
 use crate::command::failure::{Failure, Outcome, file, json};
-use crate::command::report::{self, say};
+use crate::command::report::{self, say, say_json};
 
 /// A way to run launches of any size.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -185,7 +185,7 @@ pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
         }
     }
     if tune.json {
-        say!("{}", serde_json::to_string(&report).map_err(json)?);
+        say_json(&report)?;
     } else {
         report.print()?;
     }
@@ -325,16 +325,7 @@ mod tests {
 
     /// No time: wrong.
     fn one(grid: u32, block: u32, time: Option<f64>) -> Try {
-        let candidate = Candidate {
-            image: Candidate::RECORDED.to_owned(),
-            max_registers: 0,
-            optimisation: -1,
-            max_threads: 0,
-            min_blocks: 0,
-            carveout: -1,
-            grid: [grid, 1, 1],
-            block: [block, 1, 1],
-        };
+        let candidate = Candidate::recorded([grid, 1, 1], [block, 1, 1]);
         let result = time.map(|time| (Verdict::Exact, Times::new(vec![time; 3])));
         Try::new(candidate, 8, result.ok_or_else(|| "refused".to_owned()))
     }

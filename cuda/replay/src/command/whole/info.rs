@@ -5,18 +5,12 @@ use gpureplay_cuda_launch::recording::{Operation, Run};
 
 use crate::command::check;
 use crate::command::failure::Failure;
-use crate::command::report::{bytes, say};
+use crate::command::report::{bytes, gpu, say};
 use crate::number::shown;
 
 pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
     say!("run         {number}, {}", run.region_of);
-    let [major, minor] = run.device.capability;
-    say!(
-        "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
-        run.device.name,
-        run.device.driver / 1000,
-        run.device.driver % 1000 / 10
-    );
+    say!("on          {}", gpu(&run.device));
     say!(
         "operations  {}: {} launches, in {} streams",
         run.operations.len(),
@@ -37,16 +31,11 @@ pub(crate) fn info(number: u32, run: &Run) -> Result<(), Failure> {
         say!("layers      {}: {}", layers.len(), names.join(", "));
     }
     if let Some(file) = &run.weights {
-        let found = run
-            .tensors
-            .iter()
-            .filter(|tensor| !tensor.places.is_empty());
-        let size = found.clone().map(|tensor| tensor.size);
+        let (found, size) = run.found_tensors();
         say!(
-            "weights     {} of {} tensors of {file}, {}",
-            found.count(),
+            "weights     {found} of {} tensors of {file}, {}",
             run.tensors.len(),
-            bytes(size.fold(0, u64::saturating_add))
+            bytes(size)
         );
     }
     for (what, ports) in [("input ", &run.inputs), ("output", &run.outputs)] {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run --until` and `--layers`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_launch::recording::{Operation, Run, UNKNOWN_SUM};
 use gpureplay_library::{layer_named, selection};
 
-use super::WholeReport;
+use super::{WholeReport, write};
 use crate::RunSession;
 use crate::command::check;
-use crate::command::failure::{Failure, Outcome, json, written};
-use crate::command::report::say;
-use crate::command::state;
+use crate::command::failure::{Failure, Outcome};
+use crate::command::report::{say, say_json};
 use crate::layers::{layers, parts};
 
 /// Which layers of a whole run are done.
@@ -63,7 +62,7 @@ impl Done {
         session: &mut RunSession,
         number: u32,
         is_recorded: bool,
-        (outputs, state_out, as_json): (&[(usize, PathBuf)], Option<&PathBuf>, bool),
+        (outputs, state_out, as_json): (&[(usize, PathBuf)], Option<&Path>, bool),
     ) -> Outcome {
         let done = &session.run().operations[..self.end as usize];
         let copied: Vec<usize> = done
@@ -95,12 +94,7 @@ impl Done {
                 false => Some("differs"),
             },
         };
-        for (port, path) in outputs {
-            gpureplay_host::write_atomic(path, session.output(*port)).map_err(written(path))?;
-        }
-        if let Some(path) = state_out {
-            state::write(path, session.run(), &session.state()?)?;
-        }
+        write(session, outputs, state_out)?;
         let report = WholeReport {
             run: number,
             launches,
@@ -114,7 +108,7 @@ impl Done {
             least_us: None,
         };
         if as_json {
-            say!("{}", serde_json::to_string(&report).map_err(json)?);
+            say_json(&report)?;
         } else {
             let (layers, name) = (self.layers, &self.name);
             say!("run {number}: {layers} layers, up to {name}: {launches} launches, one by one");
