@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use gpureplay_cuda_launch::abi::{
     AccessDescriptor, AllocationProperties, Driver, Handle, PAGE, RESERVATION, Status,
 };
 
+use crate::guard;
 use crate::real::{current_device, driver};
 
 const START: u64 = 1 << 44;
@@ -74,7 +75,7 @@ fn reserve(driver: &Driver, base: u64) -> bool {
 }
 
 fn arena() -> MutexGuard<'static, Arena> {
-    ARENA.lock().unwrap_or_else(PoisonError::into_inner)
+    guard::lock(&ARENA)
 }
 
 impl Slab {

@@ -15,6 +15,21 @@ pub(crate) struct Sizes {
     pub(crate) shared: u32,
 }
 
+impl Sizes {
+    pub(crate) const fn new(grid: [u32; 3], block: [u32; 3], shared: u32) -> Self {
+        Self {
+            grid,
+            block,
+            shared,
+        }
+    }
+}
+
+/// As `16x4x1`.
+pub(crate) fn shown([x, y, z]: [u32; 3]) -> String {
+    format!("{x}x{y}x{z}")
+}
+
 pub(crate) struct Launch {
     pub(crate) entry: &'static str,
     pub(crate) function: Handle,

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use gpureplay_cuda_launch::abi::{Driver, Handle, Status, attribute};
 
+use crate::guard;
 use crate::real::{current_context, driver};
 use crate::report::COPIED;
 
@@ -53,7 +54,7 @@ fn count(bytes: usize, began: Instant) {
 
 fn through(address: u64, size: usize, mut part: impl FnMut(usize, &[u8])) -> Result<(), Status> {
     let driver = driver()?;
-    let mut lanes = LANES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lanes = guard::lock(&LANES);
     let lanes = *lanes.entry(current_context()?).or_insert_with(|| {
         let lanes = [lane(driver), lane(driver)];
         lanes.iter().all(Result::is_ok).then(|| {

@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 use gpureplay_host::csv;
 
-use crate::asked::{Launch, is_capturing};
+use crate::asked::{Launch, is_capturing, shown};
 use crate::functions;
+use crate::guard;
 use crate::real::driver;
 use crate::report::CAPTURED;
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::settings::{Mode, Replace, settings};
 
 /// Reading pending ones waits for the GPU.
@@ -106,27 +107,18 @@ static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
 /// A line at once: other processes write, too.
 fn log(key: &Key, microseconds: f64) {
     let Some(mut file) = LOG.as_ref() else { return };
-    let (process, sizes) = (std::process::id(), [key.grid, key.block].map(sizes));
     let line = csv::line([
-        process.to_string(),
+        std::process::id().to_string(),
         key.kernel.clone(),
-        sizes[0].clone(),
-        sizes[1].clone(),
+        shown(key.grid),
+        shown(key.block),
         format!("{microseconds:.3}"),
     ]);
     let _ = file.write_all(line.as_bytes());
 }
 
-fn sizes([x, y, z]: [u32; 3]) -> String {
-    format!("{x}x{y}x{z}")
-}
-
 pub(crate) fn ran(key: Key, microseconds: f64) {
-    add(
-        &mut STATE.lock().unwrap_or_else(PoisonError::into_inner).table,
-        key,
-        microseconds,
-    );
+    add(&mut guard::lock(&STATE).table, key, microseconds);
 }
 
 pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
@@ -158,7 +150,7 @@ pub(crate) fn in_turn(
     kernel: &str,
     call: impl FnOnce(Side) -> (Status, Side),
 ) -> Status {
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = guard::lock(&STATE);
     let before = state.turns.entry(key(launch, kernel, None)).or_insert(0);
     let side = match before.is_multiple_of(2) {
         true => Side::Original,
@@ -179,7 +171,7 @@ fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
     record(launch, start);
     let (status, key) = call();
     record(launch, end);
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = guard::lock(&STATE);
     if status == Status::SUCCESS {
         state.waiting.push(Pair { key, start, end });
         if state.waiting.len() >= PAIRS {
@@ -199,12 +191,7 @@ fn record(launch: &Launch, event: Handle) {
 }
 
 fn events() -> Option<(Handle, Handle)> {
-    if let Some(pair) = STATE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .free
-        .pop()
-    {
+    if let Some(pair) = guard::lock(&STATE).free.pop() {
         return Some(pair);
     }
     let driver = driver().ok()?;
@@ -246,7 +233,7 @@ pub(crate) fn finish() {
         }) => folder,
         _ => return,
     };
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = guard::lock(&STATE);
     state.read();
     let mut text = String::new();
     for (key, times) in &state.table {
@@ -260,16 +247,13 @@ pub(crate) fn finish() {
             text,
             "{side}{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",
             key.kernel.replace('\t', " "),
-            sizes(key.grid),
-            sizes(key.block),
+            shown(key.grid),
+            shown(key.block),
             times.occurrences,
             times.total,
             times.least,
             times.most
         );
     }
-    let path = folder.join(format!("{}.tsv", std::process::id()));
-    if let Err(error) = std::fs::write(&path, text) {
-        say(&format!("{}: {error}", path.display()));
-    }
+    tell(folder, &text);
 }

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, RwLock};
 
 use gpureplay_cuda_launch::abi::{Driver, Handle, Status};
 
+use crate::guard;
 use crate::images;
 use crate::real::driver;
 use crate::settings::settings;
@@ -31,7 +32,7 @@ pub(crate) struct Function {
     pub(crate) image: Option<Arc<Image>>,
     pub(crate) wanted: bool,
     pub(crate) counts: Arc<Counts>,
-    pub(crate) attributes: Mutex<BTreeMap<i32, i32>>,
+    attributes: Mutex<BTreeMap<i32, i32>>,
     pub(crate) replacement: OnceLock<Option<Handle>>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) type Layout = Vec<[usize; 2]>;
 
 impl Function {
     fn new(name: Arc<str>, is_kernel: bool, owner: Handle, image: Option<Arc<Image>>) -> Self {
-        let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = guard::lock(&COUNTS);
         let counts = Arc::clone(counts.entry(Arc::clone(&name)).or_default());
         Self {
             wanted: settings().wants(&name),
@@ -83,15 +84,20 @@ impl Function {
         }
     }
 
+    /// Number and value of what the program set.
+    pub(crate) fn attributes(&self) -> Vec<[i32; 2]> {
+        let attributes = guard::lock(&self.attributes);
+        let attributes = attributes.iter();
+        attributes
+            .map(|(number, value)| [*number, *value])
+            .collect()
+    }
+
     pub(crate) fn give_attributes(&self, other: Handle) {
         let Ok(driver) = driver() else { return };
-        let attributes = self
-            .attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for (number, value) in &*attributes {
+        for [number, value] in self.attributes() {
             // SAFETY: a function that we found. One that it cannot have shows when it is launched.
-            let _ = unsafe { driver.cuFuncSetAttribute(other, *number, *value) };
+            let _ = unsafe { driver.cuFuncSetAttribute(other, number, value) };
         }
     }
 
@@ -197,7 +203,7 @@ unsafe fn text(name: *const c_char) -> Arc<str> {
 }
 
 fn insert(handle: Handle, function: Function) {
-    let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut functions = guard::write(&FUNCTIONS);
     // One handle per function; attributes stay.
     let same = functions.get(&handle).is_some_and(|known| {
         known.name == function.name
@@ -243,19 +249,12 @@ pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
 }
 
 pub(crate) fn known<R>(handle: Handle, read: impl FnOnce(&Arc<Function>) -> R) -> Option<R> {
-    FUNCTIONS
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(&handle)
-        .map(read)
+    guard::read(&FUNCTIONS).get(&handle).map(read)
 }
 
 pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
     if let Ok(function) = get(handle) {
-        let mut attributes = function
-            .attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut attributes = guard::lock(&function.attributes);
         attributes.insert(attribute, value);
     }
 }
@@ -269,16 +268,13 @@ impl Counts {
 
 /// Forgets functions of an unloaded module: its handles may be reused.
 pub(crate) fn forget_owner(owner: Handle) {
-    FUNCTIONS
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .retain(|handle, function| {
-            let stays = function.owner != owner;
-            if !stays {
-                note(*handle, true);
-            }
-            stays
-        });
+    guard::write(&FUNCTIONS).retain(|handle, function| {
+        let stays = function.owner != owner;
+        if !stays {
+            note(*handle, true);
+        }
+        stays
+    });
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! A snapshot waits for running calls; no thread's launch, copy, memset or free begins before its end. So filter
 //! out kernels that wait for the host to write.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::guard;
 use crate::settings::{Mode, settings};
 
 static GATE: RwLock<()> = RwLock::new(());
@@ -17,9 +18,9 @@ pub(crate) fn pass() -> Option<RwLockReadGuard<'static, ()>> {
 
 /// Passes the gate while recording.
 pub(crate) fn enter() -> RwLockReadGuard<'static, ()> {
-    GATE.read().unwrap_or_else(PoisonError::into_inner)
+    guard::read(&GATE)
 }
 
 pub(crate) fn close() -> RwLockWriteGuard<'static, ()> {
-    GATE.write().unwrap_or_else(PoisonError::into_inner)
+    guard::write(&GATE)
 }

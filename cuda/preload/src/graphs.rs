@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, RwLock};
 
 use gpureplay_cuda_launch::abi::{
     Copy3d, Driver, Handle, HostNode, KernelNode, LaunchAttribute, LaunchConfiguration, MemsetNode,
@@ -15,6 +15,7 @@ use gpureplay_cuda_launch::abi::{
 
 use crate::asked::{Launch, Sizes};
 use crate::functions::{self, Function};
+use crate::guard;
 use crate::launch;
 use crate::nodes::{because, nodes};
 use crate::real::driver;
@@ -59,16 +60,12 @@ struct Kernels {
 static DECIDED: LazyLock<Mutex<HashMap<Handle, Vec<Handle>>>> = LazyLock::new(Mutex::default);
 
 pub(crate) fn decides(node: Handle, bodies: Vec<Handle>) {
-    let mut decided = DECIDED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut decided = guard::lock(&DECIDED);
     decided.insert(node, bodies);
 }
 
 fn decided(driver: &Driver, node: Handle, depth: u32, kernels: &mut Kernels) {
-    let bodies = DECIDED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(&node)
-        .cloned();
+    let bodies = guard::lock(&DECIDED).get(&node).cloned();
     let Some(bodies) = bodies.filter(|bodies| !bodies.is_empty()) else {
         kernels.has_unknown = true;
         return;
@@ -104,12 +101,8 @@ type Plans = HashMap<Handle, Arc<Mutex<Plan>>>;
 static PLANS: LazyLock<RwLock<Plans>> = LazyLock::new(RwLock::default);
 
 fn plan(executable: Handle) -> Option<Arc<Mutex<Plan>>> {
-    let plans = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+    let plans = guard::read(&PLANS);
     plans.get(&executable).map(Arc::clone)
-}
-
-pub(crate) fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
-    plan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Steps of a graph in order; counts kernels even of impossible graphs.
@@ -214,7 +207,18 @@ impl Plan {
         }
         plan
     }
+
+    /// Why it does not run node by node now.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        match &self.steps {
+            Err(reason) => Some(reason),
+            Ok(_) if CAPTURES.load(Ordering::SeqCst) > 0 => Some("a stream is being captured"),
+            Ok(_) => None,
+        }
+    }
 }
+
+pub(crate) const UNKNOWN: &str = "it was instantiated in a way that is not known";
 
 fn wanted(driver: &Driver, kernels: &[Handle]) -> Vec<Arc<str>> {
     let name = |node: &Handle| {
@@ -231,13 +235,13 @@ pub(crate) fn instantiated(executable: Handle, graph: Handle) {
     }
     if let Ok(driver) = driver() {
         let plan = Arc::new(Mutex::new(Plan::new(driver, graph)));
-        let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = guard::write(&PLANS);
         plans.insert(executable, plan);
     }
 }
 
 pub(crate) fn destroyed(executable: Handle) {
-    let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut plans = guard::write(&PLANS);
     plans.remove(&executable);
 }
 
@@ -249,7 +253,7 @@ pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *cons
     let (Some(plan), Ok(driver)) = (plan(executable), driver()) else {
         return;
     };
-    let mut plan = lock(&plan);
+    let mut plan = guard::lock(&plan);
     if plan.copy == 0 {
         return;
     }
@@ -270,7 +274,7 @@ pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *cons
 
 pub(crate) fn changed(executable: Handle, call: &'static str) {
     if let Some(plan) = plan(executable) {
-        lock(&plan).steps = Err(format!("its graph was changed by {call}"));
+        guard::lock(&plan).steps = Err(format!("its graph was changed by {call}"));
     }
 }
 
@@ -286,11 +290,11 @@ pub(crate) fn launch(
     let first = GRAPHS.fetch_add(1, Ordering::Relaxed) == 0;
     let known = plan(executable);
     if let Some(plan) = &known {
-        GRAPH_KERNELS.fetch_add(lock(plan).kernels, Ordering::Relaxed);
+        GRAPH_KERNELS.fetch_add(guard::lock(plan).kernels, Ordering::Relaxed);
     }
     let status = launched(entry, known.as_ref(), first, stream, call);
     if let (Some(plan), true, Status::SUCCESS) = (known, tally::is_on(), status) {
-        lock(&plan).counted.iter().for_each(tally::seen);
+        guard::lock(&plan).counted.iter().for_each(tally::seen);
     }
     status
 }
@@ -317,16 +321,12 @@ fn launched(
         _ => return call(),
     };
     let Some(plan) = known else {
-        refuse("a graph", "it was instantiated in a way that is not known");
+        refuse("a graph", UNKNOWN);
         let _pass = gate::enter();
         return call();
     };
-    let plan = lock(plan);
-    let reason = match &plan.steps {
-        Err(reason) => Some(reason.as_str()),
-        Ok(_) if CAPTURES.load(Ordering::SeqCst) > 0 => Some("a stream is being captured"),
-        Ok(_) => None,
-    };
+    let plan = guard::lock(plan);
+    let reason = plan.refusal();
     let steps = match (&plan.steps, reason, driver()) {
         (Ok(steps), None, Ok(driver)) if !plan.counted.is_empty() => match record {
             None => Some((driver, steps, vec![None; steps.len()])),
@@ -384,23 +384,31 @@ fn run(
     unsafe {
         match step {
             Step::Kernel(node) => kernel(driver, record, entry, node, stream, picked),
-            Step::Copy(node) => {
-                let mut copy: Copy3d = [0; 25];
-                match driver.cuGraphMemcpyNodeGetParams(node, &raw mut copy) {
-                    Status::SUCCESS => driver.cuMemcpy3DAsync_v2(&raw const copy, stream),
-                    failed => failed,
-                }
-            }
-            Step::Set(node) => {
-                let mut set = MemsetNode::default();
-                match driver.cuGraphMemsetNodeGetParams(node, &raw mut set) {
-                    Status::SUCCESS => memset(driver, &set, stream),
-                    failed => failed,
-                }
-            }
+            Step::Copy(node) => match copy_of(driver, node) {
+                Ok(copy) => driver.cuMemcpy3DAsync_v2(&raw const copy, stream),
+                Err(failed) => failed,
+            },
+            Step::Set(node) => match set_of(driver, node) {
+                Ok(set) => memset(driver, &set, stream),
+                Err(failed) => failed,
+            },
             Step::Host(_) => host(driver, step, stream),
         }
     }
+}
+
+pub(crate) fn copy_of(driver: &Driver, node: Handle) -> Result<Copy3d, Status> {
+    let mut copy: Copy3d = [0; 25];
+    // SAFETY: a node of our copy of the graph, a pointer to a local.
+    unsafe { driver.cuGraphMemcpyNodeGetParams(node, &raw mut copy) }.check()?;
+    Ok(copy)
+}
+
+pub(crate) fn set_of(driver: &Driver, node: Handle) -> Result<MemsetNode, Status> {
+    let mut set = MemsetNode::default();
+    // SAFETY: as above.
+    unsafe { driver.cuGraphMemsetNodeGetParams(node, &raw mut set) }.check()?;
+    Ok(set)
 }
 
 pub(crate) fn host(driver: &Driver, step: Step, stream: Handle) -> Status {
@@ -478,11 +486,7 @@ pub(crate) fn node_launch(
     Ok(Launch {
         entry,
         function: handle(&kernel),
-        sizes: Sizes {
-            grid: kernel.grid,
-            block: kernel.block,
-            shared: kernel.shared,
-        },
+        sizes: Sizes::new(kernel.grid, kernel.block, kernel.shared),
         stream,
         parameters: kernel.parameters,
         extra: kernel.extra,

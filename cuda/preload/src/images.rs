@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpureplay_cuda_launch::abi::{Handle, Status};
 use gpureplay_cuda_launch::image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
 
+use crate::guard;
 use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::{Image, images};
@@ -73,18 +74,18 @@ static LINKED: Mutex<BTreeMap<Handle, (usize, usize)>> = Mutex::new(BTreeMap::ne
 /// Valid until the link is destroyed.
 pub(crate) fn linked(link: Handle, address: usize, size: usize) {
     if wanted() && size <= MAX_IMAGE {
-        let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut linked = guard::lock(&LINKED);
         linked.insert(link, (address, size));
     }
 }
 
 pub(crate) fn unlinked(link: Handle) {
-    let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut linked = guard::lock(&LINKED);
     linked.remove(&link);
 }
 
 fn linked_size(address: *const c_void) -> Option<usize> {
-    let linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let linked = guard::lock(&LINKED);
     let found = linked.values().find(|(at, _)| *at == address as usize);
     found.map(|(_, size)| *size)
 }

@@ -17,6 +17,7 @@ mod durations;
 mod functions;
 mod gate;
 mod graphs;
+mod guard;
 mod hooks;
 mod images;
 mod launch;

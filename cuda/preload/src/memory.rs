@@ -21,6 +21,18 @@ pub(crate) enum Kind {
     Variable,
 }
 
+impl Kind {
+    /// In words, what no replay can have.
+    pub(crate) const fn lacked(self) -> Option<&'static str> {
+        match self {
+            Self::Managed => Some("managed memory"),
+            Self::Imported => Some("memory of another process"),
+            Self::Multicast => Some("a multicast object"),
+            Self::Device | Self::Mapped | Self::Host | Self::Variable => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) address: u64,

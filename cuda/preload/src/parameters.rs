@@ -12,12 +12,9 @@ use crate::state::{Image, unrecordable};
 pub(crate) type Reason = String;
 
 pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> {
+    let ends = layout.iter().map(|[offset, size]| offset + size);
+    let end = ends.max().unwrap_or(0);
     if !launch.parameters.is_null() {
-        let end = layout
-            .iter()
-            .map(|[offset, size]| offset + size)
-            .max()
-            .unwrap_or(0);
         if end > MAX_PARAMETER_BYTES {
             return Err(format!("{end} bytes of parameters"));
         }
@@ -62,11 +59,6 @@ pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> 
         unsafe { std::slice::from_raw_parts(buffer, size) }.to_vec()
     };
     // Programs may omit the final padding.
-    let end = layout
-        .iter()
-        .map(|[offset, size]| offset + size)
-        .max()
-        .unwrap_or(0);
     if packed.len() < end && end <= MAX_PARAMETER_BYTES {
         packed.resize(end, 0);
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use gpureplay_cuda_launch::abi::{Handle, Status, attribute};
 use gpureplay_cuda_launch::recording;
@@ -15,7 +15,8 @@ use gpureplay_cuda_launch::recording::{
 use crate::asked::Launch;
 use crate::copy;
 use crate::functions::{Function, Layout};
-use crate::memory::Kind;
+use crate::guard;
+use crate::memory::{Kind, Piece};
 use crate::parameters::{Reason, pack, refuse_handles, refuse_hidden_handles};
 use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
@@ -68,10 +69,7 @@ pub(crate) fn before(
         .ok_or("its image was loaded in a way that is not known")?;
     if !idle_within(settings.time_limit).map_err(because("the GPU is not idle"))? {
         function.counts.hopeless.store(true, Ordering::Relaxed);
-        return Err(format!(
-            "the GPU is not idle after {} s: what runs may wait for the host",
-            settings.time_limit.as_secs()
-        ));
+        return Err(busy(settings));
     }
     if let Some(kind) = unrecordable().references.get(&function.owner) {
         return Err(format!("its image has a reference to a {kind}"));
@@ -96,20 +94,12 @@ pub(crate) fn before(
     let mut regions = Vec::new();
     let mut total = 0u64;
     while let Some(piece) = reach.next() {
+        may_hold(&piece, &device)?;
         let kind = match piece.kind {
-            Kind::Device | Kind::Mapped => {
-                let gpu = gpu_of(piece.address).unwrap_or(piece.device);
-                if gpu != device.ordinal {
-                    return Err(format!("it reaches memory of GPU {gpu}"));
-                }
-                RegionKind::Device
-            }
             Kind::Host => RegionKind::Host,
-            Kind::Managed => return Err("it reaches managed memory".into()),
-            Kind::Imported => return Err("it reaches memory of another process".into()),
-            Kind::Multicast => return Err("it reaches a multicast object".into()),
             // The kernel's own were copied.
             Kind::Variable => continue,
+            _ => RegionKind::Device,
         };
         total = total.saturating_add(piece.size);
         if total > settings.most_bytes {
@@ -139,6 +129,27 @@ pub(crate) fn before(
     })
 }
 
+/// Refuses memory that a recording on this GPU cannot hold.
+pub(crate) fn may_hold(piece: &Piece, device: &Device) -> Result<(), Reason> {
+    if let Some(what) = piece.kind.lacked() {
+        return Err(format!("it reaches {what}"));
+    }
+    if matches!(piece.kind, Kind::Device | Kind::Mapped) {
+        let gpu = gpu_of(piece.address).unwrap_or(piece.device);
+        if gpu != device.ordinal {
+            return Err(format!("it reaches memory of GPU {gpu}"));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn busy(settings: &Record) -> Reason {
+    format!(
+        "the GPU is not idle after {} s: what runs may wait for the host",
+        settings.time_limit.as_secs()
+    )
+}
+
 /// Pools and handles may belong to another GPU than the current one.
 pub(crate) fn gpu_of(address: u64) -> Option<i32> {
     let mut ordinal = 0i32;
@@ -155,7 +166,7 @@ pub(crate) fn gpu_of(address: u64) -> Option<i32> {
 pub(crate) fn device() -> Result<Device, Reason> {
     static KNOWN: LazyLock<Mutex<HashMap<i32, Device>>> = LazyLock::new(Mutex::default);
     let ordinal = current_device().map_err(because("no current GPU"))?;
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = guard::lock(&KNOWN);
     if let Some(device) = known.get(&ordinal) {
         return Ok(device.clone());
     }
@@ -360,11 +371,8 @@ impl Snapshot {
         let store = writer.store();
         let put = |held: &Held| {
             let before = store.put(&held.before)?;
-            let after = held
-                .after
-                .as_ref()
-                .map(|after| store.put(after))
-                .transpose()?;
+            let after = held.after.as_ref().map(|after| store.put(after));
+            let after = after.transpose()?;
             Ok::<_, recording::RecordingError>((before, after))
         };
         let mut regions = Vec::new();
@@ -389,11 +397,6 @@ impl Snapshot {
                 after,
             });
         }
-        let attributes = function
-            .attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
         writer.add(&recording::Launch {
             format: FORMAT,
             kernel: function.name.to_string(),
@@ -410,10 +413,7 @@ impl Snapshot {
             parameters: self.parameters,
             layout: self.layout,
             attributes: launch.attributes.concat(),
-            function_attributes: attributes
-                .into_iter()
-                .map(|(number, value)| [number, value])
-                .collect(),
+            function_attributes: function.attributes(),
             limits: limits(),
             image: ImageReference {
                 hash: store.put_image(&self.image.bytes)?,

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpureplay_cuda_launch::abi::{Handle, JitOptions, KernelNode, OldKernelNode, Status};
 use gpureplay_cuda_launch::image::MAX_IMAGE;
@@ -12,6 +12,7 @@ use gpureplay_cuda_launch::image::MAX_IMAGE;
 use crate::asked::{Launch, Sizes, is_capturing};
 use crate::durations::{self, Side};
 use crate::functions::{self, Function};
+use crate::guard;
 use crate::module;
 use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
@@ -44,11 +45,7 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     } else {
         node.function
     };
-    let sizes = Sizes {
-        grid: node.grid,
-        block: node.block,
-        shared: node.shared,
-    };
+    let sizes = Sizes::new(node.grid, node.block, node.shared);
     let (function, sizes) = instead(handle, sizes)?;
     // The owner tells which it is.
     let (function, kernel) = match function == node.kernel {
@@ -66,11 +63,7 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
 }
 
 pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
-    let sizes = Sizes {
-        grid: node.grid,
-        block: node.block,
-        shared: node.shared,
-    };
+    let sizes = Sizes::new(node.grid, node.block, node.shared);
     let (function, sizes) = instead(node.function, sizes)?;
     Some(OldKernelNode {
         function,
@@ -175,7 +168,7 @@ fn in_turn(
 }
 
 fn modules(images: &[PathBuf]) -> Vec<Handle> {
-    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut modules = guard::lock(&MODULES);
     let load = |path: &PathBuf| {
         let image = read(path).map_err(|error| error.to_string());
         image

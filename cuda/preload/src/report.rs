@@ -2,9 +2,10 @@
 //! Messages, and counts of a process.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use crate::guard;
 use crate::say::say;
 use crate::settings::{Mode, settings};
 
@@ -32,7 +33,7 @@ fn verb() -> &'static str {
 /// A wanted launch is skipped; each reason is said once.
 pub(crate) fn refuse(kernel: &str, reason: &str) {
     let line = format!("{kernel} is not {}: {reason}", verb());
-    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut refused = guard::lock(&REFUSED);
     let count = refused.entry(line.clone()).or_insert(0);
     *count += 1;
     if *count == 1 {
@@ -41,7 +42,7 @@ pub(crate) fn refuse(kernel: &str, reason: &str) {
 }
 
 pub(crate) fn summary() {
-    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let refused = guard::lock(&REFUSED);
     let not_recorded: u64 = refused.values().sum();
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     if settings().verbose || not_recorded > 0 {

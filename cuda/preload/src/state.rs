@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use gpureplay_cuda_launch::abi::{Handle, attribute};
 use gpureplay_cuda_launch::recording::Hash;
 
+use crate::guard;
 use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_context, current_device};
 use crate::settings::{Mode, settings};
@@ -18,14 +19,14 @@ pub(crate) static CAPTURES: AtomicU64 = AtomicU64::new(0);
 static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
 
 pub(crate) fn memory() -> MutexGuard<'static, Memory> {
-    MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
+    guard::lock(&MEMORY)
 }
 
 /// By context and number.
 static LIMITS: Mutex<BTreeMap<(Handle, i32), u64>> = Mutex::new(BTreeMap::new());
 
 pub(crate) fn limited(limit: i32, value: usize) {
-    let mut limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut limits = guard::lock(&LIMITS);
     if let Ok(context) = current_context() {
         limits.insert((context, limit), value as u64);
     }
@@ -33,7 +34,7 @@ pub(crate) fn limited(limit: i32, value: usize) {
 
 /// Limits that the program set, if kernels depend on them: number, value.
 pub(crate) fn limits() -> Vec<[u64; 2]> {
-    let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let limits = guard::lock(&LIMITS);
     let context = current_context().unwrap_or(0);
     let kept = attribute::limit::KEPT.into_iter().zip(0u64..);
     kept.filter_map(|(limit, number)| Some([number, *limits.get(&(context, limit))?]))
@@ -76,7 +77,7 @@ pub(crate) struct Images {
 
 pub(crate) fn images() -> MutexGuard<'static, Images> {
     static IMAGES: LazyLock<Mutex<Images>> = LazyLock::new(Mutex::default);
-    IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
+    guard::lock(&IMAGES)
 }
 
 /// Textures and surfaces; multicast objects and other processes' memory; modules whose texture or surface was asked
@@ -92,5 +93,5 @@ pub(crate) struct Unrecordable {
 
 pub(crate) fn unrecordable() -> MutexGuard<'static, Unrecordable> {
     static UNRECORDABLE: LazyLock<Mutex<Unrecordable>> = LazyLock::new(Mutex::default);
-    UNRECORDABLE.lock().unwrap_or_else(PoisonError::into_inner)
+    guard::lock(&UNRECORDABLE)
 }

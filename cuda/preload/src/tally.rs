@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use crate::say::say;
+use crate::guard;
+use crate::say::tell;
 use crate::settings::settings;
 
 /// By hooks, by CUPTI.
@@ -16,7 +17,7 @@ pub(crate) fn is_on() -> bool {
 }
 
 fn add(name: &str, column: usize) {
-    let mut tally = TALLY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut tally = guard::lock(&TALLY);
     match tally.get_mut(name) {
         Some(row) => row[column] += 1,
         None => {
@@ -44,15 +45,12 @@ pub(crate) fn finish(has_cupti: bool) {
     };
     let mut text = String::new();
     if has_cupti {
-        for (name, [hooks, cupti]) in &*TALLY.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (name, [hooks, cupti]) in &*guard::lock(&TALLY) {
             // Strings take all; kernels' names have no tabs.
             let _ = writeln!(text, "{}\t{hooks}\t{cupti}", name.replace('\t', " "));
         }
     } else {
         text.push_str("no CUPTI\n");
     }
-    let path = folder.join(format!("{}.tsv", std::process::id()));
-    if let Err(error) = std::fs::write(&path, text) {
-        say(&format!("{}: {error}", path.display()));
-    }
+    tell(folder, &text);
 }

@@ -4,14 +4,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, RwLock};
 
 use gpureplay_cuda_launch::abi::{Handle, JitOptions, Status, attribute};
 use gpureplay_cuda_launch::image::{ImageError, parts};
 use gpureplay_cuda_launch::recording::{Change, Tuned, Winner};
 
-use crate::asked::Sizes;
+use crate::asked::{Sizes, shown};
 use crate::functions::{self, Function};
+use crate::guard;
 use crate::module;
 use crate::real::{current_device, driver};
 use crate::record::device;
@@ -40,12 +41,12 @@ pub(crate) fn plan(
         let mut fitting = plans.iter().filter(|plan| plan.asked == asked);
         fitting.find(|plan| plan.is_usable()).cloned()
     };
-    let plans = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+    let plans = guard::read(&PLANS);
     if let Some((_, plans)) = plans.get(&key) {
         return find(plans);
     }
     drop(plans);
-    let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut plans = guard::write(&PLANS);
     let all = || (Arc::clone(function), all(path, tuned, function, handle));
     find(&plans.entry(key).or_insert_with(all).1)
 }
@@ -91,14 +92,13 @@ impl Plan {
                 Some(compiled(function, handle, image, change)?)
             }
         };
-        let sizes = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
         say(&format!(
             "{}: grid {}, block {} runs as grid {}, block {}{}",
             function.name,
-            sizes(winner.grid),
-            sizes(winner.block),
-            sizes(change.grid),
-            sizes(change.block),
+            shown(winner.grid),
+            shown(winner.block),
+            shown(change.grid),
+            shown(change.block),
             if other.is_some() {
                 ", of another image"
             } else {
@@ -107,16 +107,12 @@ impl Plan {
         ));
         Ok(Self {
             ordinal: device.ordinal,
-            asked: Sizes {
-                grid: winner.grid,
-                block: winner.block,
-                shared: winner.shared,
-            },
-            sizes: Sizes {
-                grid: change.grid,
-                block: change.block,
-                shared: change.shared.unwrap_or(winner.shared),
-            },
+            asked: Sizes::new(winner.grid, winner.block, winner.shared),
+            sizes: Sizes::new(
+                change.grid,
+                change.block,
+                change.shared.unwrap_or(winner.shared),
+            ),
             other,
             is_refused: AtomicBool::new(false),
         })

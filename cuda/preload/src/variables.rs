@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use gpureplay_cuda_launch::abi::Handle;
 
+use crate::guard;
 use crate::images::{self, Owner};
 use crate::memory::Kind;
 use crate::settings::{Mode, settings};
@@ -22,7 +23,7 @@ pub(crate) struct Asked {
 static ASKED: Mutex<BTreeMap<u64, Asked>> = Mutex::new(BTreeMap::new());
 
 fn all() -> MutexGuard<'static, BTreeMap<u64, Asked>> {
-    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
+    guard::lock(&ASKED)
 }
 
 /// # Safety

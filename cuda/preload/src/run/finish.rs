@@ -49,19 +49,10 @@ impl Log {
         }
         let mut found = Vec::new();
         while let Some(piece) = reach.next() {
-            match piece.kind {
-                Kind::Device | Kind::Mapped => {
-                    let gpu = record::gpu_of(piece.address).unwrap_or(piece.device);
-                    if gpu != self.device.ordinal {
-                        return Err(format!("it reaches memory of GPU {gpu}"));
-                    }
-                }
-                Kind::Variable => {}
-                // Kernels with such memory were refused: it is no address.
-                Kind::Host => continue,
-                Kind::Managed => return Err("it reaches managed memory".into()),
-                Kind::Imported => return Err("it reaches memory of another process".into()),
-                Kind::Multicast => return Err("it reaches a multicast object".into()),
+            record::may_hold(&piece, &self.device)?;
+            // Kernels with such memory were refused: it is no address.
+            if piece.kind == Kind::Host {
+                continue;
             }
             for (_, bytes) in self.held(piece.address, piece.size) {
                 reach.scan(bytes);

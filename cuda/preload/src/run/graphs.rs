@@ -2,29 +2,22 @@
 //! A region's graph: nodes run and are kept one by one.
 
 use std::ops::Deref;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use gpureplay_cuda_launch::abi::{Copy3d, Driver, Handle, MemsetNode, Status};
+use gpureplay_cuda_launch::abi::{Driver, Handle, Status};
 
 use super::{launch, refuse, rows, set};
-use crate::gate;
-use crate::graphs::{self, Plan, Step};
+use crate::graphs::{self, Plan, Step, UNKNOWN};
 use crate::real::driver;
-use crate::state::CAPTURES;
+use crate::{gate, guard};
 
 pub(crate) fn graph(
     known: Option<&Arc<Mutex<Plan>>>,
     stream: Handle,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    let plan = known.map(|plan| graphs::lock(plan));
-    let reason = match plan.as_deref().map(|plan| &plan.steps) {
-        None => Some("it was instantiated in a way that is not known"),
-        Some(Err(reason)) => Some(reason.as_str()),
-        Some(Ok(_)) if CAPTURES.load(Ordering::SeqCst) > 0 => Some("a stream is being captured"),
-        Some(Ok(_)) => None,
-    };
+    let plan = known.map(|plan| guard::lock(plan));
+    let reason = plan.as_deref().map_or(Some(UNKNOWN), Plan::refusal);
     let steps = plan
         .as_ref()
         .and_then(|plan| plan.deref().steps.as_ref().ok());
@@ -44,29 +37,20 @@ fn node(driver: &Driver, step: Step, stream: Handle) -> Status {
             Ok(asked) => launch(&asked, || graphs::node_call(driver, &asked, asked.function)),
             Err(status) => status,
         },
-        Step::Set(node) => {
-            let mut memset = MemsetNode::default();
-            // SAFETY: a node of our copy of the graph, a pointer to a local.
-            let read = unsafe { driver.cuGraphMemsetNodeGetParams(node, &raw mut memset) };
-            match read {
-                // SAFETY: the memory is the program's.
-                Status::SUCCESS => set(memset, stream, || unsafe {
-                    graphs::memset(driver, &memset, stream)
-                }),
-                failed => failed,
-            }
-        }
-        Step::Copy(node) => {
-            let mut copy: Copy3d = [0; 25];
-            // SAFETY: as above.
-            let read = unsafe { driver.cuGraphMemcpyNodeGetParams(node, &raw mut copy) };
+        Step::Set(node) => match graphs::set_of(driver, node) {
+            // SAFETY: the memory is the program's.
+            Ok(memset) => set(memset, stream, || unsafe {
+                graphs::memset(driver, &memset, stream)
+            }),
+            Err(failed) => failed,
+        },
+        Step::Copy(node) => match graphs::copy_of(driver, node) {
             // SAFETY: the copy is the program's.
-            let call = || unsafe { driver.cuMemcpy3DAsync_v2(&raw const copy, stream) };
-            match read {
-                Status::SUCCESS => rows(&copy, stream, false, call),
-                failed => failed,
-            }
-        }
+            Ok(copy) => rows(&copy, stream, false, || unsafe {
+                driver.cuMemcpy3DAsync_v2(&raw const copy, stream)
+            }),
+            Err(failed) => failed,
+        },
         Step::Host(_) => {
             refuse(|| "a graph calls a function of the host".into());
             graphs::host(driver, step, stream)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Launches of a region.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use gpureplay_cuda_launch::abi::{Handle, LaunchAttribute, attribute};
 use gpureplay_cuda_launch::recording::{Kernel, Operation};
@@ -83,11 +83,6 @@ impl Log {
         let number = self.image(&image)?;
         self.read_variables(number, launch.function, &function, &image)
             .map_err(named)?;
-        let attributes = function
-            .attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
         let kernel = Kernel {
             name: function.name.to_string(),
             image: number,
@@ -95,10 +90,7 @@ impl Log {
                 .layout(launch.function)
                 .map_err(because("the layout of its parameters"))
                 .map_err(named)?,
-            attributes: attributes
-                .into_iter()
-                .map(|(number, value)| [number, value])
-                .collect(),
+            attributes: function.attributes(),
         };
         let number = u32::try_from(self.kernels.len()).map_err(|_| "too many kernels")?;
         self.kernels.push(kernel);

@@ -223,11 +223,10 @@ impl Log {
 
     /// Refuses memory that a replay cannot have.
     pub(super) fn usable(&self, address: u64) -> Result<()> {
-        match self.memory.at(address).map(|piece| piece.kind) {
-            Some(Kind::Managed) => Err("it uses managed memory".into()),
-            Some(Kind::Imported) => Err("it uses memory of another process".into()),
-            Some(Kind::Multicast) => Err("it uses a multicast object".into()),
-            _ => Ok(()),
+        let piece = self.memory.at(address);
+        match piece.and_then(|piece| piece.kind.lacked()) {
+            Some(what) => Err(format!("it uses {what}")),
+            None => Ok(()),
         }
     }
 
@@ -435,8 +434,5 @@ pub(super) fn idle(settings: &Record) -> Result<()> {
     if idle_within(settings.time_limit).map_err(because("the GPU is not idle"))? {
         return Ok(());
     }
-    let seconds = settings.time_limit.as_secs();
-    Err(format!(
-        "the GPU is not idle after {seconds} s: what runs may wait for the host"
-    ))
+    Err(record::busy(settings))
 }

@@ -14,13 +14,14 @@ mod watch;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use gpureplay_cuda_launch::abi::{Copy3d, Handle, MemsetNode, Status};
 use gpureplay_cuda_launch::recording::{Operation, Rows};
 
 use crate::asked::Launch;
 use crate::gate;
+use crate::guard;
 use crate::memory::Kind;
 use crate::say::say;
 use crate::settings::{Mode, Record, Region, settings};
@@ -39,8 +40,7 @@ static LOG: Mutex<Option<Log>> = Mutex::new(None);
 static WATCH: LazyLock<Mutex<Watch>> = LazyLock::new(Mutex::default);
 
 fn watch() -> Option<MutexGuard<'static, Watch>> {
-    matches!(wanted(), Some((_, Region::Turn)))
-        .then(|| WATCH.lock().unwrap_or_else(PoisonError::into_inner))
+    matches!(wanted(), Some((_, Region::Turn))).then(|| guard::lock(&WATCH))
 }
 
 /// Such work may begin another turn.
@@ -70,7 +70,7 @@ fn abandon(settings: &Record) {
 }
 
 fn lock() -> MutexGuard<'static, Option<Log>> {
-    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+    guard::lock(&LOG)
 }
 
 fn wanted() -> Option<(&'static Record, Region)> {
@@ -163,12 +163,17 @@ pub(crate) fn at_exit() {
     }
 }
 
-pub(crate) fn refuse(reason: impl FnOnce() -> String) {
+/// Only in a region.
+fn with_log(what: impl FnOnce(&mut Log)) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
     {
-        log.refuse(reason());
+        what(log);
     }
+}
+
+pub(crate) fn refuse(reason: impl FnOnce() -> String) {
+    with_log(|log| log.refuse(reason()));
 }
 
 /// Begins a region of launches from 0 with the first work: earlier copies are inputs.
@@ -419,17 +424,13 @@ pub(crate) enum HostWait {
 pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     // Without gate or log: it may need another thread.
     let status = call();
-    if status == Status::SUCCESS
-        && let Some(mut watch) = watch()
-    {
-        watch.host();
-    }
-    if status == Status::SUCCESS
-        && ACTIVE.load(Ordering::Relaxed)
-        && let Some(log) = &mut *lock()
-        && let Err(reason) = log.host(wait)
-    {
-        log.refuse(reason);
+    if status == Status::SUCCESS {
+        told();
+        with_log(|log| {
+            if let Err(reason) = log.host(wait) {
+                log.refuse(reason);
+            }
+        });
     }
     status
 }
@@ -452,39 +453,26 @@ fn told() {
 
 /// An earlier region may use it.
 pub(crate) fn allocated(address: u64) {
-    if ACTIVE.load(Ordering::Relaxed)
-        && let Some(log) = &mut *lock()
-        && let Some(piece) = memory().at(address)
-    {
-        log.allocated(piece);
-    }
+    with_log(|log| {
+        if let Some(piece) = memory().at(address) {
+            log.allocated(piece);
+        }
+    });
 }
 
 /// Once all has ended: later memory may get it.
 pub(crate) fn freed() {
-    if ACTIVE.load(Ordering::Relaxed)
-        && let Some(log) = &mut *lock()
-    {
-        log.push(Operation::HostAll {});
-    }
+    with_log(|log| log.push(Operation::HostAll {}));
 }
 
 /// Forgets a destroyed stream, whose handle may be reused.
 pub(crate) fn forget_stream(stream: Handle) {
-    if ACTIVE.load(Ordering::Relaxed)
-        && let Some(log) = &mut *lock()
-    {
-        log.forget_stream(stream);
-    }
+    with_log(|log| log.forget_stream(stream));
 }
 
 /// Forgets a destroyed event, whose handle may be reused.
 pub(crate) fn forget_event(event: Handle) {
-    if ACTIVE.load(Ordering::Relaxed)
-        && let Some(log) = &mut *lock()
-    {
-        log.forget_event(event);
-    }
+    with_log(|log| log.forget_event(event));
 }
 
 pub(crate) fn is_wanted() -> bool {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! First turns are runs; of later ones the second, inputs and outputs are kept.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gpureplay_cuda_launch::recording::{
     self as recording, Hash, Operation, Run, Turn, Writer, differing, structure,
 };
 
 use super::log::{Log, Outcome, Result};
+use crate::guard;
 use crate::settings::{Record, Region};
 
 struct Known {
@@ -28,7 +29,7 @@ static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// A found turn that came often enough is the loop's.
 pub(super) fn is_complete(settings: &Record) -> bool {
-    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = guard::lock(&KNOWN);
     let mut all = known.iter().map(|known| known.is_complete(settings));
     match settings.run {
         Some(Region::Turn) => all.any(|complete| complete),
@@ -44,7 +45,7 @@ pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let outputs: Vec<u64> = log.outputs.iter().map(Outcome::size).collect();
     let ports: [&[u64]; 2] = [&inputs, &outputs];
     let structure = structure(&log.kernels, &images, ports, &log.operations);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = guard::lock(&KNOWN);
     let Some(known) = known.iter_mut().find(|known| known.structure == structure) else {
         let run = log.run(writer.store(), settings, &[])?;
         let number = writer.add_run(&run).map_err(told)?;
