@@ -4,7 +4,7 @@
 
 use crate::support::*;
 use gpureplay_memory::{Bus, Vectors};
-use gpureplay_shader::{Control, Grid, Threads};
+use gpureplay_shader::{Control, Threads};
 use mali_isa::*;
 use mali_shader::Dispatch;
 
@@ -39,43 +39,34 @@ impl Random {
 }
 
 fn push(code: &mut Vec<u8>, slot: u8, reads: [u8; 2], staging_register: u8, add: Instruction) {
-    let header = ClauseHeader {
-        message: add.op.info().message,
-        staging_register,
-        ..HEADER
-    };
     let block = block(0x80 | slot, [reads[0], reads[1], 3], None);
-    code.extend(encode_clause(&clause(header, block, nop(Unit::Fma), add)).unwrap());
+    code.extend(alone(message(&add, staging_register), block, add));
 }
 
 /// Each thread reads two addresses at (its number) * 16, ends if the first is zero, and copies from it to the
 /// second. Uniforms: table and 16; the table's high word; zero.
 fn copy(width: &str) -> Vec<u8> {
-    let mut code = Vec::new();
     let entry = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);
     let registers = block(0x80, [0, ID, 3], Some((Unit::Fma, 5)));
-    code.extend(encode_clause(&clause(HEADER, registers, entry, nop(Unit::Add))).unwrap());
+    let mut code = alone(HEADER, registers, entry);
     let addresses = instruction(Unit::Add, "LOAD.i128", &[Port0, FauHigh]);
     push(&mut code, 1, [5, 6], 8, addresses);
-    let mut end = instruction(Unit::Add, "BRANCHZ.i32", &[Port0, FauLow]);
-    assert!(end.set_modifier(Modifier::Compare, Compare::Eq as u8));
+    let end = instruction(Unit::Add, "BRANCHZ.i32", &[Port0, FauLow]);
+    let end = with(end, &[(Modifier::Compare, Compare::Eq as u8)]);
     push(&mut code, 2, [8, 9], 0, end);
     let load = instruction(Unit::Add, &format!("LOAD.{width}"), &[Port0, Port1]);
     push(&mut code, 2, [8, 9], 12, load);
     let store = instruction(Unit::Add, &format!("STORE.{width}"), &[Port0, Port1]);
     push(&mut code, 2, [10, 11], 12, store);
-    let header = ClauseHeader {
-        flow_control: FlowControl::End,
-        ..HEADER
-    };
-    let last = clause(
-        header,
-        block(0x82, [1, 2, 3], None),
-        nop(Unit::Fma),
-        nop(Unit::Add),
-    );
-    code.extend(encode_clause(&last).unwrap());
+    let registers = block(0x82, [1, 2, 3], None);
+    code.extend(alone(last(HEADER), registers, nop(Unit::Add)));
     code
+}
+
+/// Of [`copy`], without a shader.
+fn with_table(space: &Flat, table: u64, threads: u32) -> Dispatch {
+    let [low, high] = halves(table);
+    dispatch(space, 0, &[low, 16, 0, high, 0, 0], threads)
 }
 
 /// For stores no two overlap.
@@ -130,11 +121,7 @@ fn any_width_at_any_address() {
     let source = space.put(&from);
     let target = space.put(&vec![0; REGION]);
     let table = space.put(&[0; MOST * 16]);
-    let uniforms: Vec<u8> = [table as u32, 16, 0, (table >> 32) as u32, 0, 0]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
-    let uniforms = space.put(&uniforms);
+    let mut dispatch = with_table(&space, table, 0);
     let shaders = WIDTHS.map(|(name, _)| space.put(&copy(name)));
     let threads_of_host = Threads::new(1);
     for case in 0..CASES {
@@ -163,17 +150,8 @@ fn any_width_at_any_address() {
             entries.extend((target + store as u64).to_le_bytes());
         }
         space.0.write(table, &entries).unwrap();
-        let dispatch = Dispatch {
-            grid: Grid {
-                shader: shaders[kind],
-                workgroup_size: [threads as u32, 1, 1],
-                workgroup_count: [1, 1, 1],
-                push_uniforms: uniforms,
-                push_uniform_count: 3,
-                ..Grid::default()
-            },
-            ..Dispatch::default()
-        };
+        dispatch.grid.shader = shaders[kind];
+        dispatch.grid.workgroup_size[0] = threads as u32;
         mali_shader::run(&dispatch, &space, &threads_of_host, &Control::new(10_000)).unwrap();
         let mut found = vec![0; REGION];
         space.0.read(target, &mut found).unwrap();
@@ -195,11 +173,7 @@ fn a_fault_names_the_first_thread_that_raises_it() {
     let space = Flat::new(PAGES);
     let table = space.put(&[0; 64 * 16]);
     let target = space.put(&[0; 4096]);
-    let uniforms: Vec<u8> = [table as u32, 16, 0, (table >> 32) as u32, 0, 0]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
-    let uniforms = space.put(&uniforms);
+    let mut dispatch = with_table(&space, table, 64);
     let end = gpureplay_memory::Ram::BASE + (PAGES * 4096) as u64;
     // In 16 bytes, from 32 before the end on.
     let orders: [Order; 8] = [
@@ -213,7 +187,7 @@ fn a_fault_names_the_first_thread_that_raises_it() {
         |thread| thread * 37 % 64,
     ];
     for (name, _) in WIDTHS {
-        let shader = space.put(&copy(name));
+        dispatch.grid.shader = space.put(&copy(name));
         for (number, order) in orders.into_iter().enumerate() {
             for stores in [false, true] {
                 let place = |thread| end - 32 * 16 + 16 * order(thread) as u64;
@@ -230,19 +204,7 @@ fn a_fault_names_the_first_thread_that_raises_it() {
                     entries.extend(to.to_le_bytes());
                 }
                 space.0.write(table, &entries).unwrap();
-                let dispatch = Dispatch {
-                    grid: Grid {
-                        shader,
-                        workgroup_size: [64, 1, 1],
-                        workgroup_count: [1, 1, 1],
-                        push_uniforms: uniforms,
-                        push_uniform_count: 3,
-                        ..Grid::default()
-                    },
-                    ..Dispatch::default()
-                };
-                let control = Control::new(10_000);
-                let fault = mali_shader::run(&dispatch, &space, &Threads::new(1), &control);
+                let fault = launch(&dispatch, &space);
                 let first = (0..64).map(place).find(|&place| place >= end).unwrap();
                 let what = format!("{name}, order {number}, stores {stores}");
                 assert_eq!(fault.unwrap_err().address, first, "{what}");

@@ -16,7 +16,7 @@ fn step(name: &str, flow_control: FlowControl) -> Vec<u8> {
     };
     let add = instruction(Unit::Add, name, &[Source::Port0, Source::Port1]);
     let registers = block(0x80, [0, 1, 2], Some((Unit::Add, 0)));
-    encode_clause(&clause(header, registers, nop(Unit::Fma), add)).unwrap()
+    alone(header, registers, add)
 }
 
 #[test]
@@ -39,19 +39,13 @@ fn registers_that_only_far_code_reads_have_their_first_values() {
     use Source::{FauHigh, FauLow, Port1, Port2, Stage};
     let mov = instruction(Unit::Fma, "MOV.i32", &[FauLow]);
     let shift_to = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));
-    code.extend(encode_clause(&clause(HEADER, shift_to, mov, nop(Unit::Add))).unwrap());
+    code.extend(alone(HEADER, shift_to, mov));
     let address = instruction(Unit::Fma, "LSHIFT_ADD.i32", &[Port1, FauLow, Port2]);
     let store = instruction(Unit::Add, "STORE.i32", &[Stage, FauHigh]);
-    let header = ClauseHeader {
-        message: store.op.info().message,
-        staging_register: 60,
-        flow_control: FlowControl::End,
-        ..HEADER
-    };
     let registers = block(0x81, [0, 60, 59], None);
-    code.extend(encode_clause(&clause(header, registers, address, store)).unwrap());
-    let uniforms = [shift, 0, to as u32, (to >> 32) as u32];
-    run(&space, &code, &uniforms, THREADS).unwrap();
+    code.extend(coded(last(message(&store, 60)), registers, address, store));
+    let [low, high] = halves(to);
+    run(&space, &code, &[shift, 0, low, high], THREADS).unwrap();
     let numbers: Vec<u32> = (0..THREADS).collect();
     assert_eq!(space.words(to, THREADS as usize), numbers);
 }

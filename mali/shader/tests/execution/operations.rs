@@ -3,116 +3,49 @@
 
 use crate::support::*;
 use mali_isa::*;
+use mali_shader::Dispatch;
 
 use Source::{FauHigh, FauLow, Port0, Port1, Port2, Stage};
-
-const UNTOUCHED: u32 = 0xdead_beef;
-
-fn message(ins: &Instruction, staging_register: u8) -> ClauseHeader {
-    ClauseHeader {
-        message: ins.op.info().message,
-        staging_register,
-        ..HEADER
-    }
-}
-
-/// r1, r2, r3 at the ports; returns r4 (or what a thread stores).
-fn tuple(fma: Instruction, add: Instruction, registers: [u32; 3], fau: [u32; 2]) -> u32 {
-    let space = Flat::new(64);
-    let out = space.put(&UNTOUCHED.to_le_bytes());
-    let writer = match () {
-        () if add.op.info().message.is_some() => None,
-        () if add.op.info().result => Some((Unit::Add, 4)),
-        () => fma.op.info().result.then_some((Unit::Fma, 4)),
-    };
-    let middle = clause(message(&add, 4), block(0x82, [1, 2, 3], writer), fma, add);
-    run_between(&space, out, registers, fau, middle)
-}
-
-fn run_between(space: &Flat, out: u64, registers: [u32; 3], fau: [u32; 2], middle: Clause) -> u32 {
-    let mov = |source| instruction(Unit::Fma, "MOV.i32", &[source]);
-    let mut code = Vec::new();
-    for (source, slot, register) in [(FauLow, 0x80, 1), (FauHigh, 0x80, 2), (FauLow, 0x81, 3)] {
-        let registers = block(slot, [1, 2, 3], Some((Unit::Fma, register)));
-        code.extend(
-            encode_clause(&clause(HEADER, registers, mov(source), nop(Unit::Add))).unwrap(),
-        );
-    }
-    code.extend(encode_clause(&middle).unwrap());
-    let store = instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]);
-    let header = ClauseHeader {
-        flow_control: FlowControl::End,
-        ..message(&store, 4)
-    };
-    code.extend(
-        encode_clause(&clause(
-            header,
-            block(0x83, [1, 2, 3], None),
-            nop(Unit::Fma),
-            store,
-        ))
-        .unwrap(),
-    );
-    let [a, b, c] = registers;
-    let uniforms = [a, b, c, 0, fau[0], fau[1], out as u32, (out >> 32) as u32];
-    run(space, &code, &uniforms, 3).unwrap();
-    space.words(out, 1)[0]
-}
 
 fn fma(ins: Instruction, registers: [u32; 3]) -> u32 {
     tuple(ins, nop(Unit::Add), registers, [0, 0])
 }
 
-fn add(ins: Instruction, registers: [u32; 3]) -> u32 {
-    tuple(nop(Unit::Fma), ins, registers, [0, 0])
-}
-
-fn with(mut ins: Instruction, modifiers: &[(Modifier, u8)]) -> Instruction {
-    for (modifier, value) in modifiers {
-        assert!(ins.set_modifier(*modifier, *value), "{modifier:?}");
-    }
-    ins
+fn between(space: &Flat, registers: [u32; 3], fau: [u32; 2], middle: &[u8]) -> u32 {
+    run_between(space, registers, fau, middle, Dispatch::default())[0]
 }
 
 #[test]
 fn three_operands_come_from_three_ports() {
-    let three = |name| instruction(Unit::Fma, name, &[Port0, Port1, Port2]);
-    assert_eq!(fma(three("IMAD.i32"), [7, 9, 100]), 163);
-    assert_eq!(fma(three("IMULSUB.i32"), [7, 9, 100]), 37u32.wrapping_neg());
-    assert_eq!(fma(three("IMSUB.i32"), [7, 9, 100]), 37);
-    assert_eq!(fma(three("IMAX3.s32"), [7, u32::MAX, 100]), 100);
-    assert_eq!(fma(three("IMIN3.s32"), [7, u32::MAX, 100]), u32::MAX);
-    assert_eq!(fma(three("IMIN3.u32"), [7, u32::MAX, 100]), 7);
-    assert_eq!(
-        fma(three("ICLAMP.s32"), [-50i32 as u32, -9i32 as u32, 20]),
-        -9i32 as u32
-    );
-    assert_eq!(fma(three("LSHIFT_ADD.i32"), [3, 1000, 4]), 1048);
-    assert_eq!(
-        fma(three("LSHIFT_SUB.i32"), [3, 1000, 4]),
-        952u32.wrapping_neg()
-    );
-    assert_eq!(fma(three("LSHIFT_RSUB.i32"), [3, 1000, 4]), 952);
-    assert_eq!(fma(three("ARSHIFT_ADD.i32"), [-64i32 as u32, 10, 3]), 2);
-    let product = fma(
-        three("FMA.f32"),
-        [1.5f32.to_bits(), 2.5f32.to_bits(), (-0.75f32).to_bits()],
-    );
-    assert_eq!(f32::from_bits(product), 3.0);
-    assert_eq!(
-        add(
-            instruction(Unit::Add, "LSHIFT_OR.i32", &[Port0, Port1, Port2]),
-            [3, 0x100, 4]
+    for (name, registers, expected) in [
+        ("IMAD.i32", [7, 9, 100], 163),
+        ("IMULSUB.i32", [7, 9, 100], 37u32.wrapping_neg()),
+        ("IMSUB.i32", [7, 9, 100], 37),
+        ("IMAX3.s32", [7, u32::MAX, 100], 100),
+        ("IMIN3.s32", [7, u32::MAX, 100], u32::MAX),
+        ("IMIN3.u32", [7, u32::MAX, 100], 7),
+        (
+            "ICLAMP.s32",
+            [-50i32 as u32, -9i32 as u32, 20],
+            -9i32 as u32,
         ),
-        0x130
-    );
-    assert_eq!(
-        add(
-            instruction(Unit::Add, "ARSHIFT.i32", &[Port0, Port1]),
-            [-64i32 as u32, 3, 0]
+        ("LSHIFT_ADD.i32", [3, 1000, 4], 1048),
+        ("LSHIFT_SUB.i32", [3, 1000, 4], 952u32.wrapping_neg()),
+        ("LSHIFT_RSUB.i32", [3, 1000, 4], 952),
+        ("ARSHIFT_ADD.i32", [-64i32 as u32, 10, 3], 2),
+        (
+            "FMA.f32",
+            [1.5, 2.5, -0.75].map(f32::to_bits),
+            3f32.to_bits(),
         ),
-        -8i32 as u32
-    );
+    ] {
+        let three = instruction(Unit::Fma, name, &[Port0, Port1, Port2]);
+        assert_eq!(fma(three, registers), expected, "{name}");
+    }
+    let left = instruction(Unit::Add, "LSHIFT_OR.i32", &[Port0, Port1, Port2]);
+    assert_eq!(add(left, [3, 0x100, 4]), 0x130);
+    let right = instruction(Unit::Add, "ARSHIFT.i32", &[Port0, Port1]);
+    assert_eq!(add(right, [-64i32 as u32, 3, 0]), -8i32 as u32);
 }
 
 #[test]
@@ -167,22 +100,13 @@ fn modifiers_change_operands_and_results() {
 fn subnormals_are_flushed_where_the_clause_says_so() {
     let sum = instruction(Unit::Fma, "FADD.f32", &[Port0, Port1]);
     for (mode, want) in [(FlushToZero::None, 0x0000_0300), (FlushToZero::Always, 0)] {
-        let space = Flat::new(64);
-        let out = space.put(&UNTOUCHED.to_le_bytes());
         let header = ClauseHeader {
             flush_to_zero: mode,
             ..HEADER
         };
-        let middle = clause(
-            header,
-            block(0x82, [1, 2, 3], Some((Unit::Fma, 4))),
-            sum,
-            nop(Unit::Add),
-        );
-        assert_eq!(
-            run_between(&space, out, [0x100, 0x200, 0], [0, 0], middle),
-            want
-        );
+        let middle = alone(header, block(0x82, [1, 2, 3], Some((Unit::Fma, 4))), sum);
+        let found = between(&Flat::new(64), [0x100, 0x200, 0], [0, 0], &middle);
+        assert_eq!(found, want, "{mode:?}");
     }
 }
 
@@ -200,51 +124,28 @@ fn pairs_of_instructions_share_what_no_register_holds() {
     let first = instruction(Unit::Fma, "RSHIFT_DOUBLE.i32", &[Port0, Port1, Port2]);
     let second = instruction(Unit::Add, "SHIFT_DOUBLE.i32", &[Port0, Port1, Port2]);
     assert_eq!(fma(first, [0x1111_2222, 0x3333_4444, 0x28]), 0x0033_3344);
-    assert_eq!(
-        tuple(first, second, [0x1111_2222, 0x3333_4444, 8], [0, 0]),
-        0x0033_3344
-    );
-    assert_eq!(
-        tuple(first, second, [0x1111_2222, 0x3333_4444, 0x28], [0, 0]),
-        0
-    );
-    let shifted = |name| {
-        let mut ins = instruction(Unit::Fma, name, &[Port0, Port1]);
-        ins.immediates[0] = 3;
-        ins
-    };
+    for (shift, expected) in [(8, 0x0033_3344), (0x28, 0)] {
+        let registers = [0x1111_2222, 0x3333_4444, shift];
+        assert_eq!(
+            tuple(first, second, registers, [0, 0]),
+            expected,
+            "{shift:#x}"
+        );
+    }
     let upper = instruction(Unit::Add, "SHADDXH.i32", &[FauLow, FauHigh]);
-    // {10, 0xffff_fff0} + ({7, 0x4000_0001} << 3): 2 shifted out, 1 carried.
-    assert_eq!(
-        tuple(
-            shifted("SHADDXL.i64"),
-            upper,
-            [0xffff_fff0, 0x4000_0001, 0],
-            [10, 7]
-        ),
-        10 + 56 + 2
-    );
-    assert_eq!(
-        tuple(
-            shifted("SHADDXL.i64"),
-            upper,
-            [0xffff_fff8, 0x4000_0001, 0],
-            [10, 7]
-        ),
-        10 + 56 + 2 + 1
-    );
-    assert_eq!(
-        tuple(shifted("SHADDXL.u32"), upper, [0, 0xffff_ffff, 0], [10, 7]),
-        17
-    );
-    assert_eq!(
-        tuple(shifted("SHADDXL.s32"), upper, [8, 0xffff_ffff, 0], [10, 7]),
-        10
-    );
-    assert_eq!(
-        tuple(shifted("SHADDXL.s32"), upper, [7, 0xffff_ffff, 0], [10, 7]),
-        9
-    );
+    for (name, [low, high], expected) in [
+        // {10, 0xffff_fff0} + ({7, 0x4000_0001} << 3): 2 shifted out, 1 carried.
+        ("SHADDXL.i64", [0xffff_fff0, 0x4000_0001], 10 + 56 + 2),
+        ("SHADDXL.i64", [0xffff_fff8, 0x4000_0001], 10 + 56 + 2 + 1),
+        ("SHADDXL.u32", [0, 0xffff_ffff], 17),
+        ("SHADDXL.s32", [8, 0xffff_ffff], 10),
+        ("SHADDXL.s32", [7, 0xffff_ffff], 9),
+    ] {
+        let mut shifted = instruction(Unit::Fma, name, &[Port0, Port1]);
+        shifted.immediates[0] = 3;
+        let found = tuple(shifted, upper, [low, high, 0], [10, 7]);
+        assert_eq!(found, expected, "{name} {low:#x}");
+    }
 }
 
 #[test]
@@ -252,49 +153,34 @@ fn a_64_bit_tuple_multiplies_and_adds_pairs() {
     // r4:r5 = r0:r1 * r2:r3 + r2:r3.
     let multiply = instruction(Unit::Fma, "IMAD.i64", &[Port0, Port1, Port2]);
     let registers = RegisterBlock(1 << 8 | 2 << 13 | 1 << 22 | 0xfa << 27);
-    let space = Flat::new(64);
-    let out = space.put(&UNTOUCHED.to_le_bytes());
     let header = ClauseHeader {
         message: Some(Message::Wide),
         ..HEADER
     };
-    let wide = clause(
-        header,
-        registers,
-        multiply,
-        instruction(Unit::Add, "IMAD.i64", &[]),
-    );
+    let second = instruction(Unit::Add, "IMAD.i64", &[]);
+    let wide = coded(header, registers, multiply, second);
     let (a, b) = (5u64 << 32, 0x1234_5678_9abc_def0u64);
-    let low = run_between(&space, out, [5, b as u32, (b >> 32) as u32], [0, 0], wide);
+    let [b0, b1] = halves(b);
+    let low = between(&Flat::new(64), [5, b0, b1], [0, 0], &wide);
     assert_eq!(low, a.wrapping_mul(b).wrapping_add(b) as u32);
 }
 
 #[test]
 fn a_load_completes_the_address_that_shaddxl_begins() {
     let space = Flat::new(64);
-    let out = space.put(&UNTOUCHED.to_le_bytes());
-    let table: Vec<u8> = (0..64u32).flat_map(|i| (i * 3 + 1).to_le_bytes()).collect();
-    let table = space.put(&table);
-    let mut low = instruction(Unit::Fma, "SHADDXL.s32", &[Port0, Port1]);
-    low.immediates[0] = 2;
-    // Port 2: the pointer's high word, which borrows for a negative index.
-    let load = instruction(Unit::Add, "LOAD.i32", &[Stage, Port2]);
-    let middle = || clause(message(&load, 4), block(0x82, [1, 2, 3], None), low, load);
-    let end = table + 40 * 4;
-    let registers = [end as u32, -7i32 as u32, (end >> 32) as u32];
-    assert_eq!(
-        run_between(&space, out, registers, [0, 0], middle()),
-        33 * 3 + 1
-    );
-    let mut low = instruction(Unit::Fma, "SHADDXL.i64", &[Port0, Port1]);
-    low.immediates[0] = 2;
-    // The load's first source is the high word of the index.
-    let load = instruction(Unit::Add, "LOAD.i32", &[FauLow, Port2]);
-    let middle = clause(message(&load, 4), block(0x82, [1, 2, 3], None), low, load);
-    assert_eq!(
-        run_between(&space, out, registers, [u32::MAX, 0], middle),
-        33 * 3 + 1
-    );
+    let table: Vec<u32> = (0..64).map(|i| i * 3 + 1).collect();
+    let [end, high] = halves(space.put_words(&table) + 40 * 4);
+    // Port 2: the pointer's high word, which borrows for a negative index. The load's first source is the high word of
+    // the index.
+    for (name, first) in [("SHADDXL.s32", Stage), ("SHADDXL.i64", FauLow)] {
+        let mut low = instruction(Unit::Fma, name, &[Port0, Port1]);
+        low.immediates[0] = 2;
+        let load = instruction(Unit::Add, "LOAD.i32", &[first, Port2]);
+        let middle = coded(message(&load, 4), block(0x82, [1, 2, 3], None), low, load);
+        let registers = [end, -7i32 as u32, high];
+        let found = between(&space, registers, [u32::MAX, 0], &middle);
+        assert_eq!(found, 33 * 3 + 1, "{name}");
+    }
 }
 
 #[test]
@@ -312,15 +198,13 @@ fn branches_compare_as_their_names_say() {
                 continue;
             }
             tried += 1;
-            let space = Flat::new(64);
-            let out = space.put(&UNTOUCHED.to_le_bytes());
-            let middle = clause(HEADER, block(0, [1, 2, 3], None), nop(Unit::Fma), ins);
+            let middle = alone(HEADER, block(0, [1, 2, 3], None), ins);
             let registers = if sources[0] == Port0 {
                 [a, b, 0]
             } else {
                 [b, a, 0]
             };
-            if run_between(&space, out, registers, [0, 0], middle) == UNTOUCHED {
+            if between(&Flat::new(64), registers, [0, 0], &middle) == UNTOUCHED {
                 return true;
             }
         }
@@ -328,82 +212,54 @@ fn branches_compare_as_their_names_say() {
         false
     };
     let minus = -3i32 as u32;
-    assert!(taken("BRANCH.s32", Compare::Lt, minus, 2));
-    assert!(!taken("BRANCH.s32", Compare::Lt, 2, 2));
-    assert!(taken("BRANCH.s32", Compare::Ge, 2, 2));
-    assert!(!taken("BRANCH.u32", Compare::Lt, minus, 2));
-    assert!(taken("BRANCH.u32", Compare::Gt, minus, 2));
-    assert!(taken("BRANCH.i32", Compare::Eq, 7, 7));
-    assert!(taken("BRANCH.i32", Compare::Ne, 7, 8));
-    assert!(taken(
-        "BRANCH.f32",
-        Compare::Lt,
-        (-1.0f32).to_bits(),
-        0.5f32.to_bits()
-    ));
-    assert!(!taken(
-        "BRANCH.f32",
-        Compare::Gt,
-        (-1.0f32).to_bits(),
-        0.5f32.to_bits()
-    ));
+    let [minus_one, half] = [-1.0, 0.5].map(f32::to_bits);
+    for (name, compare, [a, b], expected) in [
+        ("BRANCH.s32", Compare::Lt, [minus, 2], true),
+        ("BRANCH.s32", Compare::Lt, [2, 2], false),
+        ("BRANCH.s32", Compare::Ge, [2, 2], true),
+        ("BRANCH.u32", Compare::Lt, [minus, 2], false),
+        ("BRANCH.u32", Compare::Gt, [minus, 2], true),
+        ("BRANCH.i32", Compare::Eq, [7, 7], true),
+        ("BRANCH.i32", Compare::Ne, [7, 8], true),
+        ("BRANCH.f32", Compare::Lt, [minus_one, half], true),
+        ("BRANCH.f32", Compare::Gt, [minus_one, half], false),
+    ] {
+        assert_eq!(taken(name, compare, a, b), expected, "{name} {compare:?}");
+    }
 }
 
 #[test]
 fn local_storage_lies_where_the_descriptors_say() {
-    use gpureplay_shader::{Control, Grid, ThreadStorage, Threads, WorkgroupStorage};
-    use mali_shader::Dispatch;
+    use gpureplay_shader::{Control, ThreadStorage, Threads, WorkgroupStorage};
     let space = Flat::new(256);
     // Threads store their id (r60) at offset 8 of their storage, the work group (r57) in the group's.
-    let store = |segment| {
-        with(
-            instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]),
-            &[(Modifier::Segment, segment as u8)],
-        )
-    };
     let mut code = Vec::new();
     for (segment, register, flow_control) in [
         (Segment::Tl, 60, FlowControl::Continue),
         (Segment::Wls, 57, FlowControl::End),
     ] {
-        let store = store(segment);
+        let store = instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]);
+        let store = with(store, &[(Modifier::Segment, segment as u8)]);
         let header = ClauseHeader {
             flow_control,
             ..message(&store, register)
         };
-        code.extend(
-            encode_clause(&clause(
-                header,
-                block(0x80, [1, 2, 3], None),
-                nop(Unit::Fma),
-                store,
-            ))
-            .unwrap(),
-        );
+        code.extend(alone(header, block(0x80, [1, 2, 3], None), store));
     }
     let (threads, groups) = (space.put(&[0; 4096]), space.put(&[0; 4096]));
-    let mut dispatch = Dispatch {
-        grid: Grid {
-            shader: space.put(&code),
-            workgroup_size: [5, 1, 1],
-            workgroup_count: [7, 1, 1],
-            push_uniforms: space.put(&[8, 0, 0, 0, 0, 0, 0, 0]),
-            push_uniform_count: 1,
-            thread_storage: ThreadStorage {
-                base: threads,
-                bytes_per_thread: 16,
-                threads: 12,
-            },
-            workgroup_storage: WorkgroupStorage {
-                base: groups,
-                bytes: 128,
-                instances: 3,
-            },
-            ..Grid::default()
-        },
-        ..Dispatch::default()
+    let mut dispatch = dispatch(&space, space.put(&code), &[8], 5);
+    dispatch.grid.workgroup_count[0] = 7;
+    dispatch.grid.thread_storage = ThreadStorage {
+        base: threads,
+        bytes_per_thread: 16,
+        threads: 12,
     };
-    mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::default()).unwrap();
+    dispatch.grid.workgroup_storage = WorkgroupStorage {
+        base: groups,
+        bytes: 128,
+        instances: 3,
+    };
+    launch(&dispatch, &space).unwrap();
     let own = space.words(threads, 1024);
     assert!(
         own[12 * 4..].iter().all(|&word| word == 0),
@@ -437,8 +293,7 @@ fn local_storage_lies_where_the_descriptors_say() {
         assert_eq!(words(threads + other - base), vec![0; 1024]);
     }
     dispatch.grid.thread_storage.threads = 4;
-    let fault =
-        mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::default()).unwrap_err();
+    let fault = launch(&dispatch, &space).unwrap_err();
     assert!(
         fault.to_string().contains("thread storage for 4 threads"),
         "{fault}"
@@ -448,47 +303,21 @@ fn local_storage_lies_where_the_descriptors_say() {
 #[test]
 fn a_shader_that_changed_is_decoded_again() {
     use gpureplay_memory::Bus;
-    use gpureplay_shader::{Control, Grid, Threads};
-    use mali_shader::Dispatch;
+    use gpureplay_shader::{Control, Threads};
     let space = Flat::new(64);
     let store = instruction(Unit::Add, "STORE.i32", &[FauLow, FauHigh]);
     let code = |register| {
-        let header = ClauseHeader {
-            flow_control: FlowControl::End,
-            ..message(&store, register)
-        };
-        encode_clause(&clause(
-            header,
-            block(0x80, [1, 2, 3], None),
-            nop(Unit::Fma),
-            store,
-        ))
-        .unwrap()
+        let registers = block(0x80, [1, 2, 3], None);
+        alone(last(message(&store, register)), registers, store)
     };
     let (out, shader) = (space.put(&[0; 4]), space.put(&code(60)));
-    let dispatch = Dispatch {
-        grid: Grid {
-            shader,
-            workgroup_size: [1, 1, 1],
-            workgroup_count: [1, 1, 1],
-            push_uniforms: space.put(&out.to_le_bytes()),
-            push_uniform_count: 1,
-            ..Grid::default()
-        },
-        ..Dispatch::default()
-    };
+    let mut dispatch = dispatch(&space, shader, &halves(out), 1);
     let threads = Threads::new(1);
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
     assert_eq!(space.words(out, 1), [0]);
     // The id in y: 1 in the last thread.
     space.0.write(shader, &code(61)).unwrap();
-    let dispatch = Dispatch {
-        grid: Grid {
-            workgroup_count: [1, 2, 1],
-            ..dispatch.grid
-        },
-        ..dispatch
-    };
+    dispatch.grid.workgroup_count[1] = 2;
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
     assert_eq!(space.words(out, 1), [1]);
 }
@@ -518,12 +347,8 @@ fn idle_clause(flow_control: FlowControl, constants: Vec<Constant>) -> Vec<u8> {
         flow_control,
         ..HEADER
     };
-    let mut idle = clause(
-        header,
-        block(0, [1, 2, 3], None),
-        nop(Unit::Fma),
-        nop(Unit::Add),
-    );
+    let registers = block(0, [1, 2, 3], None);
+    let mut idle = clause(header, registers, nop(Unit::Fma), nop(Unit::Add));
     idle.constants = constants;
     encode_clause(&idle).unwrap()
 }
@@ -531,8 +356,7 @@ fn idle_clause(flow_control: FlowControl, constants: Vec<Constant>) -> Vec<u8> {
 #[test]
 fn only_pages_with_code_that_can_run_are_fetched() {
     use gpureplay_memory::Bus;
-    use gpureplay_shader::{Control, Grid, Threads};
-    use mali_shader::Dispatch;
+    use gpureplay_shader::{Control, Threads};
 
     let flat = Flat::new(16);
     let base = flat.put(&[0; 2 * 4096]);
@@ -543,15 +367,7 @@ fn only_pages_with_code_that_can_run_are_fetched() {
     let threads = Threads::new(1);
     let pages = |shader: u64, code: &[u8]| {
         space.flat.0.write(shader, code).unwrap();
-        let dispatch = Dispatch {
-            grid: Grid {
-                shader,
-                workgroup_size: [1, 1, 1],
-                workgroup_count: [1, 1, 1],
-                ..Grid::default()
-            },
-            ..Dispatch::default()
-        };
+        let dispatch = dispatch(&space.flat, shader, &[], 1);
         mali_shader::run(&dispatch, &space, &threads, &Control::new(100)).unwrap();
         let mut fetched = std::mem::take(&mut *space.fetched.lock().unwrap());
         fetched.sort_unstable();
@@ -577,28 +393,10 @@ fn only_pages_with_code_that_can_run_are_fetched() {
 
 #[test]
 fn an_empty_kernel_has_no_address() {
-    use gpureplay_shader::{Control, Grid, Threads};
-    use mali_shader::Dispatch;
     let space = Flat::new(1);
-    let dispatch = Dispatch {
-        grid: Grid {
-            shader: 0,
-            workgroup_size: [7, 1, 1],
-            workgroup_count: [3, 1, 1],
-            ..Grid::default()
-        },
-        ..Dispatch::default()
-    };
-    let run = |dispatch: &Dispatch| {
-        mali_shader::run(dispatch, &space, &Threads::new(1), &Control::new(10))
-    };
-    assert!(run(&dispatch).is_ok());
-    let elsewhere = Dispatch {
-        grid: Grid {
-            shader: 1 << 30,
-            ..dispatch.grid
-        },
-        ..dispatch
-    };
-    assert!(run(&elsewhere).is_err());
+    let mut dispatch = dispatch(&space, 0, &[], 7);
+    dispatch.grid.workgroup_count[0] = 3;
+    assert!(launch(&dispatch, &space).is_ok());
+    dispatch.grid.shader = 1 << 30;
+    assert!(launch(&dispatch, &space).is_err());
 }

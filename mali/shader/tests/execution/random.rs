@@ -12,13 +12,7 @@ fn partner(op: Op) -> Instruction {
         "SHIFT_DOUBLE.i32" => "RSHIFT_DOUBLE.i32",
         "CUBEFACE2" => "CUBEFACE1",
         "ATOM_CX" => "ATOM_C_RETURN.i32",
-        _ => {
-            return nop(if op.unit() == Unit::Fma {
-                Unit::Add
-            } else {
-                Unit::Fma
-            });
-        }
+        _ => return idle(op),
     };
     instruction(Unit::Fma, name, &[Source::Port0, Source::Port1])
 }
@@ -28,10 +22,7 @@ fn encodable(op: Op) -> Instruction {
     let mut random = Random(op as u64);
     let mut ins = Instruction::new(op);
     while encode_word(&ins).is_err() {
-        for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
-            let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
-            *slot = options[random.below(options.len() as u64) as usize];
-        }
+        random.modify(&mut ins);
         let swap = random.below(2) as u32;
         for (slot, (number, source)) in ins
             .sources
@@ -48,22 +39,11 @@ fn encodable(op: Op) -> Instruction {
     ins
 }
 
-fn alone(space: &Flat, ins: Instruction) -> Result<(), gpureplay_shader::ShaderFault> {
-    let partner = partner(ins.op);
-    let (fma, add) = if ins.op.unit() == Unit::Fma {
-        (ins, partner)
-    } else {
-        (partner, ins)
-    };
-    let message = ins.op.info().message;
-    let header = ClauseHeader {
-        flow_control: FlowControl::End,
-        message,
-        staging_register: 8,
-        ..HEADER
-    };
+fn run_alone(space: &Flat, ins: Instruction) -> Result<(), gpureplay_shader::ShaderFault> {
+    let [fma, add] = by_unit(ins, partner(ins.op));
     let write = ins.op.info().result.then_some((ins.op.unit(), 4));
-    let code = encode_clause(&clause(header, block(0x80, [1, 2, 3], write), fma, add)).unwrap();
+    let registers = block(0x80, [1, 2, 3], write);
+    let code = coded(last(message(&ins, 8)), registers, fma, add);
     run(space, &code, &[], 5).map(|_| ())
 }
 
@@ -75,7 +55,7 @@ fn every_operation_of_compute_shaders_executes() {
         if op.info().wide {
             continue;
         }
-        let result = alone(&space, encodable(op));
+        let result = run_alone(&space, encodable(op));
         let refused = matches!(&result, Err(fault) if fault.kind == FaultKind::InvalidEncoding);
         assert_eq!(
             refused,
@@ -89,11 +69,7 @@ fn every_operation_of_compute_shaders_executes() {
 #[test]
 fn a_fault_names_the_instruction() {
     let space = Flat::new(64);
-    let fault = alone(
-        &space,
-        Instruction::new(Op::find(Unit::Add, "BLEND").unwrap()),
-    )
-    .unwrap_err();
+    let fault = run_alone(&space, instruction(Unit::Add, "BLEND", &[])).unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidEncoding);
     assert!(fault.to_string().contains("+BLEND"), "{fault}");
 }
@@ -106,23 +82,8 @@ fn random_instructions_end_without_panic() {
         let mut code = Vec::new();
         for _ in 0..1 + random.below(12) {
             let op = Op::ALL[random.below(Op::ALL.len() as u64) as usize];
-            let mut ins = Instruction::new(op);
-            for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
-                let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
-                *slot = options[random.below(options.len() as u64) as usize];
-            }
-            for (slot, source) in ins.sources.iter_mut().zip(op.info().sources) {
-                let selector = random.below(8) as u32;
-                if source.allowed >> selector & 1 == 1 {
-                    *slot = Source::from_selector(selector);
-                }
-            }
-            let partner = partner(op);
-            let (fma, add) = if op.unit() == Unit::Fma {
-                (ins, partner)
-            } else {
-                (partner, ins)
-            };
+            let ins = random.instruction(op);
+            let [fma, add] = by_unit(ins, partner(op));
             let header = ClauseHeader {
                 flush_to_zero: FlushToZero::ALL[random.below(4) as usize],
                 suppress_nan: random.below(4) == 0,
@@ -167,13 +128,7 @@ fn an_endless_shader_ends() {
     let space = Flat::new(16);
     let target = space.put(&[0]) + 4096;
     let jump = instruction(Unit::Add, "JUMP", &[Source::FauLow]);
-    let code = encode_clause(&clause(
-        HEADER,
-        block(0x80, [1, 2, 3], None),
-        nop(Unit::Fma),
-        jump,
-    ))
-    .unwrap();
+    let code = alone(HEADER, block(0x80, [1, 2, 3], None), jump);
     let fault = run(&space, &code, &[target as u32, 0], 64).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Budget, "{fault}");
 }

@@ -2,7 +2,6 @@
 //! Operations in no sample kernel, against hand-made or the library's values.
 
 use crate::support::*;
-use gpureplay_shader::{Control, Grid, Threads};
 use mali_facts::Architecture;
 use mali_isa::*;
 use mali_shader::Dispatch;
@@ -12,51 +11,29 @@ use Source::{FauHigh, FauLow, Port0, Port1};
 
 const ID: u8 = 60;
 
-fn message(ins: &Instruction, staging_register: u8) -> ClauseHeader {
-    ClauseHeader {
-        message: ins.op.info().message,
-        staging_register,
-        ..HEADER
-    }
-}
-
-fn coded(
-    header: ClauseHeader,
-    registers: RegisterBlock,
-    fma: Instruction,
-    add: Instruction,
-) -> Vec<u8> {
-    encode_clause(&clause(header, registers, fma, add)).unwrap()
-}
-
 /// The thread's number plus 1 in word (number) at slot 0.
 fn store_number() -> Vec<u8> {
     let number = instruction(Unit::Add, "IADD.u32", &[Port1, FauLow]);
     let address = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);
     let store = instruction(Unit::Add, "STORE.i32", &[Port0, FauHigh]);
-    let end = ClauseHeader {
-        flow_control: FlowControl::End,
-        ..message(&store, 4)
-    };
-    let mut code = coded(
-        HEADER,
-        block(0x82, [0, ID, 3], Some((Unit::Add, 4))),
-        nop(Unit::Fma),
-        number,
-    );
-    code.extend(coded(
-        HEADER,
-        block(0x81, [0, ID, 3], Some((Unit::Fma, 5))),
-        address,
-        nop(Unit::Add),
-    ));
-    code.extend(coded(
-        end,
-        block(0x80, [5, 6, 3], None),
-        nop(Unit::Fma),
-        store,
-    ));
-    code
+    [
+        alone(
+            HEADER,
+            block(0x82, [0, ID, 3], Some((Unit::Add, 4))),
+            number,
+        ),
+        alone(
+            HEADER,
+            block(0x81, [0, ID, 3], Some((Unit::Fma, 5))),
+            address,
+        ),
+        alone(
+            last(message(&store, 4)),
+            block(0x80, [5, 6, 3], None),
+            store,
+        ),
+    ]
+    .concat()
 }
 
 /// Of 20 threads, those that do not branch to the end. `leaves`: the first thread goes around.
@@ -64,46 +41,24 @@ fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> V
     let space = Flat::new(64);
     let out = space.put(&[0; 256]);
     let mut code = Vec::new();
-    let branch = coded(
-        HEADER,
-        block(0x83, [0, ID, 3], None),
-        nop(Unit::Fma),
-        branch,
-    );
+    let branch = alone(HEADER, block(0x83, [0, ID, 3], None), branch);
     let entry = space.put(&[0; 4096]);
     if leaves {
-        let mut away = instruction(Unit::Add, "BRANCHZ.i32", &[Port1, FauHigh]);
-        assert!(away.set_modifier(Modifier::Compare, Compare::Eq as u8));
-        code = coded(HEADER, block(0x82, [0, ID, 3], None), nop(Unit::Fma), away);
+        let away = instruction(Unit::Add, "BRANCHZ.i32", &[Port1, FauHigh]);
+        let away = with(away, &[(Modifier::Compare, Compare::Eq as u8)]);
+        code = alone(HEADER, block(0x82, [0, ID, 3], None), away);
     }
     let store = entry + (code.len() + branch.len()) as u64;
     code.extend(branch);
     code.extend(store_number());
     gpureplay_memory::Bus::write(&space.0, entry, &code).unwrap();
-    let words = [
-        out as u32,
-        (out >> 32) as u32,
-        out as u32,
-        4,
-        1,
-        store as u32,
-        0,
-        0,
-    ];
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let [low, high] = halves(out);
+    let uniforms = [low, high, low, 4, 1, store as u32, 0, 0];
     let dispatch = Dispatch {
-        grid: Grid {
-            shader: entry,
-            workgroup_size: [20, 1, 1],
-            workgroup_count: [1, 1, 1],
-            push_uniforms: space.put(&bytes),
-            push_uniform_count: 4,
-            ..Grid::default()
-        },
         architecture,
-        ..Dispatch::default()
+        ..dispatch(&space, entry, &uniforms, 20)
     };
-    mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::new(10_000)).unwrap();
+    launch(&dispatch, &space).unwrap();
     let words = space.words(out, 20);
     for (at, word) in words.iter().enumerate() {
         assert!(*word == 0 || *word == at as u32 + 1);
@@ -114,11 +69,10 @@ fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> V
 #[test]
 fn branches_of_whole_warps() {
     let combined = |name, combine| {
-        let mut branch = instruction(Unit::Add, name, &[Port1, FauLow]);
-        assert!(branch.set_modifier(Modifier::Combine, combine as u8));
-        branch
+        let branch = instruction(Unit::Add, name, &[Port1, FauLow]);
+        with(branch, &[(Modifier::Combine, combine as u8)])
     };
-    let alone = |name| instruction(Unit::Add, name, &[FauLow]);
+    let plain = |name| instruction(Unit::Add, name, &[FauLow]);
     // Zero in the first thread alone.
     for (architecture, warp) in [(Architecture::V6, 4), (Architecture::V7, 8)] {
         let check = |branch, leaves, expected: Vec<usize>| {
@@ -129,90 +83,17 @@ fn branches_of_whole_warps() {
             );
         };
         check(combined("BRANCHC.i32", Combine::Any), false, vec![]);
-        check(
-            combined("BRANCHC.i32", Combine::All),
-            false,
-            (0..warp).collect(),
-        );
-        check(
-            combined("BRANCHC.i16", Combine::All),
-            false,
-            (0..warp).collect(),
-        );
+        for name in ["BRANCHC.i32", "BRANCHC.i16"] {
+            check(combined(name, Combine::All), false, (0..warp).collect());
+        }
         // The others of its warp agree.
         check(combined("BRANCHC.i32", Combine::All), true, vec![0]);
-        check(alone("BRANCH_DIVERG"), false, (0..20).collect());
-        check(alone("BRANCH_NO_DIVERG"), false, vec![]);
+        check(plain("BRANCH_DIVERG"), false, (0..20).collect());
+        check(plain("BRANCH_NO_DIVERG"), false, vec![]);
         let others = std::iter::once(0).chain(warp..20).collect();
-        check(alone("BRANCH_DIVERG"), true, others);
-        check(alone("BRANCH_NO_DIVERG"), true, (0..warp).collect());
+        check(plain("BRANCH_DIVERG"), true, others);
+        check(plain("BRANCH_NO_DIVERG"), true, (0..warp).collect());
     }
-}
-
-/// r1 and r2 are given; returns r4 to r6.
-fn result(
-    fma: Instruction,
-    add: Instruction,
-    registers: [u32; 2],
-    edit: impl FnOnce(&Flat, &mut Dispatch),
-) -> [u32; 3] {
-    let space = Flat::new(64);
-    let out = space.put(&[0; 12]);
-    let mut code = Vec::new();
-    for (source, register) in [(FauLow, 1), (FauHigh, 2)] {
-        let mov = instruction(Unit::Fma, "MOV.i32", &[source]);
-        code.extend(coded(
-            HEADER,
-            block(0x80, [1, 2, 3], Some((Unit::Fma, register))),
-            mov,
-            nop(Unit::Add),
-        ));
-    }
-    let writer = add.op.info().result.then_some((Unit::Add, 4));
-    code.extend(coded(
-        message(&add, 4),
-        block(0x82, [1, 2, 3], writer),
-        fma,
-        add,
-    ));
-    let store = instruction(Unit::Add, "STORE.i96", &[FauLow, FauHigh]);
-    let end = ClauseHeader {
-        flow_control: FlowControl::End,
-        ..message(&store, 4)
-    };
-    code.extend(coded(
-        end,
-        block(0x81, [1, 2, 3], None),
-        nop(Unit::Fma),
-        store,
-    ));
-    let words = [
-        registers[0],
-        registers[1],
-        out as u32,
-        (out >> 32) as u32,
-        0,
-        0,
-    ];
-    let bytes: Vec<u8> = words
-        .iter()
-        .flat_map(|word: &u32| word.to_le_bytes())
-        .collect();
-    let mut dispatch = Dispatch {
-        grid: Grid {
-            shader: space.put(&code),
-            workgroup_size: [1, 1, 1],
-            workgroup_count: [1, 1, 1],
-            push_uniforms: space.put(&bytes),
-            push_uniform_count: 3,
-            ..Grid::default()
-        },
-        ..Dispatch::default()
-    };
-    edit(&space, &mut dispatch);
-    mali_shader::run(&dispatch, &space, &Threads::new(1), &Control::new(100)).unwrap();
-    let words = space.words(out, 3);
-    [words[0], words[1], words[2]]
 }
 
 #[test]
@@ -232,14 +113,16 @@ fn special_cases_of_half_precision_powers() {
     ];
     let applied = |plain: f32, code: u32| {
         let apply = instruction(Unit::Add, "FPOW_SC_APPLY", &[Port0, Port1]);
-        f32::from_bits(result(nop(Unit::Fma), apply, [plain.to_bits(), code], |_, _| ())[0])
+        f32::from_bits(add(apply, [plain.to_bits(), code, 0]))
     };
-    let detect = |power: Power, lanes: Lanes, registers| {
-        let mut detect = instruction(Unit::Add, "FPOW_SC_DET.f16", &[Port0, Port1]);
-        assert!(detect.set_modifier(Modifier::Power, power as u8));
-        assert!(detect.set_modifier(Modifier::Lanes0, Lanes::H1 as u8));
-        assert!(detect.set_modifier(Modifier::Lanes1, lanes as u8));
-        result(nop(Unit::Fma), detect, registers, |_, _| ())[0]
+    let detect = |power: Power, lanes: Lanes, [base, exponent]: [u32; 2]| {
+        let modifiers = [
+            (Modifier::Power, power as u8),
+            (Modifier::Lanes0, Lanes::H1 as u8),
+            (Modifier::Lanes1, lanes as u8),
+        ];
+        let detect = instruction(Unit::Add, "FPOW_SC_DET.f16", &[Port0, Port1]);
+        add(with(detect, &modifiers), [base, exponent, 0])
     };
     let same =
         |got: f32, want: f32| got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
@@ -268,7 +151,7 @@ fn addresses_of_texels_of_a_texture() {
     const SURFACE: u64 = 0x1_2345_0000;
     let texture = |layout: u32, volume: bool, surfaces: u64| {
         let dimension = if volume { 3 } else { 2 };
-        let words = [
+        [
             2 | dimension << 4 | FORMAT << 10,
             39 | 23 << 16,
             0o3210 | layout << 12,
@@ -277,29 +160,29 @@ fn addresses_of_texels_of_a_texture() {
             (surfaces >> 32) as u32,
             if volume { 0 } else { 2 },
             if volume { 2 } else { 0 },
-        ];
-        words
-            .iter()
-            .flat_map(|word: &u32| word.to_le_bytes())
-            .collect::<Vec<_>>()
+        ]
     };
     let records = |row: u32| {
-        let records = (0..3u32).flat_map(|layer| {
-            let base = SURFACE + 0x1_0000 * u64::from(layer);
-            [base as u32, (base >> 32) as u32, row, 0x8000]
+        let records = (0..3).flat_map(|layer| {
+            let [low, high] = halves(SURFACE + 0x1_0000 * layer);
+            [low, high, row, 0x8000]
         });
-        records.flat_map(u32::to_le_bytes).collect::<Vec<_>>()
+        records.collect::<Vec<u32>>()
     };
     let ask = |op: &str, layout: u32, volume: bool, [x, y, z]: [u32; 3]| {
-        let mut lea = instruction(Unit::Add, op, &[Port0, Port1, FauLow]);
-        assert!(lea.set_modifier(Modifier::IndexFormat, IndexFormat::U16 as u8));
+        let lea = instruction(Unit::Add, op, &[Port0, Port1, FauLow]);
+        let lea = with(lea, &[(Modifier::IndexFormat, IndexFormat::U16 as u8)]);
         let row = if layout == 2 { 0x200 } else { 3 * 1024 };
+        let space = Flat::new(64);
+        let surfaces = space.put_words(&records(row));
+        let more = Dispatch {
+            textures: space.put_words(&texture(layout, volume, surfaces)),
+            texture_count: 1,
+            ..Dispatch::default()
+        };
+        let middle = alone(message(&lea, 4), block(0x82, [1, 2, 3], None), lea);
         let [low, high, conversion] =
-            result(nop(Unit::Fma), lea, [x | y << 16, z], |space, dispatch| {
-                let surfaces = space.put(&records(row));
-                dispatch.textures = space.put(&texture(layout, volume, surfaces));
-                dispatch.texture_count = 1;
-            });
+            run_between(&space, [x | y << 16, z, 0], [0, 0], &middle, more);
         assert_eq!(conversion & 0x3f_ffff, FORMAT);
         assert_eq!(conversion >> 24, Converted::F32 as u32);
         u64::from(low) | u64::from(high) << 32

@@ -14,49 +14,27 @@ const THREAD_BYTES: u32 = 256;
 
 const THREADS: u32 = 64 + 37;
 
-trait Shaders {
-    fn word(&mut self) -> u32;
-    fn instruction(&mut self, op: Op) -> Instruction;
-}
-
-impl Shaders for Random {
-    /// Special in one of its meanings, or any.
-    fn word(&mut self) -> u32 {
-        let bits = self.next();
-        let half = |bits: u64| {
-            let exponent = [0, 0, 1, 14, 15, 16, 30, 31][(bits & 7) as usize];
-            let mantissa = [0, 0, 1, 0x200, 0x201, 0x3ff, bits >> 8, bits >> 8];
-            let mantissa = mantissa[(bits >> 3 & 7) as usize] & 0x3ff;
-            (bits >> 6 & 1) << 15 | exponent << 10 | mantissa
-        };
-        let single = |bits: u64| {
-            let exponent = [0, 0, 1, 126, 127, 128, 254, 255][(bits & 7) as usize];
-            let mantissa = [0, 0, 1, 1 << 22, 1 << 12, 0x7f_ffff, bits >> 8, bits >> 8];
-            let mantissa = mantissa[(bits >> 3 & 7) as usize] & 0x7f_ffff;
-            (bits >> 6 & 1) << 31 | exponent << 23 | mantissa
-        };
-        match bits >> 60 {
-            0..4 => (half(bits) | half(bits >> 20) << 16) as u32,
-            4..8 => single(bits) as u32,
-            8..10 => (bits & 0xff) as u32,
-            10 => (bits as u32 & 0xff).wrapping_neg(),
-            _ => bits as u32,
-        }
-    }
-
-    fn instruction(&mut self, op: Op) -> Instruction {
-        let mut ins = Instruction::new(op);
-        for (slot, modifier) in ins.modifiers.iter_mut().zip(op.info().modifiers) {
-            let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
-            *slot = options[self.below(options.len() as u64) as usize];
-        }
-        for (slot, source) in ins.sources.iter_mut().zip(op.info().sources) {
-            let selector = self.below(8) as u32;
-            if source.allowed >> selector & 1 == 1 {
-                *slot = Source::from_selector(selector);
-            }
-        }
-        ins
+/// Special in one of its meanings, or any.
+fn word(random: &mut Random) -> u32 {
+    let bits = random.next();
+    let half = |bits: u64| {
+        let exponent = [0, 0, 1, 14, 15, 16, 30, 31][(bits & 7) as usize];
+        let mantissa = [0, 0, 1, 0x200, 0x201, 0x3ff, bits >> 8, bits >> 8];
+        let mantissa = mantissa[(bits >> 3 & 7) as usize] & 0x3ff;
+        (bits >> 6 & 1) << 15 | exponent << 10 | mantissa
+    };
+    let single = |bits: u64| {
+        let exponent = [0, 0, 1, 126, 127, 128, 254, 255][(bits & 7) as usize];
+        let mantissa = [0, 0, 1, 1 << 22, 1 << 12, 0x7f_ffff, bits >> 8, bits >> 8];
+        let mantissa = mantissa[(bits >> 3 & 7) as usize] & 0x7f_ffff;
+        (bits >> 6 & 1) << 31 | exponent << 23 | mantissa
+    };
+    match bits >> 60 {
+        0..4 => (half(bits) | half(bits >> 20) << 16) as u32,
+        4..8 => single(bits) as u32,
+        8..10 => (bits & 0xff) as u32,
+        10 => (bits as u32 & 0xff).wrapping_neg(),
+        _ => bits as u32,
     }
 }
 
@@ -89,25 +67,18 @@ fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowContro
     let address = instruction(Unit::Fma, "LSHIFT_ADD.i32", &[Port1, FauLow, Port2]);
     let transfer = instruction(Unit::Add, name, &[Stage, FauHigh]);
     let header = ClauseHeader {
-        message: transfer.op.info().message,
-        staging_register,
         flow_control,
-        ..HEADER
+        ..message(&transfer, staging_register)
     };
     // r60 is the thread's number, r59 the shift.
-    encode_clause(&clause(
-        header,
-        block(0x80 | slot, [0, 60, 59], None),
-        address,
-        transfer,
-    ))
-    .unwrap()
+    let registers = block(0x80 | slot, [0, 60, 59], None);
+    coded(header, registers, address, transfer)
 }
 
 fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
     let mov = instruction(Unit::Fma, "MOV.i32", &[Source::FauLow]);
     let shift = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));
-    let mut code = encode_clause(&clause(HEADER, shift, mov, nop(Unit::Add))).unwrap();
+    let mut code = alone(HEADER, shift, mov);
     let quarters = REGISTERS / 4;
     for quarter in 0..quarters {
         code.extend(transfer(
@@ -120,16 +91,7 @@ fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
     for _ in 0..40 {
         let op = operations[random.below(operations.len() as u64) as usize];
         let ins = random.instruction(op);
-        let other = if op.unit() == Unit::Fma {
-            Unit::Add
-        } else {
-            Unit::Fma
-        };
-        let (fma, add) = if op.unit() == Unit::Fma {
-            (ins, nop(other))
-        } else {
-            (nop(other), ins)
-        };
+        let [fma, add] = by_unit(ins, idle(op));
         let header = ClauseHeader {
             flush_to_zero: FlushToZero::ALL[random.below(8).min(3) as usize],
             suppress_nan: random.below(8) == 0,
@@ -167,7 +129,7 @@ fn every_vector_unit_leaves_the_same_memory() {
     for round in 0..600 {
         let code = shader(&mut random, &operations);
         let input: Vec<u8> = (0..THREADS * THREAD_BYTES / 4)
-            .flat_map(|_| random.word().to_le_bytes())
+            .flat_map(|_| word(&mut random).to_le_bytes())
             .collect();
         let mut first = None;
         for most in Vectors::ALL {
@@ -179,8 +141,7 @@ fn every_vector_unit_leaves_the_same_memory() {
             let mut uniforms = vec![THREAD_BYTES.trailing_zeros(), 0];
             for base in [from, to] {
                 for quarter in 0..u64::from(REGISTERS / 4) {
-                    let address = base + 16 * quarter;
-                    uniforms.extend([address as u32, (address >> 32) as u32]);
+                    uniforms.extend(halves(base + 16 * quarter));
                 }
             }
             let statistics = run(&space, &code, &uniforms, THREADS).unwrap();

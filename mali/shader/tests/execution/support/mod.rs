@@ -35,6 +35,11 @@ impl Flat {
         address
     }
 
+    pub(crate) fn put_words(&self, words: &[u32]) -> u64 {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.put(&bytes)
+    }
+
     pub(crate) fn words(&self, address: u64, count: usize) -> Vec<u32> {
         let mut bytes = vec![0; count * 4];
         self.0.read(address, &mut bytes).unwrap();
@@ -99,27 +104,140 @@ pub(crate) fn clause(
     }
 }
 
+pub(crate) fn coded(
+    header: ClauseHeader,
+    registers: RegisterBlock,
+    fma: Instruction,
+    add: Instruction,
+) -> Vec<u8> {
+    encode_clause(&clause(header, registers, fma, add)).unwrap()
+}
+
+/// Does nothing in the unit that `op` leaves free.
+pub(crate) fn idle(op: Op) -> Instruction {
+    nop(match op.unit() {
+        Unit::Fma => Unit::Add,
+        Unit::Add => Unit::Fma,
+    })
+}
+
+/// FMA first.
+pub(crate) fn by_unit(ins: Instruction, other: Instruction) -> [Instruction; 2] {
+    match ins.op.unit() {
+        Unit::Fma => [ins, other],
+        Unit::Add => [other, ins],
+    }
+}
+
+pub(crate) fn alone(header: ClauseHeader, registers: RegisterBlock, ins: Instruction) -> Vec<u8> {
+    let [fma, add] = by_unit(ins, idle(ins.op));
+    coded(header, registers, fma, add)
+}
+
+pub(crate) fn message(ins: &Instruction, staging_register: u8) -> ClauseHeader {
+    ClauseHeader {
+        message: ins.op.info().message,
+        staging_register,
+        ..HEADER
+    }
+}
+
+pub(crate) fn last(header: ClauseHeader) -> ClauseHeader {
+    ClauseHeader {
+        flow_control: FlowControl::End,
+        ..header
+    }
+}
+
+pub(crate) fn with(mut ins: Instruction, modifiers: &[(Modifier, u8)]) -> Instruction {
+    for (modifier, value) in modifiers {
+        assert!(ins.set_modifier(*modifier, *value), "{modifier:?}");
+    }
+    ins
+}
+
+/// One work group.
+pub(crate) fn dispatch(space: &Flat, shader: u64, uniforms: &[u32], threads: u32) -> Dispatch {
+    let mut words = uniforms.to_vec();
+    words.resize(words.len().next_multiple_of(2), 0);
+    Dispatch {
+        grid: Grid {
+            shader,
+            workgroup_size: [threads, 1, 1],
+            workgroup_count: [1, 1, 1],
+            push_uniforms: space.put_words(&words),
+            push_uniform_count: words.len() as u32 / 2,
+            ..Grid::default()
+        },
+        ..Dispatch::default()
+    }
+}
+
+pub(crate) fn launch(
+    dispatch: &Dispatch,
+    space: &impl AddressSpace,
+) -> Result<Statistics, ShaderFault> {
+    mali_shader::run(dispatch, space, &Threads::new(1), &Control::new(10_000))
+}
+
 pub(crate) fn run(
     space: &Flat,
     code: &[u8],
     uniforms: &[u32],
     threads: u32,
 ) -> Result<Statistics, ShaderFault> {
-    let mut words = uniforms.to_vec();
-    words.resize(words.len().next_multiple_of(2), 0);
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    launch(&dispatch(space, space.put(code), uniforms, threads), space)
+}
+
+pub(crate) const UNTOUCHED: u32 = 0xdead_beef;
+
+/// r1 to r3 are given, FAU slot 2 has `fau`; returns r4 to r6.
+pub(crate) fn run_between(
+    space: &Flat,
+    registers: [u32; 3],
+    fau: [u32; 2],
+    middle: &[u8],
+    more: Dispatch,
+) -> [u32; 3] {
+    use Source::{FauHigh, FauLow};
+    let out = space.put_words(&[UNTOUCHED; 3]);
+    let mut code = Vec::new();
+    for (source, slot, register) in [(FauLow, 0x80, 1), (FauHigh, 0x80, 2), (FauLow, 0x81, 3)] {
+        let registers = block(slot, [1, 2, 3], Some((Unit::Fma, register)));
+        let mov = instruction(Unit::Fma, "MOV.i32", &[source]);
+        code.extend(alone(HEADER, registers, mov));
+    }
+    code.extend(middle);
+    let store = instruction(Unit::Add, "STORE.i96", &[FauLow, FauHigh]);
+    let registers_of_end = block(0x83, [1, 2, 3], None);
+    code.extend(alone(last(message(&store, 4)), registers_of_end, store));
+    let ([a, b, c], [low, high]) = (registers, halves(out));
+    let uniforms = [a, b, c, 0, fau[0], fau[1], low, high];
     let dispatch = Dispatch {
-        grid: Grid {
-            shader: space.put(code),
-            workgroup_size: [threads, 1, 1],
-            workgroup_count: [1, 1, 1],
-            push_uniforms: space.put(&bytes),
-            push_uniform_count: words.len() as u32 / 2,
-            ..Grid::default()
-        },
-        ..Dispatch::default()
+        grid: dispatch(space, space.put(&code), &uniforms, 3).grid,
+        ..more
     };
-    mali_shader::run(&dispatch, space, &Threads::new(1), &Control::new(10_000))
+    launch(&dispatch, space).unwrap();
+    space.words(out, 3).try_into().unwrap()
+}
+
+/// r1, r2, r3 at the ports; returns r4 (or what a thread stores).
+pub(crate) fn tuple(fma: Instruction, add: Instruction, registers: [u32; 3], fau: [u32; 2]) -> u32 {
+    let writer = match () {
+        () if add.op.info().message.is_some() => None,
+        () if add.op.info().result => Some((Unit::Add, 4)),
+        () => fma.op.info().result.then_some((Unit::Fma, 4)),
+    };
+    let middle = coded(message(&add, 4), block(0x82, [1, 2, 3], writer), fma, add);
+    run_between(&Flat::new(64), registers, fau, &middle, Dispatch::default())[0]
+}
+
+pub(crate) fn add(ins: Instruction, registers: [u32; 3]) -> u32 {
+    tuple(nop(Unit::Fma), ins, registers, [0, 0])
+}
+
+pub(crate) fn halves(address: u64) -> [u32; 2] {
+    [address as u32, (address >> 32) as u32]
 }
 
 /// SplitMix64, so that a failure repeats.
@@ -136,5 +254,27 @@ impl Random {
 
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
+    }
+
+    /// One of an operation's, encodable or not.
+    pub(crate) fn instruction(&mut self, op: Op) -> Instruction {
+        let mut ins = Instruction::new(op);
+        self.modify(&mut ins);
+        for (slot, source) in ins.sources.iter_mut().zip(op.info().sources) {
+            let selector = self.below(8) as u32;
+            if source.allowed >> selector & 1 == 1 {
+                *slot = Source::from_selector(selector);
+            }
+        }
+        ins
+    }
+
+    /// Chooses all modifiers.
+    pub(crate) fn modify(&mut self, ins: &mut Instruction) {
+        let info = ins.op.info();
+        for (slot, modifier) in ins.modifiers.iter_mut().zip(info.modifiers) {
+            let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
+            *slot = options[self.below(options.len() as u64) as usize];
+        }
     }
 }

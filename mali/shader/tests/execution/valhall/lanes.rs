@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lanes of a warp of 16, and early reads.
 
-use super::{code, halves, put, results, run};
-use crate::support::Flat;
+use super::{code, results, run};
+use crate::support::{Flat, halves};
 
 /// Of 32 threads in two warps; r1 is the number.
 fn lanes(text: &str) -> Vec<u32> {
@@ -49,7 +49,7 @@ fn ballots_have_a_bit_for_each_lane() {
 #[test]
 fn results_are_not_there_before_a_wait() {
     let space = Flat::new(64);
-    let [low, high] = halves(put(&space, &[1, 2]));
+    let [low, high] = halves(space.put_words(&[1, 2]));
     let early = code(&[
         "MOV.i32 r6, u0",
         "MOV.i32 r7, u1",

@@ -6,12 +6,12 @@ mod tables;
 mod vectors;
 mod wide;
 
-use gpureplay_shader::{Control, Grid, ShaderFault, Threads};
+use gpureplay_shader::{Grid, ShaderFault};
 use mali_facts::Architecture;
 use mali_isa::valhall::assemble;
 use mali_shader::{Dispatch, Subnormals};
 
-use crate::support::{Flat, Random};
+use crate::support::{Flat, Random, dispatch, halves, launch};
 
 const SCALE_ADD: &[u8] = include_bytes!("../../../../isa/tests/golden/scale_add.bin");
 const LOOP: &[u8] = include_bytes!("../../../../isa/tests/golden/loop_with_exits.bin");
@@ -28,22 +28,16 @@ fn run_with(
     groups: u32,
     more: Dispatch,
 ) -> Result<(), ShaderFault> {
-    let mut words = uniforms.to_vec();
-    words.resize(words.len().next_multiple_of(2), 0);
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let plain = dispatch(space, space.put(code), uniforms, 16);
     let dispatch = Dispatch {
         grid: Grid {
-            shader: space.put(code),
-            workgroup_size: [16, 1, 1],
             workgroup_count: [groups, 1, 1],
-            push_uniforms: space.put(&bytes),
-            push_uniform_count: words.len() as u32 / 2,
-            ..more.grid
+            ..plain.grid
         },
         architecture: Architecture::V9,
         ..more
     };
-    mali_shader::run(&dispatch, space, &Threads::new(1), &Control::new(100_000)).map(drop)
+    launch(&dispatch, space).map(drop)
 }
 
 fn code(texts: &[&str]) -> Vec<u8> {
@@ -55,7 +49,7 @@ fn code(texts: &[&str]) -> Vec<u8> {
 fn results(texts: &[&str], inputs: &[u32], groups: u32) -> Result<Vec<u32>, ShaderFault> {
     let space = Flat::new(64);
     let count = 16 * groups as usize;
-    let to = put(&space, &vec![0; count]);
+    let to = space.put_words(&vec![0; count]);
     let mut uniforms = halves(to).to_vec();
     uniforms.extend(inputs);
     let mut texts = texts.to_vec();
@@ -69,13 +63,18 @@ fn results(texts: &[&str], inputs: &[u32], groups: u32) -> Result<Vec<u32>, Shad
     Ok(space.words(to, count))
 }
 
-fn put(space: &Flat, words: &[u32]) -> u64 {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    space.put(&bytes)
+/// What a group leaves of `words`: r6 and r7 are their address, inputs begin at u2.
+fn left(space: &Flat, words: &[u32], inputs: &[u32], texts: &[&str], more: Dispatch) -> Vec<u32> {
+    let to = space.put_words(words);
+    let uniforms = [&halves(to), inputs].concat();
+    let texts = [&["MOV.i32 r6, u0", "MOV.i32 r7, u1"], texts].concat();
+    run_with(space, &code(&texts), &uniforms, 1, more).unwrap();
+    space.words(to, words.len())
 }
 
-fn halves(address: u64) -> [u32; 2] {
-    [address as u32, (address >> 32) as u32]
+/// With memory of its own.
+fn left_alone(words: &[u32], inputs: &[u32], texts: &[&str]) -> Vec<u32> {
+    left(&Flat::new(64), words, inputs, texts, Dispatch::default())
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn scale_add_computes_what_its_source_says() {
     let x: Vec<f32> = (0..64).map(|_| number()).collect();
     let y: Vec<f32> = (0..64).map(|_| number()).collect();
     let bits = |values: &[f32]| -> Vec<u32> { values.iter().map(|it| it.to_bits()).collect() };
-    let (at_x, at_y) = (put(&space, &bits(&x)), put(&space, &bits(&y)));
+    let (at_x, at_y) = (space.put_words(&bits(&x)), space.put_words(&bits(&y)));
     let scale = 0.3f32;
     let [x0, x1] = halves(at_x);
     let [y0, y1] = halves(at_y);
@@ -122,7 +121,7 @@ fn lanes_that_leave_a_loop_by_three_ways_come_together() {
     let mut random = Random(9);
     let x: Vec<i32> = (0..128).map(|_| random.next() as i32).collect();
     let words: Vec<u32> = x.iter().map(|it| *it as u32).collect();
-    let (at_x, at_y) = (put(&space, &words), put(&space, &[7; 128]));
+    let (at_x, at_y) = (space.put_words(&words), space.put_words(&[7; 128]));
     let [x0, x1] = halves(at_x);
     let [y0, y1] = halves(at_y);
     // Group size, x, y, two offsets.
@@ -205,18 +204,14 @@ fn loads_extend_or_replace_a_part() {
         ("LOAD.i32.slot0.wait0 @r0, r6, offset:-4", 0xdef0_9abc),
     ];
     for (text, expected) in cases {
-        let space = Flat::new(64);
-        let to = put(&space, &[0xdef0_9abc, 0x8123_4567, 0]);
-        let [low, high] = halves(to + 4);
-        let code = code(&[
-            "MOV.i32 r6, u0",
-            "MOV.i32 r7, u1",
+        let texts = [
+            "IADD_IMM.i32 r6, r6, #0x4",
             "IADD_IMM.i32 r0, 0x0, #0xAAAAAAAA",
             text,
             "STORE.i32.slot0.end @r0, r6, offset:4",
-        ]);
-        run(&space, &code, &[low, high], 1).unwrap();
-        assert_eq!(space.words(to, 3)[2], expected, "{text}");
+        ];
+        let words = left_alone(&[0xdef0_9abc, 0x8123_4567, 0], &[], &texts);
+        assert_eq!(words[2], expected, "{text}");
     }
 }
 
@@ -258,12 +253,7 @@ fn atomic_operations_count_every_lane_once() {
         ("ATOM.i32.slot0.aumax.wait0 @r4, r6, offset:0x0", 40, |_| 7),
     ];
     for (text, last, old) in cases {
-        let space = Flat::new(64);
-        let to = put(&space, &[40; 17]);
-        let [low, high] = halves(to);
-        let code = code(&[
-            "MOV.i32 r6, u0",
-            "MOV.i32 r7, u1",
+        let texts = [
             "IADD_IMM.i32 r2, 0x0, #0x7",
             "IADD_IMM.i32 r3, 0x0, #0x2",
             "IADD_IMM.i32 r4, 0x0, #0x28",
@@ -271,9 +261,8 @@ fn atomic_operations_count_every_lane_once() {
             "LSHIFT_OR.i32 r1, r60, 0x3020100.b22, 0x0",
             "IADD.u32 r6, r6, r1",
             "STORE.i32.slot0.end @r2, r6, offset:4",
-        ]);
-        run(&space, &code, &[low, high], 1).unwrap();
-        let words = space.words(to, 17);
+        ];
+        let words = left_alone(&[40; 17], &[], &texts);
         assert_eq!(words[0], last, "{text}");
         let expected: Vec<u32> = (0..16).map(old).collect();
         assert_eq!(words[1..], expected, "{text}");
@@ -294,25 +283,20 @@ fn subnormal_numbers_are_kept_or_flushed() {
         ("FADD.v2f16 r0, r3, r3", Flushed, 0x8000_0000),
     ];
     for (text, subnormals, expected) in cases {
-        let space = Flat::new(64);
-        let to = put(&space, &[0]);
-        let [low, high] = halves(to);
-        let code = code(&[
-            "MOV.i32 r6, u0",
-            "MOV.i32 r7, u1",
+        let texts = [
             "IADD_IMM.i32 r2, 0x0, #0x1",
             "IADD_IMM.i32 r3, 0x0, #0x80010001",
             "IADD_IMM.i32 r4, 0x0, #0x800000",
             "IADD_IMM.i32 r5, 0x0, #0x3E800000",
             text,
             "STORE.i32.slot0.end @r0, r6, offset:0",
-        ]);
+        ];
         let more = Dispatch {
             subnormals,
             ..Dispatch::default()
         };
-        run_with(&space, &code, &[low, high], 1, more).unwrap();
-        assert_eq!(space.words(to, 1), [expected], "{text}, {subnormals:?}");
+        let found = left(&Flat::new(64), &[0], &[], &texts, more);
+        assert_eq!(found, [expected], "{text}, {subnormals:?}");
     }
 }
 

@@ -4,13 +4,13 @@
 use mali_facts::valhall::{Buffer, Plane, Resource, Sampler, Texture};
 use mali_shader::Dispatch;
 
-use super::{code, halves, put, run_with};
+use super::left;
 use crate::support::Flat;
 
 fn list(space: &Flat, tables: &[Vec<[u32; 8]>]) -> Dispatch {
     let mut words = Vec::new();
     for table in tables {
-        let at = put(space, table.as_flattened());
+        let at = space.put_words(table.as_flattened());
         let resource = Resource { words: [0; 4] }
             .with("Address", at)
             .with("Contains descriptors", 1)
@@ -18,7 +18,7 @@ fn list(space: &Flat, tables: &[Vec<[u32; 8]>]) -> Dispatch {
         words.extend(resource.words);
     }
     Dispatch {
-        resources: put(space, &words),
+        resources: space.put_words(&words),
         resource_count: tables.len() as u32,
         ..Dispatch::default()
     }
@@ -27,16 +27,12 @@ fn list(space: &Flat, tables: &[Vec<[u32; 8]>]) -> Dispatch {
 #[test]
 fn buffers_are_read_up_to_their_end() {
     let space = Flat::new(64);
-    let data = put(&space, &[11, 22, 33, 0x8444_5544]);
+    let data = space.put_words(&[11, 22, 33, 0x8444_5544]);
     let buffer = Buffer { words: [0; 8] }
         .with("Type", 9)
         .with("Size", 14)
         .with("Address", data);
-    let to = put(&space, &[0; 8]);
-    let [low, high] = halves(to);
-    let code = code(&[
-        "MOV.i32 r6, u0",
-        "MOV.i32 r7, u1",
+    let texts = [
         "IADD_IMM.i32 r8, 0x0, #0x4",
         "IADD_IMM.i32 r9, 0x0, #0x1000001",
         "IADD_IMM.i32 r10, 0x0, #0xC",
@@ -45,11 +41,11 @@ fn buffers_are_read_up_to_their_end() {
         "LD_BUFFER.i32.unsigned.slot0 @r2, r10, r9",
         "LD_BUFFER.i32.unsigned.slot0.wait0 @r3, r8, r11",
         "STORE.i128.slot0.end @r0:r1:r2:r3, r6, offset:0",
-    ]);
+    ];
     let more = list(&space, &[vec![], vec![[0; 8], buffer.words]]);
-    run_with(&space, &code, &[low, high], 1, more).unwrap();
     // Two bytes are outside; the last handle has no table.
-    assert_eq!(space.words(to, 4), [22, 33, 0x5544, 0]);
+    let found = left(&space, &[0; 4], &[], &texts, more);
+    assert_eq!(found, [22, 33, 0x5544, 0]);
 }
 
 /// 8 by 4 texels, RGBA8; handles `table << 24 | index` 3:0, 4:1.
@@ -67,7 +63,7 @@ fn picture(space: &Flat, texels: u64) -> Dispatch {
         .with("Width", 7)
         .with("Height", 3)
         .with("Swizzle", 0o3210)
-        .with("Surfaces", put(space, &plane.words));
+        .with("Surfaces", space.put_words(&plane.words));
     let sampler = Sampler { words: [0; 8] }
         .with("Type", 1)
         .with("Wrap mode S", 9)
@@ -91,13 +87,9 @@ fn picture(space: &Flat, texels: u64) -> Dispatch {
 fn texels_are_fetched_sampled_and_stored() {
     let space = Flat::new(64);
     let texels: Vec<u32> = (0..32).map(|n| n * 0x0103_0507).collect();
-    let at = put(&space, &texels);
-    let to = put(&space, &[0; 8]);
-    let [low, high] = halves(to);
+    let at = space.put_words(&texels);
     // Narrow handles: texture 4:1, sampler 3:0.
-    let code = code(&[
-        "MOV.i32 r6, u0",
-        "MOV.i32 r7, u1",
+    let texts = [
         "IADD_IMM.i32 r8, 0x0, #0x5",
         "IADD_IMM.i32 r9, 0x0, #0x2",
         "IADD_IMM.i32 r10, 0x0, #0x20011800",
@@ -116,13 +108,11 @@ fn texels_are_fetched_sampled_and_stored() {
         "IADD_IMM.i32 r2, 0x0, #0x3ECCCCCD",
         "IADD_IMM.i32 r3, 0x0, #0x3F000000",
         "ST_CVT.slot2.v4.auto.end @r0:r1:r2:r3, r12, r14, offset:0x0",
-    ]);
-    let more = picture(&space, at);
-    run_with(&space, &code, &[low, high], 1, more).unwrap();
+    ];
+    let words = left(&space, &[0; 5], &[], &texts, picture(&space, at));
     let [r, g, b, a] = texels[2 * 8 + 5]
         .to_le_bytes()
         .map(|byte| f32::from(byte) / 255.0);
-    let words = space.words(to, 5);
     let numbers: Vec<f32> = words.iter().map(|word| f32::from_bits(*word)).collect();
     for (found, expected) in numbers.iter().zip([r, g, b, a, g]) {
         assert!((found - expected).abs() < 1e-6, "{numbers:?}");

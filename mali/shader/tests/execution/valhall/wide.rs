@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations on 64 bits, and atomic ones.
 
-use super::{code, halves, put, run};
-use crate::support::Flat;
+use super::left_alone;
+use crate::support::halves;
 
 const A: u64 = 0x8123_4567_89ab_cdef;
 const B: u64 = 0x0fed_cba9_9876_5432;
@@ -42,23 +42,18 @@ fn pairs_of_registers_are_numbers_of_64_bits() {
         ("LSHIFT_XOR.i64 r0, r2, r8.b11, r4", A << 4 ^ B),
     ];
     for (text, expected) in cases {
-        let space = Flat::new(64);
-        let to = put(&space, &[0; 2]);
-        let [low, high] = halves(to);
-        let code = code(&[
+        let texts = [
             "MOV.i32 r2, u2",
             "MOV.i32 r3, u3",
             "MOV.i32 r4, u4",
             "MOV.i32 r5, u5",
             "IADD_IMM.i32 r8, 0x0, #0x425",
             text,
-            "MOV.i32 r6, u0",
-            "MOV.i32 r7, u1",
             "STORE.i64.slot0.end @r0:r1, r6, offset:0",
-        ]);
-        let ([a0, a1], [b0, b1]) = (halves(A), halves(B));
-        run(&space, &code, &[low, high, a0, a1, b0, b1], 1).unwrap();
-        assert_eq!(space.words(to, 2), halves(expected), "{text}");
+        ];
+        let inputs = [halves(A), halves(B)].concat();
+        let found = left_alone(&[0; 2], &inputs, &texts);
+        assert_eq!(found, halves(expected), "{text}");
     }
 }
 
@@ -78,17 +73,9 @@ fn loads_extend_to_64_bits() {
             0xffff_ffff_8123_4567u64,
         ),
     ] {
-        let space = Flat::new(64);
-        let to = put(&space, &[0x8123_4567, 0, 0]);
-        let [low, high] = halves(to);
-        let code = code(&[
-            "MOV.i32 r6, u0",
-            "MOV.i32 r7, u1",
-            text,
-            "STORE.i64.slot0.end @r0:r1, r6, offset:4",
-        ]);
-        run(&space, &code, &[low, high], 1).unwrap();
-        assert_eq!(space.words(to, 3)[1..], halves(expected), "{text}");
+        let texts = [text, "STORE.i64.slot0.end @r0:r1, r6, offset:4"];
+        let words = left_alone(&[0x8123_4567, 0, 0], &[], &texts);
+        assert_eq!(words[1..], halves(expected), "{text}");
     }
 }
 
@@ -114,13 +101,7 @@ fn atomic_operations_on_64_bits_carry() {
         ),
     ];
     for (text, expected) in cases {
-        let space = Flat::new(64);
-        let [low, high] = halves(START);
-        let to = put(&space, &[low, high]);
-        let [at_low, at_high] = halves(to);
-        let code = code(&[
-            "MOV.i32 r6, u0",
-            "MOV.i32 r7, u1",
+        let texts = [
             "IADD_IMM.i32 r4, 0x0, #0x1",
             "IADD_IMM.i32 r5, 0x0, #0x0",
             "IADD_IMM.i32 r8, 0x0, #0x1",
@@ -129,8 +110,8 @@ fn atomic_operations_on_64_bits_carry() {
             "IADD_IMM.i32 r11, 0x0, #0x0",
             text,
             "NOP.end",
-        ]);
-        run(&space, &code, &[at_low, at_high], 1).unwrap();
-        assert_eq!(space.words(to, 2), halves(expected), "{text}");
+        ];
+        let found = left_alone(&halves(START), &[], &texts);
+        assert_eq!(found, halves(expected), "{text}");
     }
 }
