@@ -8,10 +8,10 @@ mod machine;
 use std::sync::Arc;
 
 use gpureplay_memory::{PAGE_SIZE, Ram};
-use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::registers::JobStatus;
 use mali_model::Options;
 
-use machine::{CODE, CONFIG, Format, JOBS, Machine, Rights};
+use machine::{CODE, Format, JOBS, Machine, Rights};
 
 /// 24 MiB.
 const ARRAY: u64 = 6144;
@@ -50,19 +50,15 @@ fn the_model_adds_little_to_the_memory_of_the_gpu() {
         machine.memory.compute_job(JOBS, 16, 0);
         machine.memory.write(shader, &machine::ADD);
         machine.memory.write64(JOBS + 0x100, shader);
-        let [x, y] = mali_facts::Invocation::pack([16, 1, 1], [threads as u32 / 16, 1, 1])
-            .unwrap()
-            .words;
-        machine.memory.write32(JOBS + 32, x);
-        machine.memory.write32(JOBS + 36, y);
+        let invocation =
+            mali_facts::Invocation::pack([16, 1, 1], [threads as u32 / 16, 1, 1]).unwrap();
+        machine.memory.write_words(JOBS + 32, &invocation.words);
         for slot in 0..3 {
             machine
                 .memory
                 .write64(JOBS + 0x180 + 8 * slot, FIRST + slot * bytes);
         }
-        machine.submit(1, JOBS, CONFIG);
-        machine.gpu.run();
-        let status = JobStatus(machine.slot(1, job_slot::STATUS));
+        let status = machine.run(1, JOBS);
         assert_eq!(status, JobStatus::DONE, "{shader:#x}: {status}");
     };
     run(CODE, bytes / 4);

@@ -2,22 +2,24 @@
 //! Vertex and fragment jobs: pixels, and refusals.
 
 use mali_facts::Memory;
-use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::registers::JobStatus;
 use mali_model::Options;
 
-use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE};
+use crate::machine::{CODE, DATA, Format, JOBS, Machine, NOWHERE};
 use crate::picture::{self, *};
 
 fn machine(gpu: &str) -> Machine {
-    let machine = Machine::with(gpu, Format::Lpae, Options::default());
+    machine_with(gpu, Options::default())
+}
+
+fn machine_with(gpu: &str, options: Options) -> Machine {
+    let machine = Machine::with(gpu, Format::Lpae, options);
     picture::write(&machine.memory, gpu == "g72");
     machine
 }
 
 pub(crate) fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
-    machine.submit(slot, job, CONFIG);
-    machine.gpu.run();
-    let status = JobStatus(machine.slot(slot, job_slot::STATUS));
+    let status = machine.run(slot, job);
     machine.clear_interrupts();
     machine.gpu.run();
     status
@@ -107,9 +109,7 @@ fn tiles_begin_with_the_clear_colour() {
     for draws in [true, false] {
         let mut machine = machine("g52");
         machine.memory.write32(JOBS + FRAMEBUFFER, 0);
-        for (at, word) in (JOBS + TARGET + 48..).step_by(4).zip(clear) {
-            machine.memory.write32(at, word);
-        }
+        machine.memory.write_words(JOBS + TARGET + 48, &clear);
         if draws {
             draw(&mut machine);
             expect(&machine, |_, _| clear);
@@ -198,9 +198,7 @@ fn two_draws_come_in_order() {
     // Both draws' varyings lie in one place, so both show the last one's colours; both are there.
     for vertex in 0..4 {
         let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
-        for (at, word) in (at..).step_by(4).zip(colour(vertex + 40)) {
-            machine.memory.write32(at, word);
-        }
+        machine.memory.write_words(at, &colour(vertex + 40));
     }
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
     assert_eq!(machine.memory.read32(JOBS + TILER + 132), 2);
@@ -208,146 +206,145 @@ fn two_draws_come_in_order() {
     assert_eq!(pixel(&machine, DRAWN[2] - 1, DRAWN[1]), colour(42));
 }
 
-/// Unmodelled or senseless.
-struct Refused {
-    what: &'static str,
-    /// From JOBS on.
-    offset: u64,
-    word: u32,
-    status: JobStatus,
-}
+/// Unmodelled or senseless: a word from JOBS on.
+type Refused = (JobStatus, &'static str, u64, u32);
 
-const fn refused(what: &'static str, offset: u64, word: u32) -> Refused {
-    let status = JobStatus::JOB_CONFIG_FAULT;
-    Refused {
-        what,
-        offset,
-        word,
-        status,
-    }
-}
-
+const CONFIGURATION: JobStatus = JobStatus::JOB_CONFIG_FAULT;
+const INVALID: JobStatus = JobStatus::DATA_INVALID_FAULT;
 const STATE: u64 = FRAGMENT_STATE;
+/// Of a target that is written, with its components in order.
+const WRITTEN: u32 = 1 | 0o3210 << 16;
+const FRAME: u32 = (JOBS + FRAMEBUFFER) as u32;
 
 const VERTEX_JOBS: &[Refused] = &[
-    refused("points", 40, 1 | 1 << 18),
-    refused("lines", 40, 2 | 1 << 18),
-    refused("quads", 40, 14 | 1 << 18),
-    refused("indices", 40, 12 | 1 << 8),
-    refused("point sizes", 40, 12 | 2 << 11),
-    refused("restart", 40, 12 | 2 << 19),
-    refused("base vertex", 44, 1),
-    refused("index count", 52, 7),
-    refused("first vertex", 256 + 4, 1),
-    refused("occlusion query", 128, 1 << 3),
-    refused("culling", 128, 1 << 6),
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("no positions", 128 + 16, 0)
-    },
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("a foreign tiler state", TILER + 128, 5)
-    },
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("attributes of another kind", ATTRIBUTE_BUFFER, 5)
-    },
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("too few varyings", VERTEX_STATE + 12, 2)
-    },
-    Refused {
-        status: JobStatus::OUT_OF_MEMORY,
-        ..refused(
-            "a heap that is too small",
-            HEAP + 24,
-            HEAP_MEMORY as u32 + 16,
-        )
-    },
+    (CONFIGURATION, "points", 40, 1 | 1 << 18),
+    (CONFIGURATION, "lines", 40, 2 | 1 << 18),
+    (CONFIGURATION, "quads", 40, 14 | 1 << 18),
+    (CONFIGURATION, "indices", 40, 12 | 1 << 8),
+    (CONFIGURATION, "point sizes", 40, 12 | 2 << 11),
+    (CONFIGURATION, "restart", 40, 12 | 2 << 19),
+    (CONFIGURATION, "base vertex", 44, 1),
+    (CONFIGURATION, "index count", 52, 7),
+    (CONFIGURATION, "first vertex", 256 + 4, 1),
+    (CONFIGURATION, "occlusion query", 128, 1 << 3),
+    (CONFIGURATION, "culling", 128, 1 << 6),
+    (INVALID, "no positions", 128 + 16, 0),
+    (INVALID, "a foreign tiler state", TILER + 128, 5),
+    (INVALID, "attributes of another kind", ATTRIBUTE_BUFFER, 5),
+    (INVALID, "too few varyings", VERTEX_STATE + 12, 2),
+    (
+        JobStatus::OUT_OF_MEMORY,
+        "a heap that is too small",
+        HEAP + 24,
+        HEAP_MEMORY as u32 + 16,
+    ),
 ];
 
 const FRAGMENT_JOBS: &[Refused] = &[
-    refused("tile map", FRAGMENT_JOB + 36, 1 << 31),
-    refused(
-        "single target",
-        FRAGMENT_JOB + 40,
-        (JOBS + FRAMEBUFFER) as u32,
+    (CONFIGURATION, "tile map", FRAGMENT_JOB + 36, 1 << 31),
+    (CONFIGURATION, "single target", FRAGMENT_JOB + 40, FRAME),
+    (CONFIGURATION, "extension", FRAGMENT_JOB + 40, FRAME | 3),
+    (CONFIGURATION, "two targets", FRAGMENT_JOB + 40, FRAME | 5),
+    (CONFIGURATION, "two targets", FRAMEBUFFER + 44, 1 << 19),
+    (CONFIGURATION, "samples", FRAMEBUFFER + 44, 2),
+    (CONFIGURATION, "depth", FRAMEBUFFER + 48, 1 << 18),
+    (CONFIGURATION, "stencil", FRAMEBUFFER + 48, 1 << 8),
+    (CONFIGURATION, "checksums", FRAMEBUFFER + 48, 1 << 31),
+    (
+        CONFIGURATION,
+        "second frame shader",
+        FRAMEBUFFER,
+        2 | 1 << 3,
     ),
-    refused(
-        "extension",
-        FRAGMENT_JOB + 40,
-        (JOBS + FRAMEBUFFER) as u32 | 3,
+    (
+        CONFIGURATION,
+        "shader after the frame",
+        FRAMEBUFFER,
+        2 | 1 << 6,
     ),
-    refused(
-        "two targets",
-        FRAGMENT_JOB + 40,
-        (JOBS + FRAMEBUFFER) as u32 | 5,
+    (CONFIGURATION, "frame shader of depth", FRAMEBUFFER, 3),
+    (
+        CONFIGURATION,
+        "AFBC",
+        TARGET + 4,
+        WRITTEN | 7 << 3 | 12 << 8,
     ),
-    refused("two targets", FRAMEBUFFER + 44, 1 << 19),
-    refused("samples", FRAMEBUFFER + 44, 2),
-    refused("depth", FRAMEBUFFER + 48, 1 << 18),
-    refused("stencil", FRAMEBUFFER + 48, 1 << 8),
-    refused("checksums", FRAMEBUFFER + 48, 1 << 31),
-    refused("second frame shader", FRAMEBUFFER, 2 | 1 << 3),
-    refused("shader after the frame", FRAMEBUFFER, 2 | 1 << 6),
-    refused("frame shader of depth", FRAMEBUFFER, 3),
-    refused("AFBC", TARGET + 4, 1 | 7 << 3 | 12 << 8 | 0o3210 << 16),
-    refused("YUV", TARGET, 36 << 26 | 1 << 24),
-    refused(
+    (CONFIGURATION, "YUV", TARGET, 36 << 26 | 1 << 24),
+    (
+        CONFIGURATION,
         "sRGB",
         TARGET + 4,
-        1 | 7 << 3 | 2 << 8 | 1 << 14 | 0o3210 << 16,
+        WRITTEN | 7 << 3 | 2 << 8 | 1 << 14,
     ),
-    refused(
+    (
+        CONFIGURATION,
         "average",
         TARGET + 4,
-        1 | 7 << 3 | 2 << 8 | 1 << 12 | 0o3210 << 16,
+        WRITTEN | 7 << 3 | 2 << 8 | 1 << 12,
     ),
-    refused("another format", TARGET, 2 << 26),
-    refused(
+    (CONFIGURATION, "another format", TARGET, 2 << 26),
+    (
+        CONFIGURATION,
         "another writeback",
         TARGET + 4,
-        1 | 5 << 3 | 2 << 8 | 0o3210 << 16,
+        WRITTEN | 5 << 3 | 2 << 8,
     ),
-    refused("multisampling", STATE + 32, 0xffff | 1 << 16 | 7 << 24),
-    refused("depth test", STATE + 32, 0xffff | 1 << 24),
-    refused("depth write", STATE + 32, 0xffff | 7 << 24 | 1 << 27),
-    refused("stencil test", STATE + 36, 1 << 16),
-    refused("coverage from alpha", STATE + 36, 1 << 17),
-    refused("depth from the shader", STATE + 16, 3 << 8),
-    refused("primitive number", STATE + 48, 1 << 9),
-    refused("blend shader", STATE + 72, 3 << 3),
-    refused("blending", STATE + 72, 2 | 3 << 3),
-    refused("loads what was there", STATE + 64, 1 << 9 | 1),
-    refused("blend equation", STATE + 68, 0xf012_2132),
-    refused("colour mask", STATE + 68, 0x7012_2122),
-    refused("clipping by depth", VIEWPORT + 16, 0x3f80_0000),
-    refused("behind the eye", POSITIONS + 12, 0xbf80_0000),
-    refused("no number", POSITIONS, 0x7fc0_0000),
-    refused("far away", POSITIONS, 0x4f80_0000),
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("pixels of another size", STATE + 76, 140 << 12 | 3 << 24)
-    },
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("another render target", STATE + 72, 1 | 3 << 3 | 1 << 16)
-    },
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("too many draws", TILER + 132, 5000)
-    },
-    Refused {
-        status: JobStatus::DATA_INVALID_FAULT,
-        ..refused("draws that nobody made", TILER + 132, 2)
-    },
+    (
+        CONFIGURATION,
+        "multisampling",
+        STATE + 32,
+        0xffff | 1 << 16 | 7 << 24,
+    ),
+    (CONFIGURATION, "depth test", STATE + 32, 0xffff | 1 << 24),
+    (
+        CONFIGURATION,
+        "depth write",
+        STATE + 32,
+        0xffff | 7 << 24 | 1 << 27,
+    ),
+    (CONFIGURATION, "stencil test", STATE + 36, 1 << 16),
+    (CONFIGURATION, "coverage from alpha", STATE + 36, 1 << 17),
+    (CONFIGURATION, "depth from the shader", STATE + 16, 3 << 8),
+    (CONFIGURATION, "primitive number", STATE + 48, 1 << 9),
+    (CONFIGURATION, "blend shader", STATE + 72, 3 << 3),
+    (CONFIGURATION, "blending", STATE + 72, 2 | 3 << 3),
+    (
+        CONFIGURATION,
+        "loads what was there",
+        STATE + 64,
+        1 << 9 | 1,
+    ),
+    (CONFIGURATION, "blend equation", STATE + 68, 0xf012_2132),
+    (CONFIGURATION, "colour mask", STATE + 68, 0x7012_2122),
+    (
+        CONFIGURATION,
+        "clipping by depth",
+        VIEWPORT + 16,
+        0x3f80_0000,
+    ),
+    (CONFIGURATION, "behind the eye", POSITIONS + 12, 0xbf80_0000),
+    (CONFIGURATION, "no number", POSITIONS, 0x7fc0_0000),
+    (CONFIGURATION, "far away", POSITIONS, 0x4f80_0000),
+    (
+        INVALID,
+        "pixels of another size",
+        STATE + 76,
+        140 << 12 | 3 << 24,
+    ),
+    (
+        INVALID,
+        "another render target",
+        STATE + 72,
+        1 | 3 << 3 | 1 << 16,
+    ),
+    (INVALID, "too many draws", TILER + 132, 5000),
+    (INVALID, "draws that nobody made", TILER + 132, 2),
 ];
 
 #[test]
 fn what_is_not_modelled_is_refused() {
     for (first, cases) in [(false, VERTEX_JOBS), (true, FRAGMENT_JOBS)] {
-        for case in cases {
+        for &(expected, what, offset, word) in cases {
             let mut machine = machine("g52");
             let (slot, job) = if first {
                 assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
@@ -355,19 +352,14 @@ fn what_is_not_modelled_is_refused() {
             } else {
                 (1, JOBS)
             };
-            let good = machine.memory.read32(JOBS + case.offset);
-            machine.memory.write32(JOBS + case.offset, case.word);
-            assert_eq!(run(&mut machine, slot, job), case.status, "{}", case.what);
+            let good = machine.memory.read32(JOBS + offset);
+            machine.memory.write32(JOBS + offset, word);
+            assert_eq!(run(&mut machine, slot, job), expected, "{what}");
             for (x, y) in [(0, 0), (5, 5)] {
-                assert_eq!(pixel(&machine, x, y), untouched(x, y), "{}", case.what);
+                assert_eq!(pixel(&machine, x, y), untouched(x, y), "{what}");
             }
-            machine.memory.write32(JOBS + case.offset, good);
-            assert_eq!(
-                run(&mut machine, slot, job),
-                JobStatus::DONE,
-                "{}",
-                case.what
-            );
+            machine.memory.write32(JOBS + offset, good);
+            assert_eq!(run(&mut machine, slot, job), JobStatus::DONE, "{what}");
         }
     }
 }
@@ -400,8 +392,7 @@ fn an_endless_frame_uses_up_its_budget() {
         clause_budget: 5000,
         ..Options::default()
     };
-    let mut machine = Machine::with("g52", Format::Lpae, options);
-    picture::write(&machine.memory, false);
+    let mut machine = machine_with("g52", options);
     // 65536 lines of 65536 pixels, all in one place.
     machine.memory.write32(JOBS + FRAMEBUFFER, 0);
     machine.memory.write32(JOBS + FRAMEBUFFER + 32, u32::MAX);
@@ -435,8 +426,7 @@ fn changed_descriptors_end_without_panic() {
             clause_budget: 4000,
             ..Options::default()
         };
-        let mut machine = Machine::with(gpu, Format::Lpae, options);
-        picture::write(&machine.memory, gpu == "g72");
+        let mut machine = machine_with(gpu, options);
         for _ in 0..1 + random() % 3 {
             let at = JOBS + u64::from(random() % 0x2c0) * 4;
             let word = machine.memory.read32(at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Costs of fragment jobs in clauses.
 
-use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::registers::JobStatus;
 use mali_model::{JOB_COST, Options};
 
 use crate::machine::{CONFIG, Format, JOBS, Machine};
@@ -59,18 +59,14 @@ impl Frame {
         for draw in 0..self.draws {
             let at = HEAP_MEMORY + u64::from(draw) * 32;
             let words = [MARK, (JOBS + 128) as u32, 0, 12, self.vertices];
-            for (at, word) in (at..).step_by(4).zip(words) {
-                memory.write32(at, word);
-            }
+            memory.write_words(at, &words);
         }
         let [left, top, right, bottom] = DRAWN;
         for (vertex, corner) in (0..).zip([[left, top], [right, top], [right, bottom], [left, top]])
         {
             let [x, y] = corner.map(|value| (value as f32).to_bits());
             let words = [x, y, 0, 1f32.to_bits()];
-            for (at, word) in (JOBS + POSITIONS + vertex * 16..).step_by(4).zip(words) {
-                memory.write32(at, word);
-            }
+            memory.write_words(JOBS + POSITIONS + vertex * 16, &words);
         }
         memory.write64(JOBS + HEAP + 24, HEAP_MEMORY + u64::from(DRAWS) * 32);
         memory.write32(JOBS + TILER + 128, MARK);
@@ -92,7 +88,7 @@ impl Frame {
         let mut machine = self.machine(limit);
         machine.submit(0, JOBS + FRAGMENT_JOB, CONFIG);
         machine.gpu.run();
-        let status = JobStatus(machine.slot(0, job_slot::STATUS));
+        let status = machine.status(0);
         let used_up = machine.gpu.used_up();
         match status {
             JobStatus::DONE => assert_eq!(used_up, None),

@@ -2,12 +2,10 @@
 //! MMU faults by level, entry and access.
 
 use gpureplay_memory::Ram;
-use mali_facts::registers::{
-    FaultAccess, FaultStatus, JobStatus, address_space, job, job_slot, mmu,
-};
+use mali_facts::registers::{FaultAccess, JobStatus, mmu};
 use mali_model::Options;
 
-use crate::machine::{CONFIG, Format, GPUS, JOBS, Machine};
+use crate::machine::{Format, GPUS, JOBS, Machine};
 
 /// Of [`crate::machine::PageMemory::compute_job`], by access.
 const POINTERS: [(FaultAccess, u64); 3] = [
@@ -43,119 +41,50 @@ fn entries(format: Format) -> Vec<Entry> {
         Format::AArch64 => (1 << 10 | 3 << 6, 1 << 10 | 1 << 6),
     };
     let unreadable = if lpae { 1 << 7 } else { 1 << 10 };
+    let absent = JobStatus::TRANSLATION_FAULT_0;
+    let far = JobStatus::ADDR_SIZE_FAULT_OUT_0;
+    let denied = JobStatus::PERMISSION_FAULT_0;
     let mut entries = Vec::new();
-    let mut add = |name, level, entry, refuses, family, at| {
-        entries.push(Entry {
-            name,
-            level,
-            entry,
-            refuses,
-            family,
-            at,
-        });
-    };
     for level in 0..4 {
-        add(
-            "no entry",
-            level,
-            0,
-            ALL,
-            JobStatus::TRANSLATION_FAULT_0,
-            level,
-        );
+        let mut add = |name, entry, refuses, family, at| {
+            entries.push(Entry {
+                name,
+                level,
+                entry,
+                refuses,
+                family,
+                at,
+            });
+        };
+        add("no entry", 0, ALL, absent, level);
         // Type 2 does not exist.
-        add(
-            "reserved",
-            level,
-            2,
-            ALL,
-            JobStatus::TRANSLATION_FAULT_0,
-            level,
-        );
+        add("reserved", 2, ALL, absent, level);
         if level < 3 {
-            add(
-                "table too far",
-                level,
-                TOO_LARGE | 3,
-                ALL,
-                JobStatus::ADDR_SIZE_FAULT_OUT_0,
-                level,
-            );
-            add(
-                "no table",
-                level,
-                NO_MEMORY | 3,
-                ALL,
-                JobStatus::TRANSTAB_BUS_FAULT_0,
-                level + 1,
-            );
+            add("table too far", TOO_LARGE | 3, ALL, far, level);
+            let bus = JobStatus::TRANSTAB_BUS_FAULT_0;
+            add("no table", NO_MEMORY | 3, ALL, bus, level + 1);
         }
         if level == 0 {
-            add(
-                "block of 512 GiB",
-                0,
-                1 | writable,
-                ALL,
-                JobStatus::TRANSLATION_FAULT_0,
-                0,
-            );
+            add("block of 512 GiB", 1 | writable, ALL, absent, 0);
             continue;
         }
         let leaf = if level == 3 && !lpae { 3 } else { 1 };
         // The first page has the same place in a block as in memory.
         let page = Ram::BASE & !((1 << (39 - 9 * level)) - 1) | leaf;
-        let denied = JobStatus::PERMISSION_FAULT_0;
-        add(
-            "read-only",
-            level,
-            page | readable,
-            &[FaultAccess::Write],
-            denied,
-            level,
-        );
-        add(
-            "no code",
-            level,
-            page | writable | NEVER_EXECUTE,
-            &[FaultAccess::Execute],
-            denied,
-            level,
-        );
-        add(
-            "not readable",
-            level,
-            page | unreadable,
-            &[FaultAccess::Read],
-            denied,
-            level,
-        );
-        add(
-            "leaf too far",
-            level,
-            TOO_LARGE | leaf | writable,
-            ALL,
-            JobStatus::ADDR_SIZE_FAULT_OUT_0,
-            level,
-        );
+        let data = page | writable | NEVER_EXECUTE;
+        let [read, write, execute] = [&ALL[..1], &ALL[1..2], &ALL[2..]];
+        add("read-only", page | readable, write, denied, level);
+        add("no code", data, execute, denied, level);
+        add("not readable", page | unreadable, read, denied, level);
+        let leaf = leaf | writable;
+        add("leaf too far", TOO_LARGE | leaf, ALL, far, level);
         // The bus answers late, and without a level.
-        add(
-            "no memory",
-            level,
-            NO_MEMORY | leaf | writable,
-            ALL,
-            JobStatus::DELAYED_BUS_FAULT,
-            0,
-        );
+        let late = JobStatus::DELAYED_BUS_FAULT;
+        add("no memory", NO_MEMORY | leaf, ALL, late, 0);
         if !lpae {
             let untouched = page | writable & !(1 << 10);
-            add(
-                "not accessed",
-                level,
-                untouched,
-                ALL,
-                JobStatus::ACCESS_FLAG_0,
-                level,
-            );
+            let flag = JobStatus::ACCESS_FLAG_0;
+            add("not accessed", untouched, ALL, flag, level);
         }
     }
     entries
@@ -190,51 +119,18 @@ fn check(gpu: &str, format: Format, case: &Entry, access: FaultAccess, pointer: 
         _ => pointer,
     };
     machine.memory.write64(pointer, FREE);
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
+    machine.run(1, JOBS);
 
     let code = JobStatus(case.family.0 + case.at);
-    let status = JobStatus(machine.slot(1, job_slot::STATUS));
-    assert_eq!(status, code, "{name}: got {status}");
-    assert_eq!(machine.memory.read32(JOBS) & 0xff, code.0, "{name}: header");
-    assert_eq!(
-        machine.memory.read64(JOBS + 8),
-        FREE,
-        "{name}: fault pointer"
-    );
-    assert_eq!(machine.tail(1), JOBS, "{name}");
+    machine.expect_failure(&name, code, FREE);
     let bus = matches!(
         case.family,
         JobStatus::TRANSTAB_BUS_FAULT_0 | JobStatus::DELAYED_BUS_FAULT
     );
-    let interrupt = if bus {
-        mmu::bus_error(0)
-    } else {
-        mmu::page_fault(0)
+    let interrupt = match bus {
+        true => mmu::bus_error(0),
+        false => mmu::page_fault(0),
     };
-    assert_eq!(
-        (machine.job_interrupts(), machine.mmu_interrupts()),
-        (job::failed(1), interrupt),
-        "{name}"
-    );
-    let shown = FaultStatus(
-        machine
-            .gpu
-            .read32(address_space::offset(0, address_space::FAULTSTATUS)),
-    );
-    assert_eq!(
-        (shown.code(), shown.access()),
-        (code, access),
-        "{name}: {shown}"
-    );
-    let address = machine.read64(address_space::offset(0, address_space::FAULTADDRESS_LO));
-    assert_eq!(address, FREE, "{name}");
-
-    machine.clear_interrupts();
-    machine.memory.compute_job(JOBS, 64, 0);
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
-    let status = JobStatus(machine.slot(1, job_slot::STATUS));
-    assert_eq!(status, JobStatus::DONE, "{name}: the next job: {status}");
-    machine.memory.expect_sums(64);
+    machine.expect_mmu(&name, interrupt, (code, access, FREE));
+    machine.expect_next(&name);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The work limit of all chains.
 
-use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::registers::JobStatus;
 use mali_isa::Source;
 use mali_model::{Options, UsedUp};
 
-use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine};
+use crate::machine::{CODE, DATA, Format, JOBS, Machine};
 use crate::shaders::code;
 
 const SLOT: u32 = 1;
@@ -20,9 +20,7 @@ fn limited(limit: u64) -> Machine {
 
 fn run(machine: &mut Machine) -> JobStatus {
     machine.clear_interrupts();
-    machine.submit(SLOT, JOBS, CONFIG);
-    machine.gpu.run();
-    JobStatus(machine.slot(SLOT, job_slot::STATUS))
+    machine.run(SLOT, JOBS)
 }
 
 /// Jumps to itself.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use gpureplay_memory::{Bus, Ram};
 use mali_facts::Memory;
 use mali_facts::registers::{
-    AddressSpaceCommand, JobCommand, TranslationConfig, TranslationTable, address_space, gpu, job,
-    job_slot, mmu,
+    AddressSpaceCommand, FaultAccess, FaultStatus, GpuCommand, JobCommand, JobStatus,
+    TranslationConfig, TranslationTable, address_space, gpu, job, job_slot, mmu,
 };
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram};
 use mali_facts::{Invocation, JobType, job as job_header};
@@ -98,7 +98,11 @@ pub(crate) struct PageMemory {
 impl Machine {
     /// A powered Mali-G52, address space 0.
     pub(crate) fn new() -> Machine {
-        Machine::with("g52", Format::Lpae, Options::default())
+        Machine::of("g52")
+    }
+
+    pub(crate) fn of(name: &str) -> Machine {
+        Machine::with(name, Format::Lpae, Options::default())
     }
 
     pub(crate) fn with(name: &str, format: Format, options: Options) -> Machine {
@@ -166,13 +170,72 @@ impl<B: Bus> Machine<B> {
         );
     }
 
-    fn write64(&mut self, low: u32, value: u64) {
+    pub(crate) fn write64(&mut self, low: u32, value: u64) {
         self.gpu.write32(low, value as u32);
         self.gpu.write32(low + 4, (value >> 32) as u32);
     }
 
     pub(crate) fn read64(&mut self, low: u32) -> u64 {
         u64::from(self.gpu.read32(low)) | u64::from(self.gpu.read32(low + 4)) << 32
+    }
+
+    /// Status and address of address space 0.
+    pub(crate) fn mmu_fault(&mut self) -> (FaultStatus, u64) {
+        let status = address_space::offset(0, address_space::FAULTSTATUS);
+        let address = address_space::offset(0, address_space::FAULTADDRESS_LO);
+        (FaultStatus(self.gpu.read32(status)), self.read64(address))
+    }
+
+    pub(crate) fn command(&mut self, command: GpuCommand) {
+        self.gpu.write32(gpu::GPU_CMD, command as u32);
+    }
+
+    pub(crate) fn status(&mut self, slot: u32) -> JobStatus {
+        JobStatus(self.slot(slot, job_slot::STATUS))
+    }
+
+    pub(crate) fn run(&mut self, slot: u32, head: u64) -> JobStatus {
+        self.submit(slot, head, CONFIG);
+        self.gpu.run();
+        self.status(slot)
+    }
+
+    /// Of slot 1, at JOBS.
+    #[track_caller]
+    pub(crate) fn expect_failure(&mut self, name: &str, status: JobStatus, pointer: u64) {
+        let got = self.status(1);
+        assert_eq!(got, status, "{name}: got {got}");
+        let header = self.memory.read32(JOBS) & 0xff;
+        assert_eq!(header, status.0, "{name}: header");
+        let named = self.memory.read64(JOBS + 8);
+        assert_eq!(named, pointer, "{name}: fault pointer");
+        assert_eq!(self.tail(1), JOBS, "{name}");
+        assert_eq!(self.job_interrupts(), job::failed(1), "{name}");
+    }
+
+    #[track_caller]
+    pub(crate) fn expect_mmu(
+        &mut self,
+        name: &str,
+        interrupt: u32,
+        fault: (JobStatus, FaultAccess, u64),
+    ) {
+        assert_eq!(self.mmu_interrupts(), interrupt, "{name}");
+        let (status, address) = self.mmu_fault();
+        let shown = (status.code(), status.access(), address);
+        assert_eq!(shown, fault, "{name}: {status}");
+    }
+
+    /// Without a reset.
+    #[track_caller]
+    pub(crate) fn expect_next(&mut self, name: &str) {
+        self.clear_interrupts();
+        self.memory.compute_job(JOBS, 64, 0);
+        let status = self.run(1, JOBS);
+        assert_eq!(status, JobStatus::DONE, "{name}: the next job: {status}");
+        self.memory.expect_sums(64);
+        let interrupts = (self.job_interrupts(), self.mmu_interrupts());
+        assert_eq!(interrupts, (job::done(1), 0), "{name}");
     }
 
     pub(crate) fn slot(&mut self, slot: u32, register: u32) -> u32 {
@@ -285,6 +348,12 @@ impl PageMemory {
         self.write(va, &value.to_le_bytes());
     }
 
+    pub(crate) fn write_words(&self, va: u64, words: &[u32]) {
+        for (va, word) in (va..).step_by(4).zip(words) {
+            self.write32(va, *word);
+        }
+    }
+
     pub(crate) fn read32(&self, va: u64) -> u32 {
         let mut bytes = [0; 4];
         assert!(self.read(va, &mut bytes));
@@ -334,8 +403,7 @@ impl PageMemory {
     fn bifrost_job(&self, address: u64, count: u32) {
         self.write(CODE, &ADD);
         let invocation = Invocation::pack([16, 1, 1], [count / 16, 1, 1]).unwrap();
-        self.write32(address + 32, invocation.words[0]);
-        self.write32(address + 36, invocation.words[1]);
+        self.write_words(address + 32, &invocation.words);
         self.write32(address + 64, 3);
         self.write64(address + 64 + 12 * 4, address + 0x180);
         self.write64(address + 64 + 14 * 4, address + 0x100);

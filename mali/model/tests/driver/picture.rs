@@ -64,11 +64,7 @@ pub(crate) fn colour(vertex: u32) -> [u32; 4] {
 /// Vertex job at JOBS, fragment job at JOBS + [`FRAGMENT_JOB`], target at DATA.
 pub(crate) fn write(memory: &PageMemory, v6: bool) {
     let at = |offset: u64| JOBS + offset;
-    let words = |to: u64, words: &[u32]| {
-        for (to, word) in (to..).step_by(4).zip(words) {
-            memory.write32(to, *word);
-        }
-    };
+    let words = |to: u64, words: &[u32]| memory.write_words(to, words);
     let pointer = |draw: u64, word: u64, to: u64| memory.write64(draw + 4 * word, to);
     // v6 has a swizzle, v7 an order of components.
     let rgba = |number: u32| number << 12 | if v6 { 0o3210 } else { 0 };

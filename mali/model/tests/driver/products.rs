@@ -4,7 +4,7 @@
 use std::fmt::Arguments;
 use std::sync::{Arc, Mutex};
 
-use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::registers::JobStatus;
 use mali_isa::{Instruction, Modifier, Op, Source, Unit};
 use mali_model::{Level, Log, Options};
 
@@ -31,7 +31,7 @@ fn shader(mut clause: Vec<u8>) -> Vec<u8> {
 
 fn status(machine: &mut Machine) -> JobStatus {
     machine.gpu.run();
-    JobStatus(machine.slot(1, job_slot::STATUS))
+    machine.status(1)
 }
 
 #[test]

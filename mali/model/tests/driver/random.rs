@@ -2,11 +2,11 @@
 //! Random registers, descriptors, tables and shaders: no panic, no hang, and recovery by reset.
 
 use gpureplay_memory::{Bus, Ram};
-use mali_facts::registers::{GpuCommand, JobStatus, all, gpu, job_slot};
+use mali_facts::registers::{GpuCommand, JobStatus, all};
 use mali_facts::{Text, walk::walk_chain};
 use mali_model::{Architecture, Options, Profile};
 
-use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};
+use crate::machine::{CODE, DATA, Format, JOBS, Machine, Rights};
 
 /// Splitmix64: failures repeat.
 struct Random(u64);
@@ -53,19 +53,13 @@ fn machine() -> Machine {
 
 /// After a reset.
 fn expect_recovery(machine: &mut Machine) {
-    machine
-        .gpu
-        .write32(gpu::GPU_CMD, GpuCommand::SoftReset as u32);
+    machine.command(GpuCommand::SoftReset);
     machine.memory.map(JOBS, 16, Rights::ReadWrite);
     machine.memory.map(CODE, 1, Rights::Execute);
     machine.memory.map(DATA, 16, Rights::ReadWrite);
-    machine.memory.compute_job(JOBS, 64, 0);
     machine.power_on();
     machine.activate();
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
-    assert_eq!(machine.slot(1, job_slot::STATUS), JobStatus::DONE.0);
-    machine.memory.expect_sums(64);
+    machine.expect_next("after a reset");
 }
 
 #[test]
@@ -101,9 +95,7 @@ fn descriptors() {
         let mut writer = Text::new(&mut text, Architecture::V7);
         walk_chain(&machine.memory, profile, JOBS, &mut writer);
         writer.finish().unwrap();
-        machine.submit(1, JOBS, CONFIG);
-        machine.gpu.run();
-        assert_ne!(machine.slot(1, job_slot::STATUS), JobStatus::ACTIVE.0);
+        assert_ne!(machine.run(1, JOBS), JobStatus::ACTIVE);
         expect_recovery(&mut machine);
     }
 }
@@ -123,9 +115,7 @@ fn shaders() {
                 }
             }
         }
-        machine.submit(1, JOBS, CONFIG);
-        machine.gpu.run();
-        assert_ne!(machine.slot(1, job_slot::STATUS), JobStatus::ACTIVE.0);
+        assert_ne!(machine.run(1, JOBS), JobStatus::ACTIVE);
         expect_recovery(&mut machine);
     }
 }
@@ -147,9 +137,7 @@ fn page_tables() {
                 let at = 8 * random.below(40) as usize;
                 page.store_u64(at, page.load_u64(at) ^ 1 << random.below(56));
             }
-            machine.submit(1, JOBS, CONFIG);
-            machine.gpu.run();
-            assert_ne!(machine.slot(1, job_slot::STATUS), JobStatus::ACTIVE.0);
+            assert_ne!(machine.run(1, JOBS), JobStatus::ACTIVE);
         }
     }
 }

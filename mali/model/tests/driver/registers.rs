@@ -137,28 +137,11 @@ fn each_block_has_a_line_of_its_own() {
     let mut machine = Machine::new();
     machine.submit(1, NOWHERE, 0);
     machine.gpu.run();
+    let none = IrqLines::default();
     for (mask, expected) in [
-        (
-            gpu::GPU_INT_MASK,
-            IrqLines {
-                gpu: true,
-                ..IrqLines::default()
-            },
-        ),
-        (
-            job::JOB_INT_MASK,
-            IrqLines {
-                job: true,
-                ..IrqLines::default()
-            },
-        ),
-        (
-            mmu::MMU_INT_MASK,
-            IrqLines {
-                mmu: true,
-                ..IrqLines::default()
-            },
-        ),
+        (gpu::GPU_INT_MASK, IrqLines { gpu: true, ..none }),
+        (job::JOB_INT_MASK, IrqLines { job: true, ..none }),
+        (mmu::MMU_INT_MASK, IrqLines { mmu: true, ..none }),
     ] {
         machine.gpu.write32(mask, u32::MAX);
         assert_eq!(machine.gpu.irq(), expected);
@@ -199,9 +182,7 @@ fn counter_samples_are_dumped_as_zeros() {
     machine.gpu.write32(gpu::PRFCNT_CONFIG, 1);
     machine.gpu.write32(gpu::PRFCNT_SHADER_EN, 0xabcd);
     machine.gpu.write32(gpu::GPU_INT_CLEAR, u32::MAX);
-    machine
-        .gpu
-        .write32(gpu::GPU_CMD, GpuCommand::CounterSample as u32);
+    machine.command(GpuCommand::CounterSample);
     let sampled = GpuInterrupt::PRFCNT_SAMPLE_COMPLETED.bits();
     assert_eq!(machine.gpu.read32(gpu::GPU_INT_RAWSTAT), sampled);
     assert_eq!(machine.memory.read32(DATA + 12), 0);
@@ -216,9 +197,7 @@ fn counter_samples_are_dumped_as_zeros() {
         "nothing beyond the dump"
     );
     machine.gpu.write32(gpu::PRFCNT_BASE_HI, 0x7f);
-    machine
-        .gpu
-        .write32(gpu::GPU_CMD, GpuCommand::CounterSample as u32);
+    machine.command(GpuCommand::CounterSample);
     assert_eq!(machine.mmu_interrupts(), mmu::page_fault(0));
     let address = address_space::offset(0, address_space::FAULTADDRESS_HI);
     assert_eq!(machine.gpu.read32(address), 0x7f);

@@ -60,16 +60,6 @@ pub(crate) fn machine_with(gpu: &str, code: &[u8], value: u64, options: Options)
     machine
 }
 
-fn expect_next(machine: &mut Machine, name: &str) {
-    machine.clear_interrupts();
-    machine.memory.compute_job(JOBS, 64, 0);
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
-    let status = JobStatus(machine.slot(1, job_slot::STATUS));
-    assert_eq!(status, JobStatus::DONE, "{name}: {status}");
-    machine.memory.expect_sums(64);
-}
-
 #[test]
 fn shaders_that_cannot_go_on() {
     let jump = code("JUMP", &[Source::FauLow]);
@@ -80,54 +70,23 @@ fn shaders_that_cannot_go_on() {
     );
     let blend = code("BLEND", &[Source::Port0, Source::Port1, Source::FauLow]);
     let unit = CODE + 0x100;
+    let place = JobStatus::INSTR_INVALID_PC;
+    let encoding = JobStatus::INSTR_INVALID_ENC;
+    let data = JobStatus::DATA_INVALID_FAULT;
+    let denied = JobStatus::PERMISSION_FAULT_3;
+    let absent = JobStatus::TRANSLATION_FAULT_3;
     let cases = [
-        (
-            "jump off the grid",
-            &jump,
-            CODE + 8,
-            JobStatus::INSTR_INVALID_PC,
-            CODE + 8,
-        ),
-        (
-            "jump to zeros",
-            &jump,
-            unit,
-            JobStatus::INSTR_INVALID_ENC,
-            unit,
-        ),
-        (
-            "a fragment's instruction",
-            &blend,
-            0,
-            JobStatus::INSTR_INVALID_ENC,
-            CODE,
-        ),
-        (
-            "texture that does not exist",
-            &texture,
-            0,
-            JobStatus::DATA_INVALID_FAULT,
-            CODE,
-        ),
-        (
-            "image that does not exist",
-            &image,
-            0,
-            JobStatus::DATA_INVALID_FAULT,
-            CODE,
-        ),
-        (
-            "jump to data",
-            &jump,
-            DATA,
-            JobStatus::PERMISSION_FAULT_3,
-            DATA,
-        ),
+        ("jump off the grid", &jump, CODE + 8, place, CODE + 8),
+        ("jump to zeros", &jump, unit, encoding, unit),
+        ("a fragment's instruction", &blend, 0, encoding, CODE),
+        ("texture that does not exist", &texture, 0, data, CODE),
+        ("image that does not exist", &image, 0, data, CODE),
+        ("jump to data", &jump, DATA, denied, DATA),
         (
             "jump to nothing",
             &jump,
             CODE + 0x1000,
-            JobStatus::TRANSLATION_FAULT_3,
+            absent,
             CODE + 0x1000,
         ),
     ];
@@ -136,22 +95,9 @@ fn shaders_that_cannot_go_on() {
             let name = format!("{gpu}: {what}");
             let mut machine = machine(gpu, code, value);
             machine.memory.write(unit, &[0; 32]);
-            machine.submit(1, JOBS, CONFIG);
-            machine.gpu.run();
-            let got = JobStatus(machine.slot(1, job_slot::STATUS));
-            assert_eq!(got, status, "{name}: got {got}");
-            assert_eq!(
-                machine.memory.read32(JOBS) & 0xff,
-                status.0,
-                "{name}: header"
-            );
-            assert_eq!(
-                machine.memory.read64(JOBS + 8),
-                pointer,
-                "{name}: fault pointer"
-            );
-            assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
-            expect_next(&mut machine, &name);
+            machine.run(1, JOBS);
+            machine.expect_failure(&name, status, pointer);
+            machine.expect_next(&name);
         }
     }
 }
@@ -185,19 +131,15 @@ fn stops_of_a_shader_that_does_not_end() {
             machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
             thread::sleep(Duration::from_millis(5));
             assert!(!runner.is_finished(), "the job still runs");
-            let status = JobStatus(machine.slot(1, job_slot::STATUS));
+            let status = machine.status(1);
             assert_eq!(status, JobStatus::ACTIVE);
         }
         machine.set_slot(1, job_slot::COMMAND, JobCommand::HardStop as u32);
         machine.gpu.finish(runner.join().unwrap());
-        assert_eq!(
-            JobStatus(machine.slot(1, job_slot::STATUS)),
-            JobStatus::TERMINATED,
-            "{gpu}"
-        );
+        assert_eq!(machine.status(1), JobStatus::TERMINATED, "{gpu}");
         assert_eq!(machine.job_interrupts(), job::failed(1));
         assert_eq!(machine.tail(1), JOBS);
-        expect_next(&mut machine, &format!("{gpu} after a stop"));
+        machine.expect_next(&format!("{gpu} after a stop"));
     }
 }
 
@@ -215,6 +157,6 @@ fn a_reset_ends_a_shader_that_does_not_end() {
         assert_eq!((machine.job_interrupts(), slot), (0, 0));
         machine.power_on();
         machine.activate();
-        expect_next(&mut machine, &format!("{gpu} after a reset"));
+        machine.expect_next(&format!("{gpu} after a reset"));
     }
 }

@@ -32,7 +32,7 @@ fn a_chain_runs_and_reports() {
             machine.memory.compute_job(B + 0x400, 64, 0);
             machine.submit(1, A, CONFIG);
             assert_eq!(machine.slot(1, job_slot::COMMAND_NEXT), 0, "taken at once");
-            assert_eq!(machine.slot(1, job_slot::STATUS), JobStatus::ACTIVE.0);
+            assert_eq!(machine.status(1), JobStatus::ACTIVE);
             assert_eq!(machine.slot(1, job_slot::HEAD_LO), A as u32);
             assert_eq!(machine.slot(1, job_slot::CONFIG), CONFIG);
             assert!(machine.gpu.has_work());
@@ -191,7 +191,7 @@ fn a_failure_holds_the_next_chain_back() {
     assert_eq!(machine.memory.read64(DATA + 8), 0);
     machine.set_slot(1, job_slot::COMMAND_NEXT, JobCommand::Start as u32);
     machine.gpu.run();
-    assert_eq!(machine.slot(1, job_slot::STATUS), JobStatus::DONE.0);
+    assert_eq!(machine.status(1), JobStatus::DONE);
     assert_eq!(machine.memory.read64(DATA + 8), 2);
 }
 

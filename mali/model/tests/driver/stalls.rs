@@ -2,14 +2,13 @@
 //! Accesses that wait for the driver.
 
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mali_facts::registers::{
-    AddressSpaceCommand, FaultStatus, GpuCommand, GpuInterrupt, JobStatus, address_space, gpu, job,
-    job_slot, mmu,
+    AddressSpaceCommand, GpuCommand, GpuInterrupt, JobStatus, address_space, gpu, job, mmu,
 };
-use mali_model::{FaultPolicy, Options};
+use mali_model::{FaultPolicy, Finished, Options};
 
 use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, Rights};
 
@@ -35,19 +34,19 @@ fn expect_fault(machine: &mut Machine, stalled: &mpsc::Receiver<()>, address: u6
     machine.gpu.poll_faults();
     assert_eq!(machine.mmu_interrupts(), mmu::page_fault(0));
     assert_eq!(machine.job_interrupts(), 0, "the job waits");
-    let status = FaultStatus(
-        machine
-            .gpu
-            .read32(address_space::offset(0, address_space::FAULTSTATUS)),
-    );
+    let (status, at) = machine.mmu_fault();
     assert!(
         (JobStatus::TRANSLATION_FAULT_0.0..=JobStatus::TRANSLATION_FAULT_3.0)
             .contains(&status.code().0)
     );
-    assert_eq!(
-        machine.read64(address_space::offset(0, address_space::FAULTADDRESS_LO)),
-        address
-    );
+    assert_eq!(at, address);
+}
+
+/// A thread runs the chain at JOBS.
+fn started(machine: &mut Machine) -> JoinHandle<Finished> {
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    thread::spawn(move || work.execute())
 }
 
 #[test]
@@ -59,9 +58,7 @@ fn memory_can_be_mapped_while_an_access_waits() {
         .write_value_job(JOBS + 0x400, HOLE + 0x1000, 7, 0);
     // To unmapped memory.
     machine.memory.write64(JOBS + 0x190, HOLE);
-    machine.submit(1, JOBS, CONFIG);
-    let work = machine.gpu.take_work().unwrap();
-    let runner = thread::spawn(move || work.execute());
+    let runner = started(&mut machine);
     for page in [HOLE, HOLE + 0x1000] {
         expect_fault(&mut machine, &stalled, page);
         machine.gpu.write32(mmu::MMU_INT_CLEAR, mmu::page_fault(0));
@@ -69,10 +66,7 @@ fn memory_can_be_mapped_while_an_access_waits() {
         machine.space_command(AddressSpaceCommand::FlushPageTables);
     }
     machine.gpu.finish(runner.join().unwrap());
-    assert_eq!(
-        JobStatus(machine.slot(1, job_slot::STATUS)),
-        JobStatus::DONE
-    );
+    assert_eq!(machine.status(1), JobStatus::DONE);
     assert_eq!(
         (machine.job_interrupts(), machine.mmu_interrupts()),
         (job::done(1), 0)
@@ -85,9 +79,7 @@ fn memory_can_be_mapped_while_an_access_waits() {
 fn a_command_without_repair_faults_again() {
     let (mut machine, stalled) = stalling();
     machine.memory.write_value_job(JOBS, HOLE, 7, 0);
-    machine.submit(1, JOBS, CONFIG);
-    let work = machine.gpu.take_work().unwrap();
-    let runner = thread::spawn(move || work.execute());
+    let runner = started(&mut machine);
     for _ in 0..3 {
         expect_fault(&mut machine, &stalled, HOLE);
         machine.gpu.write32(mmu::MMU_INT_CLEAR, mmu::page_fault(0));
@@ -99,10 +91,7 @@ fn a_command_without_repair_faults_again() {
         .write32(address_space::offset(0, address_space::TRANSTAB_LO), 0);
     machine.space_command(AddressSpaceCommand::Update);
     machine.gpu.finish(runner.join().unwrap());
-    assert_eq!(
-        JobStatus(machine.slot(1, job_slot::STATUS)),
-        JobStatus::TRANSLATION_FAULT_2
-    );
+    assert_eq!(machine.status(1), JobStatus::TRANSLATION_FAULT_2);
     assert_eq!(machine.job_interrupts(), job::failed(1));
 }
 
@@ -110,13 +99,9 @@ fn a_command_without_repair_faults_again() {
 fn a_reset_ends_the_wait() {
     let (mut machine, stalled) = stalling();
     machine.memory.write_value_job(JOBS, HOLE, 7, 0);
-    machine.submit(1, JOBS, CONFIG);
-    let work = machine.gpu.take_work().unwrap();
-    let runner = thread::spawn(move || work.execute());
+    let runner = started(&mut machine);
     expect_fault(&mut machine, &stalled, HOLE);
-    machine
-        .gpu
-        .write32(gpu::GPU_CMD, GpuCommand::HardReset as u32);
+    machine.command(GpuCommand::HardReset);
     machine.gpu.finish(runner.join().unwrap());
     assert_eq!(
         machine.gpu.read32(gpu::GPU_INT_RAWSTAT),
@@ -125,7 +110,6 @@ fn a_reset_ends_the_wait() {
     machine.memory.write_value_job(JOBS, DATA, 9, 0);
     machine.power_on();
     machine.activate();
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
+    machine.run(1, JOBS);
     assert_eq!(machine.memory.read64(DATA), 9);
 }

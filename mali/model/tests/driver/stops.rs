@@ -30,7 +30,7 @@ fn stop_commands_before_the_chain_runs() {
         machine.memory.write_value_job(JOBS, DATA, 1, 0);
         machine.submit(1, JOBS, CONFIG | flag);
         machine.set_slot(1, job_slot::COMMAND, command as u32);
-        let status = JobStatus(machine.slot(1, job_slot::STATUS));
+        let status = machine.status(1);
         assert_eq!(
             machine.gpu.has_work(),
             expected.is_none(),
@@ -70,7 +70,7 @@ fn stop_commands_while_the_chain_runs() {
         thread::sleep(Duration::from_millis(5));
         machine.set_slot(1, job_slot::COMMAND, command as u32);
         machine.gpu.finish(runner.join().unwrap());
-        assert_eq!(JobStatus(machine.slot(1, job_slot::STATUS)), expected);
+        assert_eq!(machine.status(1), expected);
         assert_eq!(machine.job_interrupts(), job::failed(1));
         assert_eq!(machine.tail(1), JOBS);
     }
@@ -85,12 +85,10 @@ fn a_stopped_chain_resumes_at_its_tail() {
     let work = machine.gpu.take_work().unwrap();
     machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
     machine.gpu.finish(work.execute());
-    assert_eq!(machine.slot(1, job_slot::STATUS), JobStatus::STOPPED.0);
+    assert_eq!(machine.status(1), JobStatus::STOPPED);
     machine.clear_interrupts();
     let tail = machine.tail(1);
-    machine.submit(1, tail, CONFIG);
-    machine.gpu.run();
-    assert_eq!(machine.slot(1, job_slot::STATUS), JobStatus::DONE.0);
+    assert_eq!(machine.run(1, tail), JobStatus::DONE);
     assert_eq!(
         (machine.memory.read64(DATA), machine.memory.read64(DATA + 8)),
         (1, 2)
@@ -104,9 +102,7 @@ fn reset_during_a_job_waits_for_it_and_forgets_it() {
     let work = machine.gpu.take_work().unwrap();
     let runner = thread::spawn(move || work.execute());
     thread::sleep(Duration::from_millis(5));
-    machine
-        .gpu
-        .write32(gpu::GPU_CMD, GpuCommand::SoftReset as u32);
+    machine.command(GpuCommand::SoftReset);
     assert_eq!(
         machine.gpu.read32(gpu::GPU_INT_RAWSTAT),
         0,
@@ -133,7 +129,5 @@ fn reset_during_a_job_waits_for_it_and_forgets_it() {
 #[test]
 fn an_endless_chain_ends() {
     let mut machine = endless();
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
-    assert_eq!(machine.slot(1, job_slot::STATUS), JobStatus::TERMINATED.0);
+    assert_eq!(machine.run(1, JOBS), JobStatus::TERMINATED);
 }

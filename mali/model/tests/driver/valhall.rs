@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Valhall compute jobs made by hand.
 
-use mali_facts::registers::{JobStatus, job_slot};
+use mali_facts::registers::JobStatus;
 use mali_facts::valhall::{LocalStorage, ShaderEnvironment};
-use mali_model::Options;
 
-use crate::machine::{CODE, CONFIG, DATA, ENVIRONMENT, Format, JOBS, Machine};
-
-fn run(machine: &mut Machine) -> JobStatus {
-    machine.submit(1, JOBS, CONFIG);
-    machine.gpu.run();
-    JobStatus(machine.slot(1, job_slot::STATUS))
-}
+use crate::machine::{CODE, DATA, ENVIRONMENT, JOBS, Machine};
 
 #[test]
 fn a_job_adds_what_its_uniforms_name() {
-    let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+    let mut machine = Machine::of("g57");
     machine.memory.compute_job(JOBS, 256, 0);
-    assert_eq!(run(&mut machine), JobStatus::DONE);
+    assert_eq!(machine.run(1, JOBS), JobStatus::DONE);
     machine.memory.expect_sums(256);
 }
 
 #[test]
 fn threads_and_groups_have_storage_of_their_own() {
-    let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+    let mut machine = Machine::of("g57");
     machine.memory.compute_job(JOBS, 64, 0);
     let storage = LocalStorage { words: [0; 8] }
         .with("TLS size", 1)
@@ -55,7 +48,7 @@ fn threads_and_groups_have_storage_of_their_own() {
         "MOV.i32 r7, u5",
         "STORE.i32.slot2.end @r8, r6, offset:0",
     ]);
-    let status = run(&mut machine);
+    let status = machine.run(1, JOBS);
     assert_eq!(status, JobStatus::DONE, "{status}");
     for thread in 0..64u32 {
         let group = thread / 16;
@@ -67,69 +60,46 @@ fn threads_and_groups_have_storage_of_their_own() {
 
 #[test]
 fn a_shader_without_code_has_no_program_and_does_nothing() {
-    let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+    let mut machine = Machine::of("g57");
     machine.memory.compute_job(JOBS, 64, 0);
     let program = ShaderEnvironment::LAYOUT.offset_of("Shader").unwrap();
     machine.memory.write64(JOBS + ENVIRONMENT + program, 0);
     let before = machine.memory.read32(DATA + 0x2000);
-    assert_eq!(run(&mut machine), JobStatus::DONE);
+    assert_eq!(machine.run(1, JOBS), JobStatus::DONE);
     assert_eq!(machine.memory.read32(DATA + 0x2000), before);
 }
 
 #[test]
 fn descriptors_that_make_no_sense_are_faults() {
+    let encoding = JobStatus::INSTR_INVALID_ENC;
+    let data = JobStatus::DATA_INVALID_FAULT;
+    let denied = JobStatus::PERMISSION_FAULT_3;
+    let absent = JobStatus::TRANSLATION_FAULT_3;
+    let environment = JOBS + ENVIRONMENT;
     let cases: [(&str, u64, u64, JobStatus); 7] = [
-        (
-            "a program of no type",
-            JOBS + 0x100,
-            0,
-            JobStatus::DATA_INVALID_FAULT,
-        ),
-        (
-            "fragments",
-            JOBS + 0x100,
-            0x28,
-            JobStatus::DATA_INVALID_FAULT,
-        ),
-        (
-            "1000 threads in a group",
-            JOBS + 32,
-            999,
-            JobStatus::DATA_INVALID_FAULT,
-        ),
+        ("a program of no type", JOBS + 0x100, 0, data),
+        ("fragments", JOBS + 0x100, 0x28, data),
+        ("1000 threads in a group", JOBS + 32, 999, data),
         (
             "a program that is not mapped",
-            JOBS + ENVIRONMENT + 40,
+            environment + 40,
             DATA + 0x10_0000,
-            JobStatus::TRANSLATION_FAULT_3,
+            absent,
         ),
         (
             "code that is not mapped",
             JOBS + 0x108,
             CODE + 0x1000,
-            JobStatus::TRANSLATION_FAULT_3,
+            absent,
         ),
-        (
-            "code in data",
-            JOBS + 0x108,
-            DATA,
-            JobStatus::PERMISSION_FAULT_3,
-        ),
-        (
-            "code that is none",
-            CODE,
-            u64::MAX,
-            JobStatus::INSTR_INVALID_ENC,
-        ),
+        ("code in data", JOBS + 0x108, DATA, denied),
+        ("code that is none", CODE, u64::MAX, encoding),
     ];
     for (name, at, value, expected) in cases {
-        let mut machine = Machine::with("g57", Format::Lpae, Options::default());
+        let mut machine = Machine::of("g57");
         machine.memory.compute_job(JOBS, 64, 0);
         machine.memory.write64(at, value);
-        assert_eq!(run(&mut machine), expected, "{name}");
-        machine.clear_interrupts();
-        machine.memory.compute_job(JOBS, 64, 0);
-        assert_eq!(run(&mut machine), JobStatus::DONE, "after {name}");
-        machine.memory.expect_sums(64);
+        assert_eq!(machine.run(1, JOBS), expected, "{name}");
+        machine.expect_next(name);
     }
 }

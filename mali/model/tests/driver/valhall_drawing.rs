@@ -9,10 +9,9 @@ use mali_facts::valhall::{
 };
 use mali_facts::{Blend, JobType};
 use mali_isa::valhall::assemble;
-use mali_model::Options;
 
 use crate::drawing::{draw, expect, run, untouched};
-use crate::machine::{CODE, DATA, Format, JOBS, Machine, PageMemory};
+use crate::machine::{CODE, DATA, JOBS, Machine, PageMemory};
 use crate::picture::{self, *};
 
 /// Positions, varyings, fragments, old content; each at a multiple of 256 bytes.
@@ -60,7 +59,7 @@ const FLOATS: u64 = 191 << 12;
 const WORDS: u64 = 157 << 12;
 
 fn machine() -> Machine {
-    let machine = Machine::with("g57", Format::Lpae, Options::default());
+    let machine = Machine::of("g57");
     picture::write(&machine.memory, false);
     write(&machine.memory);
     machine
@@ -209,16 +208,11 @@ fn a_second_draw_keeps_the_first_ones_vertices() {
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
     // The other covers a pixel more, in its last vertex's colour.
     let last = [7, 8, 9, 10];
-    let vertices: [[u32; 2]; 4] = [[0, 0], [1, 0], [1, 1], [0, 1]];
-    for (vertex, place) in (0..).zip(vertices) {
-        for (word, value) in (0..).zip(place.map(|v| (v as f32).to_bits())) {
-            let at = JOBS + VERTICES + 32 * vertex + 4 * word;
-            machine.memory.write32(at, value);
-        }
-        for (word, value) in (0..).zip(last) {
-            let at = JOBS + VERTICES + 32 * vertex + 16 + 4 * word;
-            machine.memory.write32(at, value);
-        }
+    for (vertex, [x, y]) in (0..).zip([[0, 0], [1, 0], [1, 1], [0, 1u32]]) {
+        let [x, y] = [x, y].map(|v| (v as f32).to_bits());
+        let at = JOBS + VERTICES + 32 * vertex;
+        machine.memory.write_words(at, &[x, y]);
+        machine.memory.write_words(at + 16, &last);
     }
     draw(&mut machine);
     let outside = |x, y| match (x, y) {
@@ -306,7 +300,7 @@ fn jobs_of_the_other_family_are_refused() {
         .memory
         .write32(JOBS + 16, words(JobType::IndexedVertex));
     assert_eq!(run(&mut valhall, 1, JOBS), JobStatus::JOB_CONFIG_FAULT);
-    let mut bifrost = Machine::with("g52", Format::Lpae, Options::default());
+    let mut bifrost = Machine::new();
     picture::write(&bifrost.memory, false);
     bifrost
         .memory

@@ -27,12 +27,8 @@ impl Visitor for Collect {
 
 fn collect(machine: &Machine, head: u64) -> (u32, Collect) {
     let mut found = Collect::default();
-    let jobs = walk_chain(
-        &machine.memory,
-        Profile::by_name("g52").unwrap(),
-        head,
-        &mut found,
-    );
+    let profile = Profile::by_name("g52").unwrap();
+    let jobs = walk_chain(&machine.memory, profile, head, &mut found);
     (jobs, found)
 }
 
@@ -87,12 +83,8 @@ fn dumps_name_every_field() {
     machine.memory.compute_job(JOBS, 64, 0);
     let mut text = String::new();
     let mut writer = Text::new(&mut text, Architecture::V7);
-    walk_chain(
-        &machine.memory,
-        Profile::by_name("g52").unwrap(),
-        JOBS,
-        &mut writer,
-    );
+    let profile = Profile::by_name("g52").unwrap();
+    walk_chain(&machine.memory, profile, JOBS, &mut writer);
     writer.finish().unwrap();
     for line in [
         "job 0x2000000 COMPUTE",

@@ -24,12 +24,12 @@ fn vecadd(b: &mut Bench) -> Result<(), String> {
     b.put(0, &x);
     b.put(1, &y);
     b.run()?;
-    let want: Vec<_> = x.iter().zip(&y).map(|(x, y)| x + y).collect();
-    same(&b.get(2, 64), &want)?;
+    let want = x.iter().zip(&y).map(|(x, y)| x + y);
+    same(&b.get(2, 64), want.clone())?;
     // In place.
     b.alias(2, 0);
     b.run()?;
-    same(&b.get(0, 64), &want)
+    same(&b.get(0, 64), want)
 }
 
 fn saxpy4(b: &mut Bench) -> Result<(), String> {
@@ -37,8 +37,8 @@ fn saxpy4(b: &mut Bench) -> Result<(), String> {
     b.put(0, &x);
     b.put(1, &y);
     b.run()?;
-    let want: Vec<_> = x.iter().zip(&y).map(|(x, y)| x * 0.5 + y).collect();
-    same(&b.get(1, 256), &want)
+    let want = x.iter().zip(&y).map(|(x, y)| x * 0.5 + y);
+    same(&b.get(1, 256), want)
 }
 
 fn copy_char(b: &mut Bench) -> Result<(), String> {
@@ -48,18 +48,15 @@ fn copy_char(b: &mut Bench) -> Result<(), String> {
     b.run()?;
     let mut want: Vec<_> = x.iter().map(|x| x.wrapping_add(3)).collect();
     want.push(0xa5);
-    same(&b.get(1, 65), &want)
+    same(&b.get(1, 65), want)
 }
 
 fn copy_short(b: &mut Bench) -> Result<(), String> {
     let x: Vec<i16> = b.words(64).iter().map(|&x| x as i16).collect();
     b.put(0, &x);
     b.run()?;
-    let want: Vec<_> = x
-        .iter()
-        .map(|x| x.wrapping_mul(5).wrapping_sub(1))
-        .collect();
-    same(&b.get(1, 64), &want)
+    let want = x.iter().map(|x| x.wrapping_mul(5).wrapping_sub(1));
+    same(&b.get(1, 64), want)
 }
 
 fn long_ops(b: &mut Bench) -> Result<(), String> {
@@ -68,11 +65,10 @@ fn long_ops(b: &mut Bench) -> Result<(), String> {
         .collect();
     b.put(0, &x);
     b.run()?;
-    let want: Vec<_> = x
+    let want = x
         .iter()
-        .map(|x| (x.wrapping_mul(16).wrapping_add(x >> 3)) ^ (x / 17))
-        .collect();
-    same(&b.get(1, 64), &want)
+        .map(|x| (x.wrapping_mul(16).wrapping_add(x >> 3)) ^ (x / 17));
+    same(&b.get(1, 64), want)
 }
 
 fn idiv(b: &mut Bench) -> Result<(), String> {
@@ -92,7 +88,7 @@ fn idiv(b: &mut Bench) -> Result<(), String> {
         sum.wrapping_add(high)
             .wrapping_add((x as u32).rotate_left(5) as i32)
     });
-    same(&b.get(1, 64), &want.collect::<Vec<i32>>())
+    same(&b.get(1, 64), want)
 }
 
 fn ibits(b: &mut Bench) -> Result<(), String> {
@@ -126,7 +122,7 @@ fn ibits(b: &mut Bench) -> Result<(), String> {
         ];
         terms.into_iter().fold(0u32, u32::wrapping_add)
     });
-    same(&b.get(1, 64), &want.collect::<Vec<u32>>())
+    same(&b.get(1, 64), want)
 }
 
 fn ids(b: &mut Bench) -> Result<(), String> {
@@ -139,7 +135,7 @@ fn ids(b: &mut Bench) -> Result<(), String> {
                 let local = x % group[0] + y % group[1] * 7 + z % group[2] * 13;
                 let number = x / group[0] * 3 + y / group[1] * 5 + z / group[2] * 11;
                 let want = x + y * 100 + z * 10000 + local * 1000 + number * 77 + 2 + 2 + 3;
-                same(&got[x + 64 * y + 256 * z..][..1], &[want as i32])?;
+                same(&got[x + 64 * y + 256 * z..][..1], [want as i32])?;
             }
         }
     }
@@ -171,7 +167,7 @@ fn div_loop(b: &mut Bench) -> Result<(), String> {
         }
         s
     });
-    same(&b.get(1, 64), &want.collect::<Vec<i32>>())
+    same(&b.get(1, 64), want)
 }
 
 fn sw(b: &mut Bench) -> Result<(), String> {
@@ -193,7 +189,7 @@ fn sw(b: &mut Bench) -> Result<(), String> {
         5 => 7,
         _ => -1,
     });
-    same(&b.get(1, 64), &want.collect::<Vec<i32>>())
+    same(&b.get(1, 64), want)
 }
 
 fn scratch(b: &mut Bench) -> Result<(), String> {
@@ -210,7 +206,7 @@ fn scratch(b: &mut Bench) -> Result<(), String> {
             s.wrapping_add(table[(start.wrapping_add(j * 7) & 127) as usize])
         })
     });
-    same(&b.get(1, 64), &want.collect::<Vec<i32>>())
+    same(&b.get(1, 64), want)
 }
 
 fn early(b: &mut Bench) -> Result<(), String> {
@@ -222,5 +218,5 @@ fn early(b: &mut Bench) -> Result<(), String> {
         .iter()
         .enumerate()
         .map(|(i, &x)| if i >= 16 || x == 0 { 77 } else { 100 / x });
-    same(&b.get(1, 64), &want.collect::<Vec<i32>>())
+    same(&b.get(1, 64), want)
 }

@@ -154,8 +154,12 @@ macro_rules! word {
 }
 word!(u8 i16 u16 i32 u32 i64 f32);
 
-pub(crate) fn same<T: PartialEq + std::fmt::Debug>(got: &[T], want: &[T]) -> Result<(), String> {
-    match got.iter().zip(want).position(|(a, b)| a != b) {
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
+    got: &[T],
+    want: impl IntoIterator<Item = T>,
+) -> Result<(), String> {
+    let want: Vec<T> = want.into_iter().collect();
+    match got.iter().zip(&want).position(|(a, b)| a != b) {
         None if got.len() == want.len() => Ok(()),
         None => Err(format!("{} values for {}", got.len(), want.len())),
         Some(i) => Err(format!("[{i}] is {:?}, want {:?}", got[i], want[i])),
@@ -168,8 +172,13 @@ fn ulp(value: f64) -> f64 {
 }
 
 /// NaN equals NaN.
-pub(crate) fn close(got: &[f32], want: &[f64], within: Within) -> Result<(), String> {
-    for (i, (&a, &b)) in got.iter().zip(want).enumerate() {
+pub(crate) fn close(
+    got: &[f32],
+    want: impl IntoIterator<Item = f64>,
+    within: Within,
+) -> Result<(), String> {
+    let want: Vec<f64> = want.into_iter().collect();
+    for (i, (&a, &b)) in got.iter().zip(&want).enumerate() {
         let rounded = b as f32;
         let allowed = match within {
             Within::Ulps(count) => count * ulp(b),

@@ -59,7 +59,7 @@ fn h_add4(b: &mut Bench) -> Result<(), String> {
             false,
         )
     });
-    same(&b.get(2, 256), &want.collect::<Vec<_>>())
+    same(&b.get(2, 256), want)
 }
 
 fn h_math(b: &mut Bench) -> Result<(), String> {
@@ -81,12 +81,9 @@ fn h_conv(b: &mut Bench) -> Result<(), String> {
     b.put(0, &x);
     b.run()?;
     let whole: Vec<_> = x.iter().map(|&x| half_value(x) as i32).collect();
-    same(&b.get(1, 64), &whole)?;
-    let short: Vec<_> = whole
-        .iter()
-        .map(|&x| x.clamp(-32768, 32767) as i16)
-        .collect();
-    same(&b.get(2, 64), &short)
+    same(&b.get(1, 64), whole.iter().copied())?;
+    let short = whole.iter().map(|&x| x.clamp(-32768, 32767) as i16);
+    same(&b.get(2, 64), short)
 }
 
 fn h_conv2(b: &mut Bench) -> Result<(), String> {
@@ -100,13 +97,10 @@ fn h_conv2(b: &mut Bench) -> Result<(), String> {
     b.put(0, &x);
     b.put(2, &u);
     b.run()?;
-    let want: Vec<_> = x.iter().map(|&x| half_bits(x.into(), false)).collect();
-    same(&b.get(1, 64), &want)?;
-    let want: Vec<_> = u
-        .iter()
-        .map(|&u| half_bits(f64::from(u) * 0.5, false))
-        .collect();
-    same(&b.get(3, 256), &want)
+    let want = x.iter().map(|&x| half_bits(x.into(), false));
+    same(&b.get(1, 64), want)?;
+    let want = u.iter().map(|&u| half_bits(f64::from(u) * 0.5, false));
+    same(&b.get(3, 256), want)
 }
 
 fn h_cmp(b: &mut Bench) -> Result<(), String> {
@@ -118,12 +112,12 @@ fn h_cmp(b: &mut Bench) -> Result<(), String> {
     b.run()?;
     let want = (0..128).map(|i| {
         if half_value(x[i]) > 1.0 || x[i] == x[i + 2] {
-            -1
+            -1i16
         } else {
             0
         }
     });
-    same(&b.get(1, 128), &want.collect::<Vec<i16>>())
+    same(&b.get(1, 128), want)
 }
 
 fn h_gemm(b: &mut Bench) -> Result<(), String> {

@@ -50,8 +50,8 @@ fn img_copy(b: &mut Bench) -> Result<(), String> {
     b.run()?;
     for y in 0..8 {
         let row = y * 256;
-        let want: Vec<f32> = source[row..row + 64].iter().map(|x| x + 1.0).collect();
-        same(&b.at(image(b, 0) + row as u64 * 4, 64), &want)?;
+        let want = source[row..row + 64].iter().map(|x| x + 1.0);
+        same(&b.at(image(b, 0) + row as u64 * 4, 64), want)?;
     }
     Ok(())
 }
@@ -78,22 +78,20 @@ fn img_lin(b: &mut Bench) -> Result<(), String> {
         }
     }
     // Hardware weighs texels with eight bits.
-    close(&got, &want, Within::Relative(2.0 * 4.0 / 256.0))
+    close(&got, want, Within::Relative(2.0 * 4.0 / 256.0))
 }
 
 fn img_nos(b: &mut Bench) -> Result<(), String> {
     let source = picture(b);
     b.run()?;
-    let want: Vec<f32> = (0..8)
-        .flat_map(|y| source[y * 256..y * 256 + 64].to_vec())
-        .collect();
-    same(&b.get(0, 16 * 8 * 4), &want)
+    let want = (0..8).flat_map(|y| source[y * 256..y * 256 + 64].to_vec());
+    same(&b.get(0, 16 * 8 * 4), want)
 }
 
 fn img_dim(b: &mut Bench) -> Result<(), String> {
     b.run()?;
-    let want: Vec<i32> = [64, 32].into_iter().cycle().take(128).collect();
-    same(&b.get(0, 128), &want)
+    let want = [64, 32].into_iter().cycle().take(128);
+    same(&b.get(0, 128), want)
 }
 
 /// Row 1 of slice or layer 2.
@@ -101,7 +99,7 @@ fn slice(b: &mut Bench, offset: u64) -> Result<(), String> {
     let source = b.floats(256, -2.0, 2.0);
     put(b, texels(b, 0) + offset, &source);
     b.run()?;
-    same(&b.get(0, 256), &source)
+    same(&b.get(0, 256), source)
 }
 
 fn gles_image(b: &mut Bench) -> Result<(), String> {
@@ -124,7 +122,7 @@ fn gles_image(b: &mut Bench) -> Result<(), String> {
                 (at(x, y, c) + at(x + 63, y, c) + at(x, y + 63, c) + at(x + 63, y + 63, c)) / 4.0
             };
             let want = |c| (at(x, y, c) * 2.0 + corner(c)).clamp(0.0, 1.0) * 255.0;
-            let want: Vec<f64> = (0..4).map(want).collect();
+            let want = (0..4).map(want);
             let got: Vec<u8> = b.at(image(b, 1) + tiled(x, y, 1024) as u64 * 4, 4);
             for (got, want) in got.into_iter().zip(want) {
                 if (f64::from(got) - want).abs() > 0.51 {
@@ -158,12 +156,12 @@ fn gles_shared(b: &mut Bench) -> Result<(), String> {
         .chunks(64)
         .map(|group| group.iter().map(|&x| f64::from(x)).sum())
         .collect();
-    same(&b.at::<u32>(target, 1), &[8])?;
+    same(&b.at::<u32>(target, 1), [8])?;
     let mut got: Vec<f32> = b.at(target + 4, 8);
     let mut want: Vec<f64> = sums.iter().chain(&sums).copied().collect();
     got.sort_by(f32::total_cmp);
     want.sort_by(f64::total_cmp);
-    close(&got, &want, Within::Relative(1e-5))
+    close(&got, want, Within::Relative(1e-5))
 }
 
 /// Push uniforms name the second first.
@@ -179,8 +177,8 @@ fn gles_ssbo(b: &mut Bench) -> Result<(), String> {
     b.machine.write(target, &[0xff; 4096]);
     b.run()?;
     // uniform float s is 0; k[i] = (4 i, 4 i + 1, ...).
-    let want: Vec<f64> = (0..256).map(|i| f64::from(4 * (i & 3) + 1)).collect();
-    close(&b.at(target, 256), &want, Within::Ulps(0.0))
+    let want = (0..256).map(|i| f64::from(4 * (i & 3) + 1));
+    close(&b.at(target, 256), want, Within::Ulps(0.0))
 }
 
 fn gles_indirect(b: &mut Bench) -> Result<(), String> {
@@ -207,8 +205,8 @@ fn gles_indirect(b: &mut Bench) -> Result<(), String> {
             0.0
         }
     };
-    let want: Vec<f64> = (0..700).map(want).collect();
-    close(&b.at(target, 700), &want, Within::Ulps(0.0))
+    let want = (0..700).map(want);
+    close(&b.at(target, 700), want, Within::Ulps(0.0))
 }
 
 fn printf(b: &mut Bench) -> Result<(), String> {

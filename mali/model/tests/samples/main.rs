@@ -16,6 +16,8 @@ mod support;
 use bench::Bench;
 use dump::Dump;
 
+type Check = Box<dyn Fn(&mut Bench) -> Result<(), String>>;
+
 type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
 
 /// With other data each.
@@ -29,16 +31,20 @@ fn kernels(product: u16, memory_of: u16, expected: usize) {
     };
     let mut errors = Vec::new();
     let mut count = 0;
-    for (name, check) in [
+    let cases = [
         basic::CASES,
         math::CASES,
         nn::CASES,
         fp16::CASES,
         images::CASES,
-    ]
-    .into_iter()
-    .flatten()
-    {
+    ];
+    let cases = cases.into_iter().flatten();
+    let cases = cases.map(|&(name, check)| (name, Box::new(check) as Check));
+    let functions = math::FUNCTIONS.iter().map(|&(name, domain, within, of)| {
+        let check: Check = Box::new(move |b| math::one(b, domain, within, of));
+        (name, check)
+    });
+    for (name, check) in cases.chain(functions) {
         let binary = samples.join(format!("{product:04x}/{name}.0.bin"));
         let path = samples.join(format!("{memory_of:04x}/{name}.trace.txt.xz"));
         if !binary.exists() || !path.exists() {

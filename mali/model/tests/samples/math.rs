@@ -1,104 +1,65 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! References for `math.cl`, within OpenCL's errors.
 
+use Domain::{All, Moderate, Normal, Positive, Small};
+use Within::{Relative, Ulps};
+
 use crate::Case;
 use crate::bench::{Bench, Within, close, half_bits, half_value, same};
 
-pub(crate) const CASES: &[Case] = &[
-    ("m_div", |b| {
-        one(b, Domain::All, Within::Ulps(2.5), |x| 1.5 / x)
+pub(crate) const CASES: &[Case] = &[("m_conv", conversions), ("m_dot", dot), ("m_half", halves)];
+
+type Function = fn(f64) -> f64;
+
+/// Of one number each.
+pub(crate) const FUNCTIONS: &[(&str, Domain, Within, Function)] = &[
+    ("m_div", All, Ulps(2.5), |x| 1.5 / x),
+    ("m_div2", Moderate, Ulps(2.5), |x| {
+        x / f64::from(x as f32 + 3.0)
     }),
-    ("m_div2", |b| {
-        one(b, Domain::Moderate, Within::Ulps(2.5), |x| {
-            x / f64::from(x as f32 + 3.0)
-        })
+    ("m_rcp", Moderate, Ulps(2.0), |x| 1.0 / x),
+    ("m_sqrt", All, Ulps(3.0), f64::sqrt),
+    ("m_rsqrt", Normal, Ulps(2.0), |x| 1.0 / x.sqrt()),
+    ("m_exp", All, Ulps(3.0), f64::exp),
+    ("m_exp2", All, Ulps(3.0), f64::exp2),
+    ("m_nexp", Small, Relative(1e-5), f64::exp),
+    ("m_log", All, Ulps(3.0), f64::ln),
+    ("m_nlog2", Positive, Relative(1e-5), f64::log2),
+    ("m_sin", Moderate, Ulps(4.0), f64::sin),
+    ("m_nsin", Small, Relative(3e-5), f64::sin),
+    ("m_ncos", Small, Relative(3e-5), f64::cos),
+    ("m_tanh", All, Ulps(5.0), f64::tanh),
+    ("m_pow", All, Ulps(16.0), |x| x.powf(2.5)),
+    ("m_npow", Positive, Relative(1e-4), |x| x.powf(2.5)),
+    ("m_floor", Moderate, Ulps(2.0), |x| {
+        let x = x as f32;
+        f64::from(x.floor() + x.ceil() + x.trunc() + x.round_ties_even() + x.round())
     }),
-    ("m_rcp", |b| {
-        one(b, Domain::Moderate, Within::Ulps(2.0), |x| 1.0 / x)
+    ("m_minmax", Moderate, Ulps(1.0), |x| {
+        let x = x as f32;
+        f64::from(x.min(2.0) + x.max(-1.0) + x.clamp(0.0, 1.0) + x.abs() + -x.abs())
     }),
-    ("m_sqrt", |b| {
-        one(b, Domain::All, Within::Ulps(3.0), f64::sqrt)
+    ("m_frexp", Moderate, Ulps(1.0), |x| {
+        x * 8.0 + x.abs().log2().floor()
     }),
-    ("m_rsqrt", |b| {
-        one(b, Domain::Normal, Within::Ulps(2.0), |x| 1.0 / x.sqrt())
+    ("m_isnan", All, Ulps(0.0), |x| {
+        if x.is_nan() {
+            1.0
+        } else if x.is_infinite() {
+            2.0
+        } else if x.is_sign_negative() {
+            3.0
+        } else {
+            x
+        }
     }),
-    ("m_exp", |b| {
-        one(b, Domain::All, Within::Ulps(3.0), f64::exp)
-    }),
-    ("m_exp2", |b| {
-        one(b, Domain::All, Within::Ulps(3.0), f64::exp2)
-    }),
-    ("m_nexp", |b| {
-        one(b, Domain::Small, Within::Relative(1e-5), f64::exp)
-    }),
-    ("m_log", |b| one(b, Domain::All, Within::Ulps(3.0), f64::ln)),
-    ("m_nlog2", |b| {
-        one(b, Domain::Positive, Within::Relative(1e-5), f64::log2)
-    }),
-    ("m_sin", |b| {
-        one(b, Domain::Moderate, Within::Ulps(4.0), f64::sin)
-    }),
-    ("m_nsin", |b| {
-        one(b, Domain::Small, Within::Relative(3e-5), f64::sin)
-    }),
-    ("m_ncos", |b| {
-        one(b, Domain::Small, Within::Relative(3e-5), f64::cos)
-    }),
-    ("m_tanh", |b| {
-        one(b, Domain::All, Within::Ulps(5.0), f64::tanh)
-    }),
-    ("m_pow", |b| {
-        one(b, Domain::All, Within::Ulps(16.0), |x| x.powf(2.5))
-    }),
-    ("m_npow", |b| {
-        one(b, Domain::Positive, Within::Relative(1e-4), |x| x.powf(2.5))
-    }),
-    ("m_floor", |b| {
-        one(b, Domain::Moderate, Within::Ulps(2.0), |x| {
-            let x = x as f32;
-            f64::from(x.floor() + x.ceil() + x.trunc() + x.round_ties_even() + x.round())
-        })
-    }),
-    ("m_minmax", |b| {
-        one(b, Domain::Moderate, Within::Ulps(1.0), |x| {
-            let x = x as f32;
-            f64::from(x.min(2.0) + x.max(-1.0) + x.clamp(0.0, 1.0) + x.abs() + -x.abs())
-        })
-    }),
-    ("m_frexp", |b| {
-        one(b, Domain::Moderate, Within::Ulps(1.0), |x| {
-            x * 8.0 + x.abs().log2().floor()
-        })
-    }),
-    ("m_isnan", |b| {
-        one(b, Domain::All, Within::Ulps(0.0), |x| {
-            if x.is_nan() {
-                1.0
-            } else if x.is_infinite() {
-                2.0
-            } else if x.is_sign_negative() {
-                3.0
-            } else {
-                x
-            }
-        })
-    }),
-    ("m_fmod", |b| {
-        one(b, Domain::Moderate, Within::Ulps(0.0), |x| x % 3.0)
-    }),
-    ("m_atan2", |b| {
-        one(b, Domain::All, Within::Ulps(6.0), |x| x.atan2(2.0))
-    }),
-    ("m_conv", conversions),
-    ("m_select", |b| {
-        one(b, Domain::Moderate, Within::Relative(2e-6), select)
-    }),
-    ("m_dot", dot),
-    ("m_half", halves),
+    ("m_fmod", Moderate, Ulps(0.0), |x| x % 3.0),
+    ("m_atan2", All, Ulps(6.0), |x| x.atan2(2.0)),
+    ("m_select", Moderate, Relative(2e-6), select),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Domain {
+pub(crate) enum Domain {
     /// With special ones.
     All,
     Normal,
@@ -129,32 +90,32 @@ fn numbers(b: &mut Bench, domain: Domain) -> Vec<f32> {
     ];
     (0..64)
         .map(|i| match domain {
-            Domain::All if i < SPECIAL.len() => SPECIAL[i],
-            Domain::All | Domain::Normal if i % 2 == 0 => loop {
+            All if i < SPECIAL.len() => SPECIAL[i],
+            All | Normal if i % 2 == 0 => loop {
                 let x = f32::from_bits(b.random());
-                if x.is_normal() && (domain == Domain::All || x.abs() > 1e-37) {
+                if x.is_normal() && (domain == All || x.abs() > 1e-37) {
                     break x;
                 }
             },
-            Domain::Moderate if i % 4 == 0 => (b.random() % 64) as f32 / 2.0 - 12.25,
-            Domain::Moderate => b.uniform(-1000.0, 1000.0),
-            Domain::Positive => b.uniform(0.01, 100.0),
+            Moderate if i % 4 == 0 => (b.random() % 64) as f32 / 2.0 - 12.25,
+            Moderate => b.uniform(-1000.0, 1000.0),
+            Positive => b.uniform(0.01, 100.0),
             _ => b.uniform(-10.0, 10.0),
         })
         .collect()
 }
 
-fn one(
+pub(crate) fn one(
     b: &mut Bench,
     domain: Domain,
     within: Within,
-    f: impl Fn(f64) -> f64,
+    f: Function,
 ) -> Result<(), String> {
     let x = numbers(b, domain);
     b.put(0, &x);
     b.run()?;
-    let want: Vec<_> = x.iter().map(|&x| f(f64::from(x))).collect();
-    close(&b.get(1, 64), &want, within).map_err(|error| {
+    let want = x.iter().map(|&x| f(f64::from(x)));
+    close(&b.get(1, 64), want, within).map_err(|error| {
         let index: usize = error[1..]
             .split(']')
             .next()
@@ -181,7 +142,7 @@ fn conversions(b: &mut Bench) -> Result<(), String> {
         let first = f32::from(x.trunc().clamp(0.0, 255.0) as u8);
         f64::from(terms[1..].iter().fold(first, |sum, term| sum + term))
     });
-    close(&b.get(1, 64), &want.collect::<Vec<_>>(), Within::Ulps(1.0))
+    close(&b.get(1, 64), want, Ulps(1.0))
 }
 
 fn select(x: f64) -> f64 {
@@ -204,11 +165,7 @@ fn dot(b: &mut Bench) -> Result<(), String> {
         let length = dot(&a, &a).sqrt();
         dot(&a, &c) + length + a[0] / length + (a[2] * c[0] - a[0] * c[2])
     });
-    close(
-        &b.get(1, 64),
-        &want.collect::<Vec<_>>(),
-        Within::Relative(1e-4),
-    )
+    close(&b.get(1, 64), want, Relative(1e-4))
 }
 
 fn halves(b: &mut Bench) -> Result<(), String> {
@@ -221,14 +178,10 @@ fn halves(b: &mut Bench) -> Result<(), String> {
     let x: Vec<u16> = x.into_iter().chain([0x1234; 64]).take(64).collect();
     b.put(0, &x);
     b.run()?;
-    let twice: Vec<_> = x
-        .iter()
-        .map(|&x| half_bits(half_value(x) * 2.0, false))
-        .collect();
-    let thrice: Vec<_> = x
-        .iter()
-        .map(|&x| half_bits(half_value(x) * 3.0, true))
-        .collect();
-    same(&b.get(1, 64), &twice)?;
-    same(&b.at(b.argument(1) + 2000, 64), &thrice)
+    let times = |factor, toward_zero| {
+        let x = x.iter();
+        x.map(move |&x| half_bits(half_value(x) * factor, toward_zero))
+    };
+    same(&b.get(1, 64), times(2.0, false))?;
+    same(&b.at(b.argument(1) + 2000, 64), times(3.0, true))
 }

@@ -45,7 +45,7 @@ fn conv3x3(b: &mut Bench) -> Result<(), String> {
             want.push(sum.max(0.0));
         }
     }
-    close(&b.get(2, 128), &want, Within::Relative(1e-5))
+    close(&b.get(2, 128), want, Within::Relative(1e-5))
 }
 
 fn gemm4(b: &mut Bench) -> Result<(), String> {
@@ -63,8 +63,8 @@ fn gemm4(b: &mut Bench) -> Result<(), String> {
             .map(|k| f64::from(a[k * 64 + y]) * f64::from(m[k * 64 + x]))
             .sum()
     };
-    let want: Vec<f64> = (0..32 * 64).map(|i| element(i / 64, i % 64)).collect();
-    close(&b.get(2, 32 * 64), &want, Within::Relative(1e-5))
+    let want = (0..32 * 64).map(|i| element(i / 64, i % 64));
+    close(&b.get(2, 32 * 64), want, Within::Relative(1e-5))
 }
 
 fn maxpool(b: &mut Bench) -> Result<(), String> {
@@ -77,8 +77,8 @@ fn maxpool(b: &mut Bench) -> Result<(), String> {
             .map(|i| f64::from(image[(y * 2 + i / 3) * 32 + x * 2 + i % 3]))
             .fold(f64::MIN, f64::max)
     };
-    let want: Vec<f64> = (0..128).map(|i| largest(i / 16, i % 16)).collect();
-    close(&b.get(1, 128), &want, Within::Ulps(0.0))
+    let want = (0..128).map(|i| largest(i / 16, i % 16));
+    close(&b.get(1, 128), want, Within::Ulps(0.0))
 }
 
 fn softmax(b: &mut Bench) -> Result<(), String> {
@@ -91,11 +91,7 @@ fn softmax(b: &mut Bench) -> Result<(), String> {
         let sum: f64 = powers.iter().sum();
         powers.into_iter().map(move |power| power / sum)
     });
-    close(
-        &b.get(1, 64 * 16),
-        &want.collect::<Vec<_>>(),
-        Within::Relative(1e-6),
-    )
+    close(&b.get(1, 64 * 16), want, Within::Relative(1e-6))
 }
 
 fn act(b: &mut Bench) -> Result<(), String> {
@@ -106,11 +102,7 @@ fn act(b: &mut Bench) -> Result<(), String> {
         let x = f64::from(x);
         1.0 / (1.0 + (-x).exp()) + x.tanh() + x.clamp(0.0, 6.0) + if x > 0.0 { x } else { 0.1 * x }
     });
-    close(
-        &b.get(1, 256),
-        &want.collect::<Vec<_>>(),
-        Within::Relative(2e-6),
-    )
+    close(&b.get(1, 256), want, Within::Relative(2e-6))
 }
 
 fn bytes(b: &mut Bench, count: usize) -> Vec<u8> {
@@ -128,8 +120,8 @@ fn qgemm(b: &mut Bench) -> Result<(), String> {
                 .map(|k| i32::from(x[row * 16 + k]) * i32::from(y[k * 64 + column] as i8))
                 .sum::<i32>()
         };
-        let want: Vec<i32> = (0..16).map(sum).collect();
-        same(&b.at(b.argument(2) + row as u64 * 256, 16), &want)?;
+        let want = (0..16).map(sum);
+        same(&b.at(b.argument(2) + row as u64 * 256, 16), want)?;
     }
     Ok(())
 }
@@ -144,18 +136,17 @@ fn qgemm4(b: &mut Bench) -> Result<(), String> {
             .map(|i| i32::from(x[i]) * i32::from(y[(i / 4 * 64 + column) * 4 + i % 4]))
             .sum::<i32>()
     });
-    same(&b.get(2, 64), &want.collect::<Vec<_>>())
+    same(&b.get(2, 64), want)
 }
 
 fn reduce(b: &mut Bench) -> Result<(), String> {
     let x = b.floats(64, -5.0, 5.0);
     b.put(0, &x);
     b.run()?;
-    let want: Vec<f64> = x
+    let want = x
         .chunks(16)
-        .map(|group| group.iter().map(|&x| f64::from(x)).sum())
-        .collect();
-    close(&b.get(1, 4), &want, Within::Relative(1e-5))
+        .map(|group| group.iter().map(|&x| f64::from(x)).sum());
+    close(&b.get(1, 4), want, Within::Relative(1e-5))
 }
 
 fn gemm_tiled(b: &mut Bench) -> Result<(), String> {
@@ -168,8 +159,8 @@ fn gemm_tiled(b: &mut Bench) -> Result<(), String> {
             .map(|k| f64::from(x[r * 16 + k]) * f64::from(y[k * 16 + c]))
             .sum()
     };
-    let want: Vec<f64> = (0..128).map(|i| element(i / 16, i % 16)).collect();
-    close(&b.get(2, 128), &want, Within::Relative(1e-5))
+    let want = (0..128).map(|i| element(i / 16, i % 16));
+    close(&b.get(2, 128), want, Within::Relative(1e-5))
 }
 
 fn atom_g(b: &mut Bench) -> Result<(), String> {
@@ -183,7 +174,7 @@ fn atom_g(b: &mut Bench) -> Result<(), String> {
     let xor = (0..64).fold(first[7], |x, i| x ^ i);
     same(
         &got[..8],
-        &[
+        [
             first[0] + 64,
             first[1] + sum,
             first[2] - 192,
@@ -201,19 +192,19 @@ fn atom_g(b: &mut Bench) -> Result<(), String> {
     if !(4..65).contains(&got[9]) {
         return Err(format!("compare and exchange left {}", got[9]));
     }
-    same(&got[10..], &[first[10] - 64, 63])
+    same(&got[10..], [first[10] - 64, 63])
 }
 
 fn atom_noret(b: &mut Bench) -> Result<(), String> {
     b.put(0, &[-3, 10, 0x40]);
     b.run()?;
-    same(&b.get(0, 3), &[61, 10 + (0..64).sum::<i32>(), 0x41])
+    same(&b.get(0, 3), [61, 10 + (0..64).sum::<i32>(), 0x41])
 }
 
 fn atom_l(b: &mut Bench) -> Result<(), String> {
     b.run()?;
     for group in b.get::<i32>(0, 16).chunks(4) {
-        same(&[group[0], group[3]], &[24, 36])?;
+        same(&[group[0], group[3]], [24, 36])?;
         if !(0..29).contains(&group[1]) {
             return Err(format!("exchange left {}", group[1]));
         }
@@ -227,14 +218,12 @@ fn hist(b: &mut Bench) -> Result<(), String> {
     let first: Vec<i32> = (0..256).map(|i| i * 3).collect();
     b.put(1, &first);
     b.run()?;
-    let want: Vec<_> = (0..=255u8)
-        .map(|v| i32::from(v) * 3 + x.iter().filter(|&&y| y == v).count() as i32)
-        .collect();
-    same(&b.get(1, 256), &want)
+    let want = (0..=255u8).map(|v| i32::from(v) * 3 + x.iter().filter(|&&y| y == v).count() as i32);
+    same(&b.get(1, 256), want)
 }
 
 fn atom_f(b: &mut Bench) -> Result<(), String> {
     b.put(0, &[0.25f32]);
     b.run()?;
-    same(&b.get(0, 1), &[32.25f32])
+    same(&b.get(0, 1), [32.25f32])
 }
