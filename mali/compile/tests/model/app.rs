@@ -31,13 +31,21 @@ pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
     Tensor::from_fn(ElementType::F32, &[32, 32], value).unwrap()
 }
 
+/// In single precision, one after the other.
+pub(crate) fn added(terms: &[&Tensor]) -> Tensor {
+    let value = |i| {
+        terms[1..]
+            .iter()
+            .fold(terms[0].value(i) as f32, |sum, term| {
+                sum + term.value(i) as f32
+            })
+    };
+    tensor(|i| f64::from(value(i)))
+}
+
 /// `sum = a + b`, `total += sum`, `out = total + b`.
 pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
-    let value = |t: &Tensor, i| t.value(i) as f32;
-    tensor(|i| {
-        let sum = value(a, i) + value(b, i);
-        f64::from(total + sum + value(b, i))
-    })
+    added(&[&tensor(|_| total.into()), &added(&[a, b]), b])
 }
 
 /// A page each.
@@ -83,33 +91,25 @@ impl App {
         b: &Tensor,
         between: impl FnOnce(&mut Driver),
     ) -> Run {
-        let App {
-            sum,
-            total,
-            items,
-            ref start,
-            storage,
-        } = *self;
-        let mut app = driver(
-            &[A, B, sum, OUT],
-            &[(LATE_POOL, 1, false), (total, 2, false)],
-        );
+        let (sum, total) = (self.sum, self.total);
+        let more = [(LATE_POOL, 1, false), (total, 2, false)];
+        let mut app = driver(&[A, B, sum, OUT], &more);
         app.store(CODE + 0x80, &vector_add_code());
         app.store(A, a.bytes());
         app.store(B, b.bytes());
-        match start {
+        match &self.start {
             Some(start) => app.store(total, start.bytes()),
             None => app.store_floats(total, [100.0; COUNT]),
         }
         let code = CODE + 0x80;
         app.run(POOL, &vector_add(POOL, code, A, B, sum));
         let mut second = vector_add(POOL, code, total, sum, total);
-        let invocation = (items as u32 - 1).to_le_bytes();
+        let invocation = (self.items as u32 - 1).to_le_bytes();
         second[0x20..0x24].copy_from_slice(&invocation);
         app.run(POOL, &second);
         between(&mut app);
         let mut last = vector_add(LATE_POOL, code, total, B, OUT);
-        last[0x150..0x158].copy_from_slice(&storage.to_le_bytes());
+        last[0x150..0x158].copy_from_slice(&self.storage.to_le_bytes());
         app.run(LATE_POOL, &last);
         Run::finish(app, &[(Role::Input, "a", a), (Role::Weight, "b", b)])
     }
@@ -125,12 +125,11 @@ impl Run {
     pub(crate) fn finish(mut app: Driver, given: &[(Role, &str, &Tensor)]) -> Run {
         let out = Tensor::new(ElementType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
         let result = (Role::Output, "out", &out);
-        let files = given.iter().copied().chain([result]);
+        let files = given.iter().chain([&result]);
+        let files = files.map(|&(role, name, tensor)| file(role, name, tensor));
         Run {
+            files: files.collect(),
             trace: app.finish(),
-            files: files
-                .map(|(role, name, tensor)| file(role, name, tensor))
-                .collect(),
             out,
         }
     }

@@ -4,22 +4,18 @@
 use gpureplay_compile::notes::{Choices, Proposal, ProposeError, propose, propose_unnoted};
 use gpureplay_compile::{Capture, Role, differential};
 use gpureplay_tensors::{ElementType, Tensor};
-use gpureplay_trace::note::{Copied, Filled, Note, Object, ObjectKind, Place};
+use gpureplay_trace::note::{Copied, Filled, Note, Place};
 
 use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};
-use crate::notes::{Noted, answer, compiled, flat, names, object, out_is};
+use crate::notes::{Noted, answer, compiled, fixed, flat, names, object, out_is, place, replayed};
 
 const BYTES: u64 = 4 * COUNT as u64;
 
 fn copy(from: u64, to: u64, size: u64) -> Copied {
-    let at = |va| Place {
-        object: object(va),
-        offset: 0,
-    };
     Copied {
-        from: at(from),
-        to: at(to),
+        from: place(from),
+        to: place(to),
         size,
         to_size: size,
         dense: true,
@@ -34,14 +30,6 @@ fn second_half(from: u64, to: u64) -> Copied {
     end
 }
 
-fn fixed(output: &str) -> Choices {
-    Choices {
-        stated: out_is(output),
-        fixed_weights: true,
-        ..Choices::default()
-    }
-}
-
 fn agree(first: &Capture, second: &Capture, found: &Proposal) {
     let (ours, theirs) = (&found.tensors, &found.second);
     differential::compare(first, ours, second, theirs, &found.earlier).unwrap();
@@ -53,9 +41,9 @@ impl Noted {
     }
 
     fn copied(&mut self, note: Copied) {
-        let place = |place: Place| crate::notes::OBJECTS[place.object as usize] + place.offset;
-        let bytes = self.driver.load(place(note.from), note.size as usize);
-        self.driver.store(place(note.to), &bytes);
+        let address = |place: Place| crate::notes::OBJECTS[place.object as usize] + place.offset;
+        let bytes = self.driver.load(address(note.from), note.size as usize);
+        self.driver.store(address(note.to), &bytes);
         self.driver.note(&Note::Copy(note));
     }
 
@@ -65,11 +53,7 @@ impl Noted {
 
     fn mapped(&mut self, va: u64) {
         self.driver.renew(va, 1);
-        self.driver.note(&Note::Object(Object {
-            id: object(va),
-            kind: ObjectKind::Buffer,
-            size: 4096,
-        }));
+        self.made(object(va));
     }
 }
 
@@ -195,9 +179,7 @@ fn a_copy_of_the_input_is_the_input() {
             agree(&first, second, &found);
         }
     }
-    let found = propose(&first, Some(&second), &choices).unwrap();
-    let recording = compiled(&first, found.tensors);
-    assert_eq!(answer(&recording, "only.a", &tags(5)), record(5).0);
+    replayed(record, &choices, "only.a");
 }
 
 #[test]
@@ -211,10 +193,7 @@ fn an_input_and_its_copy_are_one_input_at_two_places() {
         app.add("twice", A, TOTAL, OUT);
         app.read_and_finish(OUT)
     };
-    let choices = Choices {
-        stated: out_is("twice.sum"),
-        ..Choices::default()
-    };
+    let choices = out_is("twice.sum");
     let (first, second) = (record(1).1, record(3).1);
     for second in [None, Some(&second)] {
         let found = propose(&first, second, &choices).unwrap();
@@ -342,17 +321,13 @@ fn a_copy_that_the_gpu_does_is_a_launch() {
             app.add("second", TOTAL, B, OUT);
             app.read_and_finish(OUT)
         };
-        let choices = fixed("second.sum");
-        let (first, second) = (record(1).1, record(3).1);
-        let found = propose(&first, Some(&second), &choices).unwrap();
+        let found = replayed(record, &fixed("second.sum"), "first.a");
         let doubt = |text: &String| text.starts_with("whether the GPU or the CPU does");
         assert_eq!(found.remarks.iter().any(doubt), !known);
         assert_eq!(
             names(&found.tensors),
             [(Role::Input, "first.a"), (Role::Output, "out")]
         );
-        let recording = compiled(&first, found.tensors);
-        assert_eq!(answer(&recording, "first.a", &tags(5)), record(5).0);
     }
     // A runtime job that writes elsewhere is no copy.
     let mut app = Noted::start();
@@ -393,10 +368,7 @@ fn what_weights_alone_make_may_be_copied_if_they_are_fixed() {
         text.contains("clEnqueueCopyBuffer") && !text.contains("--fixed-weights"),
         "{text}"
     );
-    let choices = fixed("infer.sum");
-    let found = propose(&first, Some(&second), &choices).unwrap();
-    let recording = compiled(&first, found.tensors);
-    assert_eq!(answer(&recording, "infer.a", &tags(5)), record(5).0);
+    replayed(record, &fixed("infer.sum"), "infer.a");
 }
 
 #[test]
@@ -426,10 +398,7 @@ fn a_fill_after_the_last_kernel_is_said() {
         app.add("only", A, A, OUT);
         app.driver.store(OUT, &vec![0; size as usize]);
         app.driver.note(&Note::Fill(Filled {
-            at: Place {
-                object: object(OUT),
-                offset: 0,
-            },
+            at: place(OUT),
             size,
             queue: Some(0),
             call: "clEnqueueFillBuffer".into(),
@@ -504,10 +473,7 @@ fn without_notes_a_copy_of_what_a_job_computed_is_no_input() {
 #[test]
 fn without_notes_a_copy_of_the_input_is_the_input() {
     let record = |seed| silent(seed, false, moved(A, TOTAL));
-    let choices = Choices {
-        stated: out_is("output"),
-        ..Choices::default()
-    };
+    let choices = out_is("output");
     let (first, second) = (record(1).1, record(3).1);
     let found = propose_unnoted(&first, &second, &choices).unwrap();
     assert_eq!(

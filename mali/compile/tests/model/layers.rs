@@ -22,10 +22,7 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
         file(Role::Intermediate, "total", &total),
     ];
     run.files.splice(2..2, layers);
-    let compiled = run.compiled(&Options {
-        granularity: Granularity::Layers,
-        ..Options::default()
-    });
+    let compiled = run.compiled(&by(Granularity::Layers));
     assert_eq!(compiled.tensors[2].layout.pieces[0].va, SUM);
     assert_eq!(compiled.tensors[3].layout.pieces[0].va, TOTAL);
     let recording = Recording::parse(&compiled.recording).unwrap();
@@ -42,7 +39,7 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let mut session = open(&view, &mut workspace, &mut values);
     // Another input's sum replaces the first layer's result.
     let a2 = tags(3);
-    let other = tensor(|i| f64::from(a2.value(i) as f32 + b.value(i) as f32));
+    let other = added(&[&a2, &b]);
     let mut values = crate::app::values(&compiled, &[("sum", &other)]);
     session.skip_segment(1, &mut values).unwrap();
     session.run_segment(2, &mut values).unwrap();
@@ -51,6 +48,13 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
     session.run(&mut values).unwrap();
     assert_eq!(crate::app::out(&values), run.out);
+}
+
+pub(crate) fn by(granularity: Granularity) -> Options {
+    Options {
+        granularity,
+        ..Options::default()
+    }
 }
 
 fn taken(compiled: &Compiled) -> Vec<Vec<&str>> {
@@ -81,12 +85,11 @@ fn branched(last: u64) -> Run {
     for (from, to) in [([A, B], SUM), ([SUM, B], TOTAL), ([TOTAL, last], OUT)] {
         app.run(POOL, &vector_add(POOL, code, from[0], from[1], to));
     }
-    let sum = tensor(|i| f64::from(a.value(i) as f32 + b.value(i) as f32));
-    let total = tensor(|i| f64::from(sum.value(i) as f32 + b.value(i) as f32));
+    let (first, total) = (added(&[&a, &b]), added(&[&a, &b, &b]));
     let given = [
         (Role::Input, "a", &a),
         (Role::Weight, "b", &b),
-        (Role::Intermediate, "sum", &sum),
+        (Role::Intermediate, "sum", &first),
         (Role::Intermediate, "total", &total),
     ];
     Run::finish(app, &given)
@@ -94,10 +97,7 @@ fn branched(last: u64) -> Run {
 
 /// The last job also reads `last`.
 fn observed(run: &Run, granularity: Granularity, last: u64) -> Compiled {
-    let options = Options {
-        granularity,
-        ..Options::default()
-    };
+    let options = by(granularity);
     let reads = |inputs: [u64; 2]| BTreeSet::from([CODE, POOL, inputs[0], inputs[1]]);
     let observe =
         |_: &[u8], _: &[_]| Some(vec![reads([A, B]), reads([SUM, B]), reads([TOTAL, last])]);
@@ -113,11 +113,8 @@ fn a_part_takes_what_its_jobs_read_however_far_back_that_was_computed() {
     let compiled = observed(&branch, Granularity::Layers, SUM);
     let expected = [vec!["a"], vec!["sum"], vec!["sum", "total"]];
     assert_eq!(taken(&compiled), expected);
-    let options = Options {
-        granularity: Granularity::Layers,
-        ..Options::default()
-    };
-    assert_eq!(taken(&chain.compiled(&options)), expected);
+    let layers = by(Granularity::Layers);
+    assert_eq!(taken(&chain.compiled(&layers)), expected);
 
     let (one, two) = (tags(5), tags(6));
     let mut workspace = Workspace::new();
@@ -127,8 +124,7 @@ fn a_part_takes_what_its_jobs_read_however_far_back_that_was_computed() {
     session.skip_segment(1, &mut values).unwrap();
     session.skip_segment(2, &mut values).unwrap();
     session.run_segment(3, &mut values).unwrap();
-    let out = tensor(|i| f64::from(one.value(i) as f32 + two.value(i) as f32));
-    assert_eq!(crate::app::out(&values), out);
+    assert_eq!(crate::app::out(&values), added(&[&one, &two]));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names and tensors from OpenCL notes, without app files.
 
-use gpureplay_compile::notes::{self, Choices, ProposeError, launches, propose};
+use gpureplay_compile::notes::{self, Choices, Proposal, ProposeError, launches, propose};
 use gpureplay_compile::touched::Bytes;
 use gpureplay_compile::{
     Capture, Compiled, Found, Options, Role, Touched, compile_found, differential, tag_all,
@@ -15,10 +15,27 @@ use gpureplay_trace::note::{
 use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};
 
-pub(crate) fn out_is(name: &str) -> Stated {
+pub(crate) fn renamed(names: &[(&str, &str)]) -> Stated {
+    let names = names
+        .iter()
+        .map(|(old, new)| (old.to_string(), new.to_string()));
     Stated {
-        rename: [(name.to_owned(), "out".to_owned())].into(),
+        rename: names.collect(),
         ..Stated::default()
+    }
+}
+
+pub(crate) fn out_is(name: &str) -> Choices {
+    Choices {
+        stated: renamed(&[(name, "out")]),
+        ..Choices::default()
+    }
+}
+
+pub(crate) fn fixed(output: &str) -> Choices {
+    Choices {
+        fixed_weights: true,
+        ..out_is(output)
     }
 }
 
@@ -34,17 +51,22 @@ impl Noted {
     pub(crate) fn start() -> Self {
         let mut driver = driver(&OBJECTS, &[]);
         driver.store(CODE + 0x80, &vector_add_code());
-        for (id, _) in (0..).zip(OBJECTS) {
-            driver.note(&Note::Object(Object {
-                id,
-                kind: ObjectKind::Buffer,
-                size: 4096,
-            }));
-        }
-        Noted {
+        let mut noted = Noted {
             driver,
             launches: 0,
+        };
+        for (id, _) in (0..).zip(OBJECTS) {
+            noted.made(id);
         }
+        noted
+    }
+
+    pub(crate) fn made(&mut self, id: u32) {
+        self.driver.note(&Note::Object(Object {
+            id,
+            kind: ObjectKind::Buffer,
+            size: 4096,
+        }));
     }
 
     pub(crate) fn moved(&mut self, direction: Direction, va: u64, bytes: &[u8]) {
@@ -61,10 +83,7 @@ impl Noted {
     ) {
         self.driver.note(&Note::Transfer(Transfer {
             direction,
-            at: Place {
-                object: object(va),
-                offset: 0,
-            },
+            at: place(va),
             size: 4 * COUNT as u64,
             content,
             queue: Some(0),
@@ -138,6 +157,26 @@ pub(crate) fn object(va: u64) -> u32 {
     OBJECTS.iter().position(|at| *at == va).unwrap() as u32
 }
 
+/// What is found in two runs, and the first one's recording, which must compute a third run's output.
+pub(crate) fn replayed(
+    record: impl Fn(u64) -> (Tensor, Capture),
+    choices: &Choices,
+    input: &str,
+) -> Proposal {
+    let (first, second) = (record(1).1, record(3).1);
+    let found = propose(&first, Some(&second), choices).unwrap();
+    let recording = compiled(&first, found.tensors.clone());
+    assert_eq!(answer(&recording, input, &tags(5)), record(5).0);
+    found
+}
+
+pub(crate) fn place(va: u64) -> Place {
+    Place {
+        object: object(va),
+        offset: 0,
+    }
+}
+
 pub(crate) fn flat(tensor: &Tensor) -> Tensor {
     Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
@@ -171,13 +210,11 @@ fn tensors_are_those_that_tagging_finds() {
     let (a, b, a2) = (tags(1), tags(2), tags(3));
     let (out, first) = two_layers(&a, &b);
     let (out2, second) = two_layers(&a2, &b);
-    let rename = [("second.sum", "out"), ("first.a", "picture")];
+    let mut stated = renamed(&[("second.sum", "out"), ("first.a", "picture")]);
+    let form = "f32[32,32]".parse::<Form>().unwrap();
+    stated.forms.insert("picture".to_owned(), form);
     let choices = Choices {
-        stated: Stated {
-            rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
-            forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
-        },
-        fixed_weights: false,
+        stated,
         ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -234,12 +271,8 @@ fn tensors_are_those_that_tagging_finds() {
 fn tensors_may_swap_their_names() {
     let (a, b, b2) = (tags(1), tags(2), tags(3));
     let ((_, first), (out2, second)) = (two_layers(&a, &b), two_layers(&a, &b2));
-    let rename = [("first.b", "second.sum"), ("second.sum", "first.b")];
     let choices = Choices {
-        stated: Stated {
-            rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
-            forms: [].into(),
-        },
+        stated: renamed(&[("first.b", "second.sum"), ("second.sum", "first.b")]),
         ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -315,10 +348,7 @@ fn an_input_that_is_read_back_is_no_output() {
 fn memory_that_the_app_clears_is_no_weight() {
     let record = |input: &Tensor| {
         let mut app = Noted::start();
-        app.write(
-            TOTAL,
-            &Tensor::from_fn(ElementType::F32, &[COUNT as u64], |_| 0.0).unwrap(),
-        );
+        app.write(TOTAL, &tensor(|_| 0.0));
         app.write(B, &tags(2));
         app.write(A, input);
         app.add("first", TOTAL, B, SUM);
@@ -350,10 +380,7 @@ fn a_weight_that_is_written_between_jobs_can_be_fixed() {
         (out, app.finish())
     };
     let (first, second) = (record(1).1, record(3).1);
-    let mut choices = Choices {
-        stated: out_is("second.sum"),
-        ..Choices::default()
-    };
+    let mut choices = out_is("second.sum");
     let found = propose(&first, Some(&second), &choices).unwrap();
     let refused = compile_found(&first, found.tensors, &Options::default(), |_, _| None);
     let text = refused.unwrap_err().to_string();
@@ -363,9 +390,7 @@ fn a_weight_that_is_written_between_jobs_can_be_fixed() {
         "{text}"
     );
     choices.fixed_weights = true;
-    let found = propose(&first, Some(&second), &choices).unwrap();
-    let recording = compiled(&first, found.tensors);
-    assert_eq!(answer(&recording, "first.a", &tags(5)), record(5).0);
+    replayed(record, &choices, "first.a");
 }
 
 #[test]
@@ -383,10 +408,7 @@ fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let (a, b) = (tags(1), tags(2));
     let (_, first) = record(&a, &b);
     let (_, second) = record(&tags(3), &tags(4));
-    let choices = Choices {
-        stated: out_is("two.sum"),
-        ..Choices::default()
-    };
+    let choices = out_is("two.sum");
     let found = propose(&first, Some(&second), &choices).unwrap();
     let places: Vec<_> = found
         .tensors
@@ -465,10 +487,7 @@ fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
     let named = launches(&first);
     let kernels: Vec<_> = named.chains.iter().flatten().map(|d| &*d.kernel).collect();
     assert_eq!(kernels, ["one", "two", "three"]);
-    let choices = Choices {
-        stated: out_is("two.sum"),
-        ..Choices::default()
-    };
+    let choices = out_is("two.sum");
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert!(found.remarks.is_empty(), "{:?}", found.remarks);
     let places = found.tensors.iter().map(|t| (t.name.as_str(), t.job));
@@ -491,11 +510,7 @@ fn of_a_loop_the_last_turn_counts() {
     };
     let (_, first) = record([10, 11, 12]);
     let (_, second) = record([20, 21, 22]);
-    let choices = Choices {
-        stated: out_is("infer.sum"),
-        fixed_weights: true,
-        ..Choices::default()
-    };
+    let choices = fixed("infer.sum");
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert_eq!(found.turns, Some(3));
     assert_eq!(
@@ -578,14 +593,13 @@ fn a_computation_that_depends_on_values_is_refused() {
 fn wishes_that_do_not_fit_name_what_there_is() {
     let (_, capture) = two_layers(&tags(1), &tags(2));
     let wish = |rename: &[(&str, &str)], forms: &[(&str, &str)]| {
-        let text = |pair: &(&str, &str)| (pair.0.to_owned(), pair.1.to_owned());
         let forms = forms
             .iter()
             .map(|(name, form)| (name.to_string(), form.parse().unwrap()));
         let choices = Choices {
             stated: Stated {
-                rename: rename.iter().map(text).collect(),
                 forms: forms.collect(),
+                ..renamed(rename)
             },
             ..Choices::default()
         };
@@ -669,8 +683,7 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
     let choices = Choices {
         step: Some(turn),
         kept,
-        stated: out_is("answer.sum"),
-        ..Choices::default()
+        ..out_is("answer.sum")
     };
     let found = propose(&first, None, &choices).unwrap();
     assert_eq!(

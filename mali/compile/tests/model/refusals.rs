@@ -8,37 +8,50 @@ use gpureplay_trace::{Driver, PAGE_SIZE, Phase, RegionFlags, Writer};
 
 use crate::app::*;
 
+/// A trace with these records alone.
+fn read(
+    write: impl FnOnce(&mut Writer<Vec<u8>>) -> std::io::Result<()>,
+) -> Result<Capture, CompileError> {
+    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+    write(&mut trace).unwrap();
+    Capture::read(trace.end().unwrap().as_slice())
+}
+
 #[test]
 fn tensors_that_are_not_there_are_explained() {
     let (a, b) = (tags(1), tags(2));
     let run = App::default().record(&a, &b);
-    let error = |role, tensor: &Tensor| run.refusal(&[file(role, "x", tensor)]);
-    let text = error(Role::Input, &tags(77));
-    assert!(
-        text.contains("input 'x' (f32 [32, 32])") && text.contains("nowhere"),
-        "{text}"
-    );
-    let text = error(Role::Input, &tensor(|_| 1.0));
-    assert!(
-        text.contains("gpureplay record --make-input FILE.npy --shape 32,32 --dtype f32"),
-        "{text}"
-    );
-    let text = error(Role::Output, &a);
-    assert!(text.contains("output 'x'"), "{text}");
-    let sum = tensor(|i| f64::from(a.value(i) as f32 + b.value(i) as f32));
-    let text = error(Role::Input, &sum);
-    assert!(
-        text.contains("nowhere in memory that the app wrote"),
-        "{text}"
-    );
-    let text = error(Role::Intermediate, &a);
-    assert!(
-        text.contains("intermediate 'x'") && text.contains("the GPU wrote"),
-        "{text}"
-    );
     let zeros = Tensor::zeros(ElementType::F32, &[32, 32]).unwrap();
-    let text = error(Role::Intermediate, &zeros);
-    assert!(text.contains("all zero"), "{text}");
+    for (role, tensor, words) in [
+        (
+            Role::Input,
+            tags(77),
+            &["input 'x' (f32 [32, 32])", "nowhere"][..],
+        ),
+        (
+            Role::Input,
+            tensor(|_| 1.0),
+            &["gpureplay record --make-input FILE.npy --shape 32,32 --dtype f32"],
+        ),
+        (Role::Output, a.clone(), &["output 'x'"]),
+        (
+            Role::Input,
+            added(&[&a, &b]),
+            &["nowhere in memory that the app wrote"],
+        ),
+        (
+            Role::Intermediate,
+            a.clone(),
+            &["intermediate 'x'", "the GPU wrote"],
+        ),
+        (Role::Intermediate, zeros, &["all zero"]),
+    ] {
+        let text = run.refusal(&[file(role, "x", &tensor)]);
+        assert!(
+            words.iter().all(|word| text.contains(word)),
+            "{words:?}: {text}"
+        );
+    }
 }
 
 #[test]
@@ -53,12 +66,10 @@ fn incomplete_traces_are_refused() {
 #[test]
 fn regions_map_as_much_as_a_recording_may_have() {
     let listed = |regions: &[(u64, u64)]| {
-        let mut trace =
-            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-        for &(va, pages) in regions {
-            trace.region(0, RegionFlags::READ, va, pages).unwrap();
-        }
-        Capture::read(trace.end().unwrap().as_slice())
+        read(|trace| {
+            let mut regions = regions.iter();
+            regions.try_for_each(|&(va, pages)| trace.region(0, RegionFlags::READ, va, pages))
+        })
     };
     let limit = 1u64 << 20;
     let too_much = |result| matches!(result, Err(CompileError::TooMuchMemory { .. }));
@@ -100,20 +111,20 @@ fn submissions_have_as_many_jobs_in_all_as_they_may() {
     };
     let headers: Vec<u8> = (0..=LONG).flat_map(header).collect();
     let submitted = |chains: &[u64]| {
-        let mut trace =
-            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-        trace.reg_read(0, 0x7212_0000).unwrap();
-        let (pages, _) = headers.as_chunks::<PAGE_SIZE>();
-        for (page, va) in pages.iter().zip((CHAIN..).step_by(PAGE_SIZE)) {
-            trace.page(0, Phase::Before, va, page).unwrap();
-        }
-        for &jobs in chains {
-            let head = CHAIN + 64 * (LONG - jobs);
-            trace.reg_write(0x18c0, head as u32).unwrap();
-            trace.submit(1, 0, head).unwrap();
-            trace.complete(1, 1).unwrap();
-        }
-        Capture::read(trace.end().unwrap().as_slice())
+        read(|trace| {
+            trace.reg_read(0, 0x7212_0000)?;
+            let (pages, _) = headers.as_chunks::<PAGE_SIZE>();
+            for (page, va) in pages.iter().zip((CHAIN..).step_by(PAGE_SIZE)) {
+                trace.page(0, Phase::Before, va, page)?;
+            }
+            for &jobs in chains {
+                let head = CHAIN + 64 * (LONG - jobs);
+                trace.reg_write(0x18c0, head as u32)?;
+                trace.submit(1, 0, head)?;
+                trace.complete(1, 1)?;
+            }
+            Ok(())
+        })
     };
     let most = MAX_SUBMITTED_JOBS as u64;
     let mut chains = vec![LONG; (most / LONG) as usize];
@@ -137,14 +148,11 @@ fn submissions_have_as_many_jobs_in_all_as_they_may() {
 #[test]
 fn addresses_that_no_gpu_has_are_refused() {
     let seen = |page: bool, va: u64| {
-        let mut trace =
-            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-        match page {
+        let read = read(|trace| match page {
             true => trace.page(0, Phase::Before, va, &[0; PAGE_SIZE]),
             false => trace.region(0, RegionFlags::READ, va, 1),
-        }
-        .unwrap();
-        Capture::read(trace.end().unwrap().as_slice()).unwrap_err()
+        });
+        read.unwrap_err()
     };
     for page in [true, false] {
         // The last valid one; the error is then that nothing runs.
@@ -159,12 +167,7 @@ fn addresses_that_no_gpu_has_are_refused() {
 
 #[test]
 fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
-    let submitted = |space: u32| {
-        let mut trace =
-            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-        trace.submit(1, space, 0).unwrap();
-        Capture::read(trace.end().unwrap().as_slice()).map(|_| ())
-    };
+    let submitted = |space: u32| read(|trace| trace.submit(1, space, 0)).map(|_| ());
     // The last valid one; the error is then that the job does not end.
     let last = submitted(15);
     let unfinished = matches!(last, Err(CompileError::JobUnfinished { job: 0 }));

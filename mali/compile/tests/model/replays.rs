@@ -7,6 +7,7 @@ use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 use crate::driver::{vector_add, vector_add_code};
+use crate::layers::by;
 
 #[test]
 fn a_recorded_app_replays_with_other_inputs() {
@@ -89,11 +90,8 @@ fn jobs_before_the_input_run_once_and_use_replaced_weights() {
     app.store(A, a.bytes());
     app.run(POOL, &vector_add(POOL, CODE, A, SUM, OUT));
     let run = Run::finish(app, &[(Role::Input, "a", &a), (Role::Weight, "w", &w)]);
-    let expected = |a: &Tensor, w: &Tensor| {
-        let value = |t: &Tensor, i| t.value(i) as f32;
-        let sum = |i| value(a, i) + (value(&b, i) + 100.0 + value(w, i));
-        tensor(|i| f64::from(sum(i)))
-    };
+    let hundred = tensor(|_| 100.0);
+    let expected = |a: &Tensor, w: &Tensor| added(&[a, &added(&[&b, &hundred, w])]);
     assert_eq!(run.out, expected(&a, &w));
 
     let compiled = run.compiled(&Options::default());
@@ -127,11 +125,7 @@ fn reuse(a: &Tensor, w: &Tensor, other: &Tensor) -> Run {
 fn a_weights_memory_may_hold_something_else_later() {
     let (a, w, other) = (tags(1), tags(3), tags(4));
     let run = reuse(&a, &w, &other);
-    let expected = |a: &Tensor, w: &Tensor| {
-        let value = |t: &Tensor, i| t.value(i) as f32;
-        let sum = |i| (value(a, i) + value(w, i)) + value(&other, i) + (value(w, i) + value(w, i));
-        tensor(|i| f64::from(sum(i)))
-    };
+    let expected = |a: &Tensor, w: &Tensor| added(&[a, w, &other, &added(&[w, w])]);
     assert_eq!(run.out, expected(&a, &w));
     let (a2, w2) = (tags(5), tags(6));
     for external_weights in [false, true] {
@@ -166,10 +160,7 @@ fn a_weights_memory_may_hold_something_else_later() {
 fn the_same_trace_gives_the_same_bytes_and_segments_can_be_cut() {
     let (a, b) = (tags(1), tags(2));
     let run = App::default().record(&a, &b);
-    let by_job = Options {
-        granularity: Granularity::Jobs(1),
-        ..Options::default()
-    };
+    let by_job = by(Granularity::Jobs(1));
     let (one, two) = (run.compiled(&by_job), run.compiled(&by_job));
     assert_eq!(one.recording, two.recording);
     let recording = Recording::parse(&one.recording).unwrap();

@@ -13,25 +13,23 @@ fn totals() -> Tensor {
     tags(9)
 }
 
-fn with_state(a: &Tensor, b: &Tensor) -> Run {
-    let app = App {
+fn app() -> App {
+    App {
         start: Some(totals()),
         ..App::default()
-    };
-    let mut run = app.record(a, b);
+    }
+}
+
+fn with_state(a: &Tensor, b: &Tensor) -> Run {
+    let mut run = app().record(a, b);
     run.files.push(file(Role::State, "total", &totals()));
     run
 }
 
 fn after(total: &Tensor, inputs: &[&Tensor], b: &Tensor) -> Tensor {
-    let mut value = total.clone();
-    for a in inputs {
-        value = tensor(|i| {
-            let sum = a.value(i) as f32 + b.value(i) as f32;
-            f64::from(value.value(i) as f32 + sum)
-        });
-    }
-    value
+    inputs
+        .iter()
+        .fold(total.clone(), |total, a| added(&[&total, &added(&[a, b])]))
 }
 
 #[test]
@@ -54,7 +52,7 @@ fn a_run_goes_on_from_what_the_last_one_left() {
         let mut values = crate::app::values(&compiled, &[("a", input)]);
         session.run(&mut values).unwrap();
         let total = after(&totals(), &seen, &b);
-        let out = tensor(|i| f64::from(total.value(i) as f32 + b.value(i) as f32));
+        let out = added(&[&total, &b]);
         assert_eq!(crate::app::out(&values), out, "after {} runs", seen.len());
         let mut bytes = vec![0; total.bytes().len()];
         session.read_tensor(index, &mut bytes).unwrap();
@@ -64,7 +62,7 @@ fn a_run_goes_on_from_what_the_last_one_left() {
     let mut values = crate::app::values(&compiled, &[("a", &a), ("total", &mine)]);
     session.run(&mut values).unwrap();
     let total = after(&mine, &[&a], &b);
-    let out = tensor(|i| f64::from(total.value(i) as f32 + b.value(i) as f32));
+    let out = added(&[&total, &b]);
     assert_eq!(crate::app::out(&values), out);
 }
 
@@ -81,11 +79,7 @@ fn a_state_that_no_job_changes_is_refused() {
 #[test]
 fn a_state_that_the_app_writes_during_a_run_is_refused() {
     let (a, b) = (tags(1), tags(2));
-    let app = App {
-        start: Some(totals()),
-        ..App::default()
-    };
-    let mut run = app.record_with(&a, &b, |driver| driver.store(TOTAL, tags(30).bytes()));
+    let mut run = app().record_with(&a, &b, |driver| driver.store(TOTAL, tags(30).bytes()));
     run.files.push(file(Role::State, "total", &totals()));
     let text = run.refusal(&run.files);
     assert!(text.contains("state 'total'"), "{text}");
