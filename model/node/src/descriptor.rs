@@ -51,11 +51,14 @@ pub(crate) fn memory_file(name: &CStr, size: u64) -> Result<OwnedFd> {
         libc::ftruncate(file.as_raw_fd(), size) == 0
             && libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) == 0
     };
-    if done {
-        Ok(raised(file))
-    } else {
-        Err(Errno::last())
-    }
+    done.then(|| raised(file)).ok_or_else(Errno::last)
+}
+
+/// Empty, with its identity.
+pub(crate) fn mark(name: &CStr) -> Result<(OwnedFd, Identity)> {
+    let file = memory_file(name, 0)?;
+    let identity = identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
+    Ok((file, identity))
 }
 
 fn raised(file: OwnedFd) -> OwnedFd {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::descriptor::{self, Identity};
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::file::File;
 use crate::machine::{self, Machine, StreamMachine};
 use crate::object::{Memory, Object};
@@ -121,11 +121,7 @@ impl Node {
     pub fn new(product: Product) -> Result<Self> {
         descriptor::raise_limit();
         let memory = Memory::new()?;
-        let fence = || {
-            let file = descriptor::memory_file(c"gpureplay-fence", 0)?;
-            let identity = descriptor::identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
-            Ok((file, identity))
-        };
+        let fence = || descriptor::mark(c"gpureplay-fence");
         Ok(Self {
             model: Model::new(product, memory.clone())?,
             memory,
@@ -140,9 +136,8 @@ impl Node {
     /// # Errors
     /// No more files.
     pub fn open(&self, close_on_exec: bool) -> Result<RawFd> {
-        let file = descriptor::memory_file(c"gpureplay-node", 0)?;
+        let (file, identity) = descriptor::mark(c"gpureplay-node")?;
         let fd = descriptor::for_app(&file, close_on_exec)?;
-        let identity = descriptor::identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
         let mut state = self.state();
         state.opened += 1;
         let opened = File::new(state.opened);
@@ -195,9 +190,7 @@ impl Node {
             let length = (length as u64)
                 .checked_next_multiple_of(4096)
                 .ok_or(Errno::INVALID)?;
-            if length > object.size - delta {
-                return Err(Errno::INVALID);
-            }
+            valid(length <= object.size - delta)?;
             Ok((
                 MappedFile(Mappable::Object(object.clone())),
                 i64::try_from(delta).map_err(|_| Errno::INVALID)?,
@@ -240,7 +233,7 @@ impl Node {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     fn new_number(&self) -> u64 {
@@ -250,8 +243,9 @@ impl Node {
     }
 }
 
-fn locked<T>(machine: &Mutex<T>) -> MutexGuard<'_, T> {
-    machine.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether or not another thread has panicked.
+pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An object's memory file, alive with this.
@@ -335,6 +329,15 @@ impl Call<'_> {
         step(file)
     }
 
+    fn sync(&self, handle: u32) -> Result<Arc<SyncObject>> {
+        self.in_file(|file| file.sync(handle).cloned())
+    }
+
+    /// Whether the file has the object.
+    fn has_object(&self, handle: u32) -> Result<()> {
+        self.in_file(|file| file.object(handle).map(drop))
+    }
+
     fn capability(&self, capability: &mut uapi::Capability) -> Result<()> {
         const PRIME: u64 = 0x5;
         const TIMESTAMP_MONOTONIC: u64 = 0x6;
@@ -351,9 +354,7 @@ impl Call<'_> {
 }
 
 fn get_param(machine: &Mutex<Machine>, argument: &mut uapi::GetParam) -> Result<()> {
-    if argument.pad != 0 {
-        return Err(Errno::INVALID);
-    }
+    valid(argument.pad == 0)?;
     let value = machine::parameter(&mut locked(machine), argument.parameter);
     argument.value = value.ok_or(Errno::INVALID)?;
     Ok(())

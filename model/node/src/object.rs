@@ -2,13 +2,14 @@
 //! Buffer objects: memory files at bus addresses.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gpureplay_memory::Mapped;
 use mali_model::driven::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use crate::descriptor::{self, Identity};
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
+use crate::node::locked;
 use crate::ranges::Ranges;
 use mali_uapi::panfrost::request as uapi;
 
@@ -74,9 +75,7 @@ impl Memory {
     /// Object of an exported descriptor.
     pub(crate) fn adopt(self: &Arc<Self>, fd: RawFd) -> Result<Arc<Object>> {
         let size = descriptor::size(fd).unwrap_or(0);
-        if !descriptor::is_sealed(fd, NAME) || size == 0 || !size.is_multiple_of(PAGE_BYTES) {
-            return Err(Errno::INVALID);
-        }
+        valid(descriptor::is_sealed(fd, NAME) && size != 0 && size.is_multiple_of(PAGE_BYTES))?;
         // As the kernel maps imports.
         self.object(descriptor::from_app(fd)?, size, false, false)
     }
@@ -95,7 +94,7 @@ impl Memory {
             PAGE_BYTES
         };
         let place = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut free = locked(&self.free);
             free.take(size / PAGE_BYTES, align / PAGE_BYTES, |start, end| {
                 (start, end)
             })
@@ -127,12 +126,7 @@ impl Drop for Object {
     fn drop(&mut self) {
         // If mapping failed, there is nothing to remove.
         let _ = self.memory.bus.remove(self.address, self.size);
-        let mut free = self
-            .memory
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        free.give_back(self.address / PAGE_BYTES);
+        locked(&self.memory.free).give_back(self.address / PAGE_BYTES);
     }
 }
 

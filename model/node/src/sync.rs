@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fences and sync objects. Work ends within its request: fences tell how, and never wait.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::errno::Errno;
+use crate::node::locked;
 
 pub(crate) type Fence = Result<(), Errno>;
 
@@ -38,7 +39,7 @@ impl SyncObject {
     }
 
     pub(crate) fn set(&self, fence: Option<Fence>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State { fence, point: 0 };
+        *locked(&self.0) = State { fence, point: 0 };
     }
 
     /// 0 replaces all.
@@ -46,13 +47,13 @@ impl SyncObject {
         if point == 0 {
             return self.set(Some(fence));
         }
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.0);
         state.fence = Some(fence);
         state.point = state.point.max(point);
     }
 
     fn state(&self) -> State {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.0)
     }
 }
 

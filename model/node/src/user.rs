@@ -8,7 +8,7 @@ use gpureplay_host::caller;
 use mali_uapi::panthor::ObjectArray;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 
 const MOST_BYTES: usize = 256;
 
@@ -69,9 +69,7 @@ pub(crate) fn objects<T: FromBytes + IntoBytes + Immutable>(
     mut step: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let stride = array.stride as usize;
-    if array.count > 0 && !(4..=MOST_BYTES).contains(&stride) {
-        return Err(Errno::INVALID);
-    }
+    valid(array.count == 0 || (4..=MOST_BYTES).contains(&stride))?;
     for index in 0..array.count {
         let offset = u64::from(index) * u64::from(array.stride);
         let address = array.array.checked_add(offset).ok_or(Errno::FAULT)?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use mali_model::Sequencer;
 use mali_model::driven::{Map, PAGE_BYTES, Rights, VIRTUAL_BITS};
 
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::object::Object;
 
 /// Per file, as the driver's pools have it.
@@ -84,21 +84,16 @@ pub(crate) struct Vm {
 
 impl Vm {
     fn check(&self, va: u64, size: u64) -> Result<()> {
-        let end = va.checked_add(size).filter(|end| *end <= self.user_range);
-        match end {
-            Some(_) if size > 0 && (va | size).is_multiple_of(PAGE_BYTES) => Ok(()),
-            _ => Err(Errno::INVALID),
-        }
+        let end = va.checked_add(size);
+        let inside = end.is_some_and(|end| end <= self.user_range);
+        valid(inside && size > 0 && (va | size).is_multiple_of(PAGE_BYTES))
     }
 
     pub(crate) fn map(&mut self, va: u64, region: Region) -> Result<()> {
         self.check(va, region.size)?;
         let end = region.offset.checked_add(region.size);
-        if !region.offset.is_multiple_of(PAGE_BYTES)
-            || end.is_none_or(|end| end > region.object.size)
-        {
-            return Err(Errno::INVALID);
-        }
+        let inside = end.is_some_and(|end| end <= region.object.size);
+        valid(inside && region.offset.is_multiple_of(PAGE_BYTES))?;
         let regions = Arc::make_mut(&mut self.regions);
         if regions.0.len() >= REGIONS {
             return Err(Errno::NO_MEMORY);
@@ -161,8 +156,7 @@ impl<T> Pool<T> {
         self.0.remove(&number).ok_or(Errno::INVALID)
     }
 
-    fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
-        let mut keep = keep;
+    fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|_, thing| keep(thing));
     }
 }

@@ -5,6 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use mali_uapi::panfrost::request::{CreateBo, MmapBo, Submit};
+
 /// Set in the app's process.
 const APP: &str = "GPUREPLAY_TEST_APP";
 
@@ -29,36 +31,6 @@ void *mmap64(void *at, size_t length, int protection, int flags, int fd, off_t o
 }
 __attribute__((destructor)) static void end(void) { fprintf(stderr, "front: %d requests, %d maps\n", requests, maps); }
 "#;
-
-#[repr(C)]
-#[derive(Default)]
-struct CreateBo {
-    size: u32,
-    flags: u32,
-    handle: u32,
-    pad: u32,
-    offset: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct MmapBo {
-    handle: u32,
-    flags: u32,
-    offset: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct Submit {
-    chain: u64,
-    in_syncs: u64,
-    in_sync_count: u32,
-    out_sync: u32,
-    handles: u64,
-    handle_count: u32,
-    requirements: u32,
-}
 
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test");
@@ -144,7 +116,7 @@ fn app() {
     // Write-value: type 2, 64 bits of 0x5a5a to the second page.
     let job = [
         (2, 1 | 2 << 1 | 1 << 16),
-        (4, made.offset + 4096),
+        (4, made.va + 4096),
         (5, 7),
         (6, 0x5a5a),
     ];
@@ -153,7 +125,7 @@ fn app() {
         unsafe { words.add(word).write_volatile(value) };
     }
     let mut submit = Submit {
-        chain: made.offset,
+        head: made.va,
         handles: (&raw mut made.handle).expose_provenance() as u64,
         handle_count: 1,
         ..Submit::default()

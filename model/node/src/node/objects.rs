@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::descriptor;
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use mali_uapi::panfrost::request as uapi;
 
 use super::{Call, ForApp, Model};
@@ -15,9 +15,7 @@ impl Call<'_> {
         let known = flags & !(uapi::NO_EXECUTE | uapi::HEAP) == 0;
         // A heap holds no code.
         let heap = flags & uapi::HEAP != 0 && flags & uapi::NO_EXECUTE == 0;
-        if argument.size == 0 || argument.pad != 0 || !known || heap {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.size != 0 && argument.pad == 0 && known && !heap)?;
         let object = self.node.memory.create(argument.size.into(), flags)?;
         let size = u32::try_from(object.size).unwrap_or(argument.size);
         let (handle, va) = self.in_file(|file| file.add(object))?;
@@ -32,16 +30,10 @@ impl Call<'_> {
     }
 
     pub(super) fn mmap_bo(&self, argument: &mut uapi::MmapBo) -> Result<()> {
-        if argument.flags != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags == 0)?;
         argument.offset = self.in_file(|file| {
             let object = &file.object(argument.handle)?.object;
-            if object.heap {
-                Err(Errno::INVALID)
-            } else {
-                Ok(object.address)
-            }
+            valid(!object.heap).map(|()| object.address)
         })?;
         Ok(())
     }
@@ -53,30 +45,23 @@ impl Call<'_> {
 
     /// Memory is never taken away.
     pub(super) fn madvise(&self, argument: &mut uapi::Madvise) -> Result<()> {
-        self.in_file(|file| file.object(argument.handle).map(drop))?;
+        self.has_object(argument.handle)?;
         argument.retained = 1;
         Ok(())
     }
 
     /// All submitted chains have ended.
     pub(super) fn wait_bo(&self, argument: &mut uapi::WaitBo) -> Result<()> {
-        if argument.pad != 0 {
-            return Err(Errno::INVALID);
-        }
-        self.in_file(|file| file.object(argument.handle).map(drop))
+        valid(argument.pad == 0)?;
+        self.has_object(argument.handle)
     }
 
     pub(super) fn export(&self, argument: &mut uapi::Prime) -> Result<()> {
         let allowed = (libc::O_CLOEXEC | libc::O_RDWR) as u32;
-        if argument.flags & !allowed != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags & !allowed == 0)?;
         let object = self.in_file(|file| {
             let held = file.object(argument.handle)?;
-            match held.exclusive {
-                0 => Ok(held.object.clone()),
-                _ => Err(Errno::INVALID),
-            }
+            valid(held.exclusive == 0).map(|()| held.object.clone())
         })?;
         let fd = ForApp::new(object.file(), argument.flags & libc::O_CLOEXEC as u32 != 0)?;
         let mut state = self.node.state();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use mali_model::driven::NoRoom;
 
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::faults::tell;
 use crate::machine::{Machine, maps};
 use crate::user;
@@ -20,23 +20,17 @@ impl Call<'_> {
         argument: &mut uapi::Submit,
     ) -> Result<()> {
         let known = uapi::FRAGMENT | uapi::CYCLE_COUNT;
-        if argument.head == 0 || argument.requirements & !known != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.head != 0 && argument.requirements & !known == 0)?;
         let out = match argument.out_sync {
             0 => None,
-            handle => {
-                let sync = self.in_file(|file| file.sync(handle).cloned());
-                Some(sync.map_err(|_| Errno(libc::ENODEV))?)
-            }
+            handle => Some(self.sync(handle).map_err(|_| Errno(libc::ENODEV))?),
         };
         user::each(argument.in_syncs, argument.in_sync_count, |handle| {
-            let sync = self.in_file(|file| file.sync(handle).cloned())?;
             // Nothing submitted. Others' failure stops nothing.
-            sync.fence().map(drop).ok_or(Errno::INVALID)
+            valid(self.sync(handle)?.fence().is_some())
         })?;
         user::each(argument.handles, argument.handle_count, |handle| {
-            self.in_file(|file| file.object(handle).map(drop))
+            self.has_object(handle)
         })?;
         let (mappings, space) = self.in_file(|file| Ok(file.mappings()))?;
         let fragment = argument.requirements & uapi::FRAGMENT != 0;

@@ -2,14 +2,13 @@
 //! Requests about sync objects and sync files.
 
 use std::ffi::c_int;
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use zerocopy::IntoBytes;
 
 use crate::descriptor::{self, Identity};
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::machine;
 use crate::sync::{Fence, SyncObject, both, status};
 use crate::user;
@@ -33,33 +32,26 @@ pub(super) type Point = (Arc<SyncObject>, u64);
 
 impl Call<'_> {
     pub(super) fn sync_create(&self, argument: &mut uapi::Syncobj) -> Result<()> {
-        if argument.flags & !SIGNALED != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags & !SIGNALED == 0)?;
         let fence = (argument.flags & SIGNALED != 0).then_some(Ok(()));
         argument.handle = self.in_file(|file| file.add_sync(Arc::new(SyncObject::new(fence))))?;
         Ok(())
     }
 
     pub(super) fn sync_destroy(&self, argument: &mut uapi::Syncobj) -> Result<()> {
-        if argument.flags != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags == 0)?;
         self.in_file(|file| file.remove_sync(argument.handle))
     }
 
     pub(super) fn sync_export(&self, argument: &mut uapi::SyncobjFd) -> Result<()> {
-        if argument.pad != 0 || argument.flags & !SYNC_FILE != 0 {
-            return Err(Errno::INVALID);
-        }
-        let sync = self.in_file(|file| file.sync(argument.handle).cloned())?;
+        valid(argument.pad == 0 && argument.flags & !SYNC_FILE == 0)?;
+        let sync = self.sync(argument.handle)?;
         if argument.flags & SYNC_FILE != 0 {
             let fence = sync.fence().ok_or(Errno::INVALID)?;
             argument.fd = self.node.fence_file(fence)?.give();
             return Ok(());
         }
-        let file = descriptor::memory_file(c"gpureplay-sync", 0)?;
-        let identity = descriptor::identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;
+        let (file, identity) = descriptor::mark(c"gpureplay-sync")?;
         let fd = ForApp::new(&file, true)?;
         self.node.state().syncs.insert(identity, sync);
         argument.fd = fd.give();
@@ -67,13 +59,11 @@ impl Call<'_> {
     }
 
     pub(super) fn sync_import(&self, argument: &mut uapi::SyncobjFd) -> Result<()> {
-        if argument.pad != 0 || argument.flags & !SYNC_FILE != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.pad == 0 && argument.flags & !SYNC_FILE == 0)?;
         let identity = descriptor::identity(argument.fd).ok_or(Errno::INVALID)?;
         if argument.flags & SYNC_FILE != 0 {
             let fence = self.node.fence(identity).ok_or(Errno::INVALID)?;
-            let sync = self.in_file(|file| file.sync(argument.handle).cloned())?;
+            let sync = self.sync(argument.handle)?;
             self.node.signal(&sync, Some(fence));
             return Ok(());
         }
@@ -88,9 +78,7 @@ impl Call<'_> {
         argument: &mut uapi::SyncobjArray,
         fence: Option<Fence>,
     ) -> Result<()> {
-        if argument.pad != 0 || argument.count == 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.pad == 0 && argument.count != 0)?;
         for sync in self.sync_list(argument.handles, argument.count)? {
             self.node.signal(&sync, fence);
         }
@@ -100,9 +88,7 @@ impl Call<'_> {
     /// Present ones are signalled.
     pub(super) fn sync_wait(&self, argument: &mut uapi::SyncobjWait) -> Result<()> {
         let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_DEADLINE;
-        if argument.flags & !known != 0 || argument.count == 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags & !known == 0 && argument.count != 0)?;
         let syncs = self.sync_list(argument.handles, argument.count)?;
         let points: Vec<Point> = syncs.into_iter().map(|sync| (sync, 0)).collect();
         let may_wait = argument.flags & WAIT_FOR_SUBMIT != 0;
@@ -120,9 +106,7 @@ impl Call<'_> {
         timeout: i64,
     ) -> Result<u32> {
         let there = |(sync, point): &Point| sync.fence_at(*point).is_some();
-        if !may_wait && !points.iter().all(there) {
-            return Err(Errno::INVALID);
-        }
+        valid(may_wait || points.iter().all(there))?;
         let mut state = self.node.state();
         loop {
             let first = points.iter().position(there);
@@ -143,7 +127,7 @@ impl Call<'_> {
         }
         let mut syncs = Vec::new();
         user::each(handles, count, |handle| {
-            syncs.push(self.in_file(|file| file.sync(handle).cloned())?);
+            syncs.push(self.sync(handle)?);
             Ok(())
         })?;
         Ok(syncs)
@@ -183,9 +167,7 @@ impl Node {
     pub(super) fn sync_file(&self, fence: Fence, request: Request, argument: u64) -> Result<c_int> {
         match request.number() {
             number::SYNC_MERGE => with(request, argument, |merge: &mut uapi::SyncMerge| {
-                if merge.flags != 0 || merge.pad != 0 {
-                    return Err(Errno::INVALID);
-                }
+                valid(merge.flags == 0 && merge.pad == 0)?;
                 let other = descriptor::identity(merge.fd).and_then(|file| self.fence(file));
                 let other = other.ok_or(Errno::NO_ENTRY)?;
                 merge.fence = self.fence_file(both(fence, other))?.give();
@@ -200,9 +182,7 @@ impl Node {
 }
 
 fn file_info(fence: Fence, driver: &str, info: &mut uapi::SyncFileInfo) -> Result<()> {
-    if info.flags != 0 || info.pad != 0 {
-        return Err(Errno::INVALID);
-    }
+    valid(info.flags == 0 && info.pad == 0)?;
     if info.fences > 0 {
         let mut one = uapi::SyncFenceInfo {
             object: [0; 32],

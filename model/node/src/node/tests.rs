@@ -67,34 +67,52 @@ impl App {
     }
 
     fn create(&self, fd: RawFd, size: u32, flags: u32) -> (u32, u64) {
-        let made = self
-            .ask(
-                fd,
-                CREATE_BO,
-                CreateBo {
-                    size,
-                    flags,
-                    handle: 0,
-                    pad: 0,
-                    va: 0,
-                },
-            )
-            .unwrap();
+        let made = CreateBo {
+            size,
+            flags,
+            ..CreateBo::default()
+        };
+        let made = self.ask(fd, CREATE_BO, made).unwrap();
         (made.handle, made.va)
     }
 
     fn bus_address(&self, fd: RawFd, handle: u32) -> u64 {
-        self.ask(
-            fd,
-            MMAP_BO,
-            MmapBo {
-                handle,
-                flags: 0,
-                offset: 0,
-            },
-        )
-        .unwrap()
-        .offset
+        self.map_offset(fd, handle).unwrap().offset
+    }
+
+    fn map_offset(&self, fd: RawFd, handle: u32) -> Result<MmapBo> {
+        let place = MmapBo {
+            handle,
+            ..MmapBo::default()
+        };
+        self.ask(fd, MMAP_BO, place)
+    }
+
+    fn close_object(&self, fd: RawFd, handle: u32) {
+        let object = GemClose { handle, pad: 0 };
+        self.ask(fd, GEM_CLOSE, object).unwrap();
+    }
+
+    /// Flag 1: its fence.
+    fn sync_file(&self, fd: RawFd, handle: u32, flags: u32) -> RawFd {
+        let file = SyncobjFd {
+            handle,
+            flags,
+            fd: -1,
+            pad: 0,
+        };
+        self.ask(fd, SYNC_TO_FD, file).unwrap().fd
+    }
+
+    /// Flag 1: the file is a fence for the object.
+    fn sync_of(&self, fd: RawFd, handle: u32, flags: u32, file: RawFd) -> u32 {
+        let file = SyncobjFd {
+            handle,
+            flags,
+            fd: file,
+            pad: 0,
+        };
+        self.ask(fd, FD_TO_SYNC, file).unwrap().handle
     }
 
     fn store(&self, address: u64, value: u64) {
@@ -132,52 +150,24 @@ impl App {
     fn submit(&self, fd: RawFd, chain: u64, out_sync: u32, handles: &[u32]) -> Result<Submit> {
         let submit = Submit {
             head: chain,
-            in_syncs: 0,
-            in_sync_count: 0,
             out_sync,
             handles: handles.as_ptr().expose_provenance() as u64,
             handle_count: handles.len() as u32,
-            requirements: 0,
+            ..Submit::default()
         };
         self.ask(fd, SUBMIT, submit)
     }
 
     fn status(&self, fd: RawFd, sync: u32) -> i32 {
-        let file = self
-            .ask(
-                fd,
-                SYNC_TO_FD,
-                SyncobjFd {
-                    handle: sync,
-                    flags: 1,
-                    fd: -1,
-                    pad: 0,
-                },
-            )
-            .unwrap()
-            .fd;
-        let mut one = SyncFenceInfo {
-            object: [0; 32],
-            driver: [0; 32],
-            status: 0,
-            flags: 0,
-            timestamp: 0,
+        let file = self.sync_file(fd, sync, 1);
+        let mut one = SyncFenceInfo::default();
+        let info = SyncFileInfo {
+            name: [1; 32],
+            fences: 1,
+            list: (&raw mut one).expose_provenance() as u64,
+            ..SyncFileInfo::default()
         };
-        let info = (&raw mut one).expose_provenance() as u64;
-        let told = self
-            .ask(
-                file,
-                FILE_INFO,
-                SyncFileInfo {
-                    name: [1; 32],
-                    status: 0,
-                    flags: 0,
-                    fences: 1,
-                    pad: 0,
-                    list: info,
-                },
-            )
-            .unwrap();
+        let told = self.ask(file, FILE_INFO, info).unwrap();
         assert_eq!((told.fences, told.status), (1, one.status));
         let driver = match &self.node.model {
             Model::Panfrost(_) => &b"panfrost\0"[..],

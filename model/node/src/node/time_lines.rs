@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use mali_uapi::panfrost::request::{self as uapi, number};
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::user;
 
 use super::Call;
@@ -22,9 +22,7 @@ impl Call<'_> {
             number::SYNCOBJ_QUERY => self.with(|argument| self.timeline_query(argument)),
             number::SYNCOBJ_TRANSFER => self.with(|argument| self.transfer(argument)),
             _ => self.with(|argument: &mut uapi::SyncobjTimelineArray| {
-                if argument.flags != 0 || argument.count == 0 {
-                    return Err(Errno::INVALID);
-                }
+                valid(argument.flags == 0 && argument.count != 0)?;
                 for (sync, point) in
                     self.points(argument.handles, argument.points, argument.count)?
                 {
@@ -37,9 +35,7 @@ impl Call<'_> {
 
     fn timeline_wait(&self, argument: &mut uapi::SyncobjTimelineWait) -> Result<()> {
         let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_AVAILABLE | WAIT_DEADLINE;
-        if argument.flags & !known != 0 || argument.count == 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags & !known == 0 && argument.count != 0)?;
         let points = self.points(argument.handles, argument.points, argument.count)?;
         // A present fence has ended.
         let may_wait = argument.flags & (WAIT_FOR_SUBMIT | WAIT_AVAILABLE) != 0;
@@ -50,9 +46,7 @@ impl Call<'_> {
 
     fn timeline_query(&self, argument: &mut uapi::SyncobjTimelineArray) -> Result<()> {
         // Flag 1: the last submitted; all have ended.
-        if argument.flags & !1 != 0 || argument.count == 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.flags & !1 == 0 && argument.count != 0)?;
         let syncs = self.sync_list(argument.handles, argument.count)?;
         for (index, sync) in (0..).zip(syncs) {
             let to = place(argument.points, index)?;
@@ -63,11 +57,8 @@ impl Call<'_> {
     }
 
     fn transfer(&self, argument: &mut uapi::SyncobjTransfer) -> Result<()> {
-        if argument.pad != 0 || argument.flags & !WAIT_FOR_SUBMIT != 0 {
-            return Err(Errno::INVALID);
-        }
-        let sync = |handle| self.in_file(|file| file.sync(handle).cloned());
-        let (source, target) = (sync(argument.source)?, sync(argument.target)?);
+        valid(argument.pad == 0 && argument.flags & !WAIT_FOR_SUBMIT == 0)?;
+        let (source, target) = (self.sync(argument.source)?, self.sync(argument.target)?);
         let fence = source.fence_at(argument.source_point);
         let fence = fence.ok_or(Errno::INVALID)?;
         self.node.reach(&target, argument.target_point, fence);

@@ -9,7 +9,7 @@ use mali_model::driven::Rights;
 use mali_uapi::panthor::{self as uapi, CsifInfo, GpuInfo, number, query};
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::machine::{StreamMachine, timestamp_info};
 use crate::user;
 use crate::vm::Region;
@@ -26,7 +26,7 @@ impl Call<'_> {
             number::DEV_QUERY => self.with(|argument| query(machine, argument)),
             number::VM_CREATE => self.with(|argument| self.vm_create(argument)),
             number::VM_DESTROY => self.with(|argument: &mut uapi::VmDestroy| {
-                zero(argument.pad)?;
+                valid(argument.pad == 0)?;
                 self.in_file(|file| file.spaces.destroy(argument.id))
             }),
             number::VM_BIND => self.with(|argument| self.vm_bind(argument)),
@@ -40,14 +40,14 @@ impl Call<'_> {
             number::BO_MMAP_OFFSET => self.with(|argument| self.bo_mmap_offset(argument)),
             number::GROUP_CREATE => self.with(|argument| self.group_create(machine, argument)),
             number::GROUP_DESTROY => self.with(|argument: &mut uapi::GroupDestroy| {
-                zero(argument.pad)?;
+                valid(argument.pad == 0)?;
                 self.in_file(|file| file.spaces.groups.remove(argument.handle).map(drop))
             }),
             number::GROUP_SUBMIT => self.with(|argument| self.group_submit(machine, argument)),
             number::GROUP_GET_STATE => self.with(|argument| self.group_get_state(argument)),
             number::TILER_HEAP_CREATE => self.with(|argument| self.heap_create(argument)),
             number::TILER_HEAP_DESTROY => self.with(|argument: &mut uapi::TilerHeapDestroy| {
-                zero(argument.pad)?;
+                valid(argument.pad == 0)?;
                 self.in_file(|file| file.spaces.heaps.remove(argument.handle).map(drop))
             }),
             _ => Err(Errno::INVALID),
@@ -55,7 +55,7 @@ impl Call<'_> {
     }
 
     fn vm_create(&self, argument: &mut uapi::VmCreate) -> Result<()> {
-        zero(argument.flags)?;
+        valid(argument.flags == 0)?;
         let number = self.node.new_number();
         let made = self.in_file(|file| file.spaces.create(argument.user_range, number));
         (argument.id, argument.user_range) = made?;
@@ -72,9 +72,7 @@ impl Call<'_> {
         self.in_file(|file| file.spaces.vms.get(argument.vm).map(drop))?;
         let mut done = 0;
         let result = user::objects(&argument.operations, |operation: uapi::VmBindOp| {
-            if !queued && operation.syncs.count != 0 {
-                return Err(Errno::INVALID);
-            }
+            valid(queued || operation.syncs.count == 0)?;
             let signals = self.syncs(&operation.syncs)?;
             let bound = self.bind_one(argument.vm, queued, &operation);
             if queued && bound.is_err() {
@@ -102,9 +100,7 @@ impl Call<'_> {
         match operation.flags & uapi::BIND_KIND {
             uapi::BIND_MAP if flags & !map == 0 => self.in_file(|file| {
                 let held = file.object(operation.handle).map_err(|_| Errno::INVALID)?;
-                if ![0, vm].contains(&held.exclusive) {
-                    return Err(Errno::INVALID);
-                }
+                valid([0, vm].contains(&held.exclusive))?;
                 let region = Region {
                     object: held.object.clone(),
                     offset: operation.offset,
@@ -115,10 +111,8 @@ impl Call<'_> {
                     },
                 };
                 let space = file.spaces.vms.get(vm)?;
-                match space.unusable {
-                    true => Err(Errno::INVALID),
-                    false => space.map(operation.va, region),
-                }
+                valid(!space.unusable)?;
+                space.map(operation.va, region)
             }),
             uapi::BIND_UNMAP if nothing => self.in_file(|file| {
                 let space = file.spaces.vms.get(vm)?;
@@ -126,10 +120,7 @@ impl Call<'_> {
             }),
             uapi::BIND_SYNC_ONLY if nothing => {
                 let empty = operation.va == 0 && operation.size == 0;
-                match queued && empty && operation.syncs.count > 0 {
-                    true => Ok(()),
-                    false => Err(Errno::INVALID),
-                }
+                valid(queued && empty && operation.syncs.count > 0)
             }
             _ => Err(Errno::INVALID),
         }
@@ -141,9 +132,7 @@ impl Call<'_> {
             uapi::NO_MMAP => false,
             _ => return Err(Errno::INVALID),
         };
-        if argument.size == 0 || argument.pad != 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.size != 0 && argument.pad == 0)?;
         let exclusive = argument.exclusive_vm;
         if exclusive != 0 {
             self.in_file(|file| file.spaces.vms.get(exclusive).map(drop))?;
@@ -155,7 +144,7 @@ impl Call<'_> {
     }
 
     fn bo_mmap_offset(&self, argument: &mut uapi::BoMmapOffset) -> Result<()> {
-        zero(argument.pad)?;
+        valid(argument.pad == 0)?;
         argument.offset = self.in_file(|file| {
             let object = &file.object(argument.handle)?.object;
             match object.heap {
@@ -170,9 +159,7 @@ impl Call<'_> {
     fn heap_create(&self, argument: &mut uapi::TilerHeapCreate) -> Result<()> {
         let counts = (1..=argument.max_chunks).contains(&argument.initial_chunks);
         let bytes = argument.chunk_bytes;
-        if !counts || !CHUNK.contains(&bytes) || !bytes.is_power_of_two() {
-            return Err(Errno::INVALID);
-        }
+        valid(counts && CHUNK.contains(&bytes) && bytes.is_power_of_two())?;
         let all = u64::from(bytes) * u64::from(argument.max_chunks);
         let (handle, heap) = self.in_file(|file| file.spaces.heap(argument.vm, all))?;
         argument.handle = handle;
@@ -210,16 +197,7 @@ fn answer<T: IntoBytes + Immutable>(
         return Ok(());
     }
     let room = argument.size as usize;
-    if room < least {
-        return Err(Errno::INVALID);
-    }
+    valid(room >= least)?;
     // SAFETY: the query says that so many bytes of an answer go there.
     unsafe { user::write(argument.pointer, &bytes[..room.min(bytes.len())]) }
-}
-
-fn zero(value: u32) -> Result<()> {
-    match value {
-        0 => Ok(()),
-        _ => Err(Errno::INVALID),
-    }
 }

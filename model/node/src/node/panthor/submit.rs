@@ -7,14 +7,14 @@ use mali_model::Sequencer;
 use mali_model::driven::NoRoom;
 use mali_uapi::panthor as uapi;
 
-use crate::errno::{Errno, Result};
+use crate::errno::{Errno, Result, valid};
 use crate::faults::tell;
 use crate::machine::StreamMachine;
 use crate::sync::Fence;
 use crate::user;
 use crate::vm::Group;
 
-use super::{PRIORITIES, zero};
+use super::PRIORITIES;
 use crate::node::syncs::Point;
 use crate::node::{Call, locked};
 
@@ -31,28 +31,22 @@ impl Call<'_> {
         let fits = |mask: u64, present: u64, most: u8| {
             mask & !present == 0 && mask.count_ones() >= u32::from(most)
         };
-        if argument.pad != 0
-            || !(1..=gpu.streams).contains(&argument.queues.count)
-            || !fits(argument.compute_mask, shaders, argument.compute_cores)
-            || !fits(argument.fragment_mask, shaders, argument.fragment_cores)
-            || !fits(argument.tiler_mask, tilers, argument.tilers)
-            || argument.priority > 3
-        {
-            return Err(Errno::INVALID);
-        }
+        valid(
+            argument.pad == 0
+                && (1..=gpu.streams).contains(&argument.queues.count)
+                && fits(argument.compute_mask, shaders, argument.compute_cores)
+                && fits(argument.fragment_mask, shaders, argument.fragment_cores)
+                && fits(argument.tiler_mask, tilers, argument.tilers)
+                && argument.priority <= 3,
+        )?;
         if PRIORITIES >> argument.priority & 1 == 0 {
             return Err(Errno(libc::EACCES));
         }
         let mut queues = Vec::new();
         user::objects(&argument.queues, |queue: uapi::QueueCreate| {
             let ring = queue.ring_bytes;
-            if queue.priority > 15
-                || queue.pad != [0; 3]
-                || !RING.contains(&ring)
-                || !ring.is_power_of_two()
-            {
-                return Err(Errno::INVALID);
-            }
+            let sized = RING.contains(&ring) && ring.is_power_of_two();
+            valid(queue.priority <= 15 && queue.pad == [0; 3] && sized)?;
             queues.push(Arc::new(Mutex::new(Sequencer::new())));
             Ok(())
         })?;
@@ -69,14 +63,9 @@ impl Call<'_> {
     }
 
     pub(super) fn group_get_state(&self, argument: &mut uapi::GroupGetState) -> Result<()> {
-        zero(argument.pad)?;
-        let found = self.in_file(|file| {
-            file.spaces
-                .groups
-                .get(argument.group)
-                .map(|it| it.fatal_queues)
-        });
-        argument.fatal_queues = found?;
+        valid(argument.pad == 0)?;
+        argument.fatal_queues =
+            self.in_file(|file| Ok(file.spaces.groups.get(argument.group)?.fatal_queues))?;
         argument.state = match argument.fatal_queues {
             0 => 0,
             _ => uapi::GROUP_FATAL_FAULT,
@@ -90,28 +79,18 @@ impl Call<'_> {
         machine: &Mutex<StreamMachine>,
         argument: &mut uapi::GroupSubmit,
     ) -> Result<()> {
-        zero(argument.pad)?;
+        valid(argument.pad == 0)?;
         let queues = self.in_file(|file| {
             let group = file.spaces.groups.get(argument.group)?;
-            match group.fatal_queues {
-                0 => Ok(group.queues.len()),
-                _ => Err(Errno::INVALID),
-            }
+            valid(group.fatal_queues == 0).map(|()| group.queues.len())
         })?;
-        if argument.submits.count == 0 {
-            return Err(Errno::INVALID);
-        }
+        valid(argument.submits.count != 0)?;
         let mut jobs = Vec::new();
         user::objects(&argument.submits, |submit: uapi::QueueSubmit| {
-            let empty = (submit.bytes == 0, submit.address == 0);
-            if submit.pad != 0
-                || submit.queue as usize >= queues
-                || empty.0 != empty.1
-                || !submit.address.is_multiple_of(64)
-                || !submit.bytes.is_multiple_of(8)
-            {
-                return Err(Errno::INVALID);
-            }
+            let (bytes, address) = (submit.bytes, submit.address);
+            let placed = address.is_multiple_of(64) && bytes.is_multiple_of(8);
+            let whole = (bytes == 0) == (address == 0);
+            valid(submit.pad == 0 && (submit.queue as usize) < queues && whole && placed)?;
             jobs.push((submit, self.syncs(&submit.syncs)?));
             Ok(())
         })?;
@@ -134,10 +113,7 @@ impl Call<'_> {
             let queue = queue.ok_or(Errno::INVALID)?.clone();
             let (vm, number, fatal) = (group.vm, group.space, group.fatal_queues != 0);
             let found = file.spaces.vms.get(vm)?.regions();
-            match found.1.0 == number {
-                true => Ok((queue, fatal, found)),
-                false => Err(Errno::INVALID),
-            }
+            valid(found.1.0 == number).map(|()| (queue, fatal, found))
         })?;
         if fatal {
             // An earlier stream failed.
@@ -176,10 +152,8 @@ impl Call<'_> {
                 _ => return Err(Errno::INVALID),
             };
             let known = uapi::SYNC_KIND | uapi::SYNC_SIGNAL;
-            if operation.flags & !known != 0 || !timeline && operation.point != 0 {
-                return Err(Errno::INVALID);
-            }
-            let sync = self.in_file(|file| file.sync(operation.handle).cloned());
+            valid(operation.flags & !known == 0 && (timeline || operation.point == 0))?;
+            let sync = self.sync(operation.handle);
             let sync = sync.map_err(|_| Errno::INVALID)?;
             if operation.flags & uapi::SYNC_SIGNAL != 0 {
                 signals.push((sync, operation.point));

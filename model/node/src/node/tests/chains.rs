@@ -20,15 +20,11 @@ fn it_says_what_it_is() {
     );
     assert_eq!(&name[..9], b"panfrost\0");
     let parameter = |parameter| {
-        app.ask(
-            fd,
-            GET_PARAM,
-            GetParam {
-                parameter,
-                pad: 0,
-                value: 0,
-            },
-        )
+        let asked = GetParam {
+            parameter,
+            ..GetParam::default()
+        };
+        app.ask(fd, GET_PARAM, asked)
     };
     // As Linux prints them for this GPU.
     assert_eq!(parameter(0).unwrap().value, 0x7212);
@@ -75,48 +71,27 @@ fn files_have_address_spaces_and_share_what_they_export() {
     let (data, target) = app.create(first, 4096, 1);
     let (other, same) = app.create(second, 4096, 1);
     assert_eq!(target, same);
-    let shared = app
-        .ask(
-            first,
-            HANDLE_TO_FD,
-            Prime {
-                handle: data,
-                flags: libc::O_CLOEXEC as u32,
-                fd: -1,
-            },
-        )
-        .unwrap()
-        .fd;
-    assert_eq!(descriptor::size(shared), Some(4096));
-    let import = |fd| {
-        app.ask(
-            fd,
-            FD_TO_HANDLE,
-            Prime {
-                handle: 0,
-                flags: 0,
-                fd: shared,
-            },
-        )
-        .unwrap()
-        .handle
+    let prime = Prime {
+        handle: data,
+        flags: libc::O_CLOEXEC as u32,
+        fd: -1,
     };
+    let shared = app.ask(first, HANDLE_TO_FD, prime).unwrap().fd;
+    assert_eq!(descriptor::size(shared), Some(4096));
+    let prime = Prime {
+        fd: shared,
+        ..Prime::default()
+    };
+    let import = |fd| app.ask(fd, FD_TO_HANDLE, prime).unwrap().handle;
     assert_eq!(import(first), data);
     let imported = import(second);
     assert_eq!(import(second), imported);
     assert_ne!(imported, other);
-    let va = app
-        .ask(
-            second,
-            GET_BO_OFFSET,
-            GetBoOffset {
-                handle: imported,
-                pad: 0,
-                va: 0,
-            },
-        )
-        .unwrap()
-        .va;
+    let place = GetBoOffset {
+        handle: imported,
+        ..GetBoOffset::default()
+    };
+    let va = app.ask(second, GET_BO_OFFSET, place).unwrap().va;
     assert_ne!(va, same);
     // Writes the first file's object; both have closed it.
     let (jobs, chain) = app.create(second, 4096, 1);
@@ -125,15 +100,7 @@ fn files_have_address_spaces_and_share_what_they_export() {
     assert_eq!(app.load(app.bus_address(first, data)), 77);
     assert_eq!(app.load(app.bus_address(second, other)), 0);
     app.close(first);
-    app.ask(
-        second,
-        GEM_CLOSE,
-        GemClose {
-            handle: imported,
-            pad: 0,
-        },
-    )
-    .unwrap();
+    app.close_object(second, imported);
     let again = import(second);
     assert_eq!(app.load(app.bus_address(second, again)), 77);
     app.close(second);
@@ -176,15 +143,7 @@ fn code_runs_only_where_it_may_and_heaps_cannot_be_mapped() {
     let fd = app.open();
     let (heap, va) = app.create(fd, 1, 3);
     assert_eq!(va % (2 << 20), 0);
-    let refused = app.ask(
-        fd,
-        MMAP_BO,
-        MmapBo {
-            handle: heap,
-            flags: 0,
-            offset: 0,
-        },
-    );
+    let refused = app.map_offset(fd, heap);
     assert_eq!(refused.err(), Some(Errno::INVALID));
     let (jobs, chain) = app.create(fd, 4096, 1);
     let sync = app.sync(fd, 0);

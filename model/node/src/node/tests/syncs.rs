@@ -17,15 +17,7 @@ fn two_threads_work_in_two_files() {
                     app.write_value_job(app.bus_address(fd, jobs), target, round << 1 | number);
                     app.submit(fd, chain, 0, &[jobs, data]).unwrap();
                     assert_eq!(app.load(app.bus_address(fd, data)), round << 1 | number);
-                    app.ask(
-                        fd,
-                        GEM_CLOSE,
-                        GemClose {
-                            handle: jobs,
-                            pad: 0,
-                        },
-                    )
-                    .unwrap();
+                    app.close_object(fd, jobs);
                 }
                 app.close(fd);
             });
@@ -58,95 +50,34 @@ fn waits_end_by_a_fence_or_by_the_clock() {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| wait(&[full, empty], 3, i64::MAX));
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let file = app
-            .ask(
-                fd,
-                SYNC_TO_FD,
-                SyncobjFd {
-                    handle: full,
-                    flags: 1,
-                    fd: -1,
-                    pad: 0,
-                },
-            )
-            .unwrap()
-            .fd;
-        let merged = app
-            .ask(
-                file,
-                MERGE,
-                SyncMerge {
-                    name: [0; 32],
-                    fd: file,
-                    fence: -1,
-                    flags: 0,
-                    pad: 0,
-                },
-            )
-            .unwrap()
-            .fence;
-        app.ask(
-            fd,
-            FD_TO_SYNC,
-            SyncobjFd {
-                handle: empty,
-                flags: 1,
-                fd: merged,
-                pad: 0,
-            },
-        )
-        .unwrap();
+        let file = app.sync_file(fd, full, 1);
+        let merge = SyncMerge {
+            fd: file,
+            fence: -1,
+            ..SyncMerge::default()
+        };
+        let merged = app.ask(file, MERGE, merge).unwrap().fence;
+        app.sync_of(fd, empty, 1, merged);
         assert_eq!(waiter.join().unwrap(), Ok(0));
         app.close(file);
         app.close(merged);
     });
-    let shared = app
-        .ask(
-            fd,
-            SYNC_TO_FD,
-            SyncobjFd {
-                handle: empty,
-                flags: 0,
-                fd: -1,
-                pad: 0,
-            },
-        )
-        .unwrap()
-        .fd;
+    let shared = app.sync_file(fd, empty, 0);
     let other = app.open();
-    let handle = app
-        .ask(
-            other,
-            FD_TO_SYNC,
-            SyncobjFd {
-                handle: 0,
-                flags: 0,
-                fd: shared,
-                pad: 0,
-            },
-        )
-        .unwrap()
-        .handle;
-    app.ask(
-        other,
-        SYNC_RESET,
-        SyncobjArray {
-            handles: [handle].as_ptr().expose_provenance() as u64,
-            count: 1,
-            pad: 0,
-        },
-    )
-    .unwrap();
+    let handle = app.sync_of(other, 0, 0, shared);
+    let handles = [handle];
+    let array = SyncobjArray {
+        handles: handles.as_ptr().expose_provenance() as u64,
+        count: 1,
+        pad: 0,
+    };
+    app.ask(other, SYNC_RESET, array).unwrap();
     assert_eq!(wait(&[empty], 0, 0), Err(Errno::INVALID));
-    app.ask(
-        fd,
-        SYNC_DESTROY,
-        Syncobj {
-            handle: empty,
-            flags: 0,
-        },
-    )
-    .unwrap();
+    let gone = Syncobj {
+        handle: empty,
+        flags: 0,
+    };
+    app.ask(fd, SYNC_DESTROY, gone).unwrap();
     for fd in [shared, other, fd] {
         app.close(fd);
     }

@@ -19,25 +19,17 @@ fn wrong_arguments_are_refused() {
     let (handle, va) = app.create(fd, 4096, 1);
     let no_fence = app.sync(fd, 0);
     let create = |size, flags, pad| {
-        app.ask(
-            fd,
-            CREATE_BO,
-            CreateBo {
-                size,
-                flags,
-                handle: 0,
-                pad,
-                va: 0,
-            },
-        )
-        .err()
+        let wrong = CreateBo {
+            size,
+            flags,
+            pad,
+            ..CreateBo::default()
+        };
+        app.ask(fd, CREATE_BO, wrong).err()
     };
     for (size, flags, pad) in [(0, 0, 0), (4096, 4, 0), (4096, 2, 0), (4096, 0, 1)] {
-        assert_eq!(
-            create(size, flags, pad),
-            Some(Errno::INVALID),
-            "{size} {flags} {pad}"
-        );
+        let refused = create(size, flags, pad);
+        assert_eq!(refused, Some(Errno::INVALID), "{size} {flags} {pad}");
     }
     // All free address space.
     assert_eq!(create(u32::MAX, 1, 0), Some(Errno::NO_MEMORY));
@@ -59,12 +51,7 @@ fn wrong_arguments_are_refused() {
 
     let good = Submit {
         head: va,
-        in_syncs: 0,
-        in_sync_count: 0,
-        out_sync: 0,
-        handles: 0,
-        handle_count: 0,
-        requirements: 0,
+        ..Submit::default()
     };
     let no_fences = [no_fence; 4];
     let pending = no_fences.as_ptr().expose_provenance() as u64;
@@ -88,19 +75,7 @@ fn wrong_arguments_are_refused() {
 fn nothing_that_an_app_asks_breaks_it() {
     let app = App::new();
     let fd = app.open();
-    let fence = app
-        .ask(
-            fd,
-            SYNC_TO_FD,
-            SyncobjFd {
-                handle: app.sync(fd, 1),
-                flags: 1,
-                fd: -1,
-                pad: 0,
-            },
-        )
-        .unwrap()
-        .fd;
+    let fence = app.sync_file(fd, app.sync(fd, 1), 1);
     for (fd, class) in [(fd, b'd'), (fence, b'>'), (fd, b'>'), (fence, b'd')] {
         for number in 0..=255u32 {
             for direction in 0..4u32 {
