@@ -186,6 +186,19 @@ pub struct Tuple {
 }
 
 impl Tuple {
+    /// For encoding, which takes ports, FAU and destinations from the registers.
+    pub const fn new(registers: RegisterBlock, fma: Instruction, add: Instruction) -> Self {
+        Self {
+            registers,
+            ports: [None; 3],
+            fau: Fau::Zero,
+            fma,
+            add,
+            fma_destination: None,
+            add_destination: None,
+        }
+    }
+
     /// Instruction of a unit.
     pub fn instruction(&self, unit: Unit) -> &Instruction {
         match unit {

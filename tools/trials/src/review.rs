@@ -7,8 +7,8 @@ use gpureplay_format::{
 };
 use mali_facts::Invocation;
 use mali_isa::{
-    Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Source,
-    Tuple, Unit, encode_clause,
+    Clause, ClauseHeader, FlowControl, Instruction, Op, RegisterBlock, Source, Tuple, Unit,
+    encode_clause,
 };
 
 use crate::parts::Parts;
@@ -223,33 +223,20 @@ fn instruction(unit: Unit, name: &str) -> Instruction {
 }
 
 fn addition() -> Tuple {
-    Tuple {
-        registers: RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
-        ports: [None; 3],
-        fau: Fau::Zero,
-        fma: instruction(Unit::Fma, "FADD.f32"),
-        add: instruction(Unit::Add, "FADD.f32"),
-        fma_destination: None,
-        add_destination: None,
-    }
+    let [fma, add] = [Unit::Fma, Unit::Add].map(|unit| instruction(unit, "FADD.f32"));
+    Tuple::new(
+        RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
+        fma,
+        add,
+    )
 }
 
 fn clause_of(tuples: Vec<Tuple>, flow_control: FlowControl) -> Vec<u8> {
     let message = tuples.last().and_then(|tuple| tuple.add.op.info().message);
     let header = ClauseHeader {
-        flush_to_zero: FlushToZero::None,
-        suppress_infinity: false,
-        suppress_nan: false,
-        float_exceptions: 0,
         flow_control,
-        terminate_discarded: false,
-        next_clause_prefetch: false,
-        staging_barrier: false,
-        staging_register: 0,
-        dependency_wait: 0,
-        dependency_slot: 0,
         message,
-        next_message: None,
+        ..ClauseHeader::PLAIN
     };
     let clause = Clause {
         header,
@@ -291,12 +278,8 @@ fn endless() -> Vec<u8> {
     // It jumps to its first uniform, which is its own address.
     let mut jump = instruction(Unit::Add, "JUMP");
     jump.sources[0] = Source::FauLow;
-    let tuple = Tuple {
-        registers: RegisterBlock(0x80 | 2 << 14 | 1 << 25 | 12 << 31),
-        fma: instruction(Unit::Fma, "NOP"),
-        add: jump,
-        ..addition()
-    };
+    let registers = RegisterBlock(0x80 | 2 << 14 | 1 << 25 | 12 << 31);
+    let tuple = Tuple::new(registers, instruction(Unit::Fma, "NOP"), jump);
     let mut code = clause_of(vec![tuple], FlowControl::Continue);
     code.resize(64, 0);
     let mut builder = with_code(&code);

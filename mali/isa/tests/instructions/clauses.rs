@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random clauses, and random bytes, which never panic.
 
+use std::collections::BTreeSet;
+
 use mali_isa::*;
 
 /// SplitMix64, so that a failure repeats.
@@ -142,15 +144,9 @@ fn build(
     };
     for index in 0..count {
         let (fma, add) = (ops(Unit::Fma), ops(Unit::Add));
-        clause.tuples.push(Tuple {
-            registers: registers(random, index == 0, wide, constants),
-            ports: [None; 3],
-            fau: Fau::Zero,
-            fma: instruction(random, fma),
-            add: instruction(random, add),
-            fma_destination: None,
-            add_destination: None,
-        });
+        let registers = registers(random, index == 0, wide, constants);
+        let (fma, add) = (instruction(random, fma), instruction(random, add));
+        clause.tuples.push(Tuple::new(registers, fma, add));
     }
     for _ in 0..constants {
         // Equal top nibbles: no modifiers.
@@ -160,6 +156,10 @@ fn build(
         });
     }
     clause
+}
+
+fn text(clause: &Clause) -> String {
+    ClauseText { clause, offset: 0 }.to_string()
 }
 
 const MOST_CONSTANTS: [usize; 9] = [0, 2, 2, 3, 4, 5, 7, 6, 5];
@@ -176,10 +176,7 @@ fn random_clauses_of_every_shape_survive_encoding() {
             .filter(|op| op.unit() == u)
             .collect::<Vec<_>>()
     });
-    let (mut shapes, mut used) = (
-        std::collections::BTreeSet::new(),
-        std::collections::BTreeSet::new(),
-    );
+    let (mut shapes, mut used) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..4000 {
         let wide = round % 10 == 9;
         let count = 1 + random.below(8) as usize;
@@ -209,11 +206,7 @@ fn random_clauses_of_every_shape_survive_encoding() {
         }
         assert_eq!(encode_clause(&decoded).unwrap(), bytes);
         shapes.insert((count, constants));
-        let _ = ClauseText {
-            clause: &decoded,
-            offset: 0,
-        }
-        .to_string();
+        let _ = text(&decoded);
     }
     assert_eq!(
         shapes.len(),
@@ -226,16 +219,14 @@ fn random_clauses_of_every_shape_survive_encoding() {
 fn relative_constants_survive_encoding() {
     use Relative::{Both, High, None as Plain, Whole};
     let nop = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
-    let tuple = Tuple {
-        registers: RegisterBlock(0x2_0000_0000 | 3 << 25 << 2),
-        ports: [None; 3],
-        fau: Fau::Zero,
-        fma: nop(Unit::Fma, "NOP"),
-        add: nop(Unit::Add, "NOP"),
-        fma_destination: None,
-        add_destination: None,
-    };
+    let registers = RegisterBlock(0x2_0000_0000 | 3 << 25 << 2);
+    let tuple = Tuple::new(registers, nop(Unit::Fma, "NOP"), nop(Unit::Add, "NOP"));
     let random = &mut Random(2);
+    let clause = |constants: [Constant; 2]| Clause {
+        header: ZERO_HEADER,
+        tuples: vec![tuple; 2],
+        constants: constants.to_vec(),
+    };
     let pairs = [
         [High, Plain],
         [High, High],
@@ -250,13 +241,7 @@ fn relative_constants_survive_encoding() {
             value: random.next() << 4,
             relative,
         });
-        let header = ZERO_HEADER;
-        let clause = Clause {
-            header,
-            tuples: vec![tuple; 2],
-            constants: constants.to_vec(),
-        };
-        let bytes = encode_clause(&clause).unwrap();
+        let bytes = encode_clause(&clause(constants)).unwrap();
         let (decoded, _) = decode_clause(&bytes).unwrap();
         for (ours, theirs) in constants.iter().zip(&decoded.constants) {
             assert_eq!(ours.relative, theirs.relative);
@@ -277,11 +262,6 @@ fn relative_constants_survive_encoding() {
         value: 0x30 << 32,
         relative: High,
     };
-    let clause = |constants: [Constant; 2]| Clause {
-        header: ZERO_HEADER,
-        tuples: vec![tuple; 2],
-        constants: constants.to_vec(),
-    };
     assert_eq!(
         encode_clause(&clause([plain, high])),
         Err(EncodeError::ConstantOrder { index: 0 })
@@ -292,23 +272,23 @@ fn relative_constants_survive_encoding() {
 #[test]
 fn relative_values() {
     let at = 0xffff_1234_0000_0100;
-    assert_eq!(Relative::None.resolve(7, at), 7);
-    assert_eq!(
-        Relative::High.resolve(0x0000_0020_0000_0003, at),
-        0x0000_0120_0000_0003
-    );
-    assert_eq!(
-        Relative::High.resolve(0x4fff_fff0_0000_0003, at),
-        0x0000_00f0_0000_0003
-    );
-    assert_eq!(
-        Relative::Whole.resolve(0x0fff_ffff_ffff_fff0, at),
-        0xffff_1234_0000_00f0
-    );
-    assert_eq!(
-        Relative::Both.resolve(0x0000_0010_0fff_fff0, at),
-        0x0000_0110_0000_00f0
-    );
+    for (relative, value, expected) in [
+        (Relative::None, 7, 7),
+        (Relative::High, 0x0000_0020_0000_0003, 0x0000_0120_0000_0003),
+        (Relative::High, 0x4fff_fff0_0000_0003, 0x0000_00f0_0000_0003),
+        (
+            Relative::Whole,
+            0x0fff_ffff_ffff_fff0,
+            0xffff_1234_0000_00f0,
+        ),
+        (Relative::Both, 0x0000_0010_0fff_fff0, 0x0000_0110_0000_00f0),
+    ] {
+        assert_eq!(
+            relative.resolve(value, at),
+            expected,
+            "{relative:?} {value:#x}"
+        );
+    }
 }
 
 #[test]
@@ -329,14 +309,7 @@ fn random_bytes_never_panic() {
         if let Ok((clause, size)) = decode_clause(&bytes) {
             clauses += 1;
             assert!((16..=128).contains(&size) && size % 16 == 0);
-            assert!(
-                !ClauseText {
-                    clause: &clause,
-                    offset: 0
-                }
-                .to_string()
-                .is_empty()
-            );
+            assert!(!text(&clause).is_empty());
             let again = encode_clause(&clause).unwrap();
             assert_eq!(decode_clause(&again).map(|(c, _)| c), Ok(clause));
         }

@@ -34,11 +34,7 @@ fn samples_contain_only_what_their_product_has() {
     };
     for (gpu, product) in GPUS.into_iter().zip(PRODUCTS) {
         let mut seen: BTreeSet<Op> = BTreeSet::new();
-        for entry in fs::read_dir(folder.join(gpu)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|e| e != "bin") {
-                continue;
-            }
+        for path in support::binaries(folder.join(gpu)) {
             let shader = Shader::decode(&fs::read(&path).unwrap()).unwrap();
             for tuple in shader.clauses.iter().flat_map(|one| &one.clause.tuples) {
                 seen.extend([tuple.fma.op, tuple.add.op]);
@@ -118,13 +114,8 @@ fn samples_agree_with_mesa() {
     };
     let (mut shaders, mut count, mut wrong) = (0, 0, Vec::new());
     for gpu in GPUS {
-        let mut files: Vec<_> = fs::read_dir(folder.join(gpu))
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .collect();
-        files.retain(|path| path.extension().is_some_and(|e| e == "bin"));
-        files.sort();
-        for file in files {
+        for file in support::binaries(folder.join(gpu)) {
+            let name = file.display();
             let code = fs::read(&file).unwrap();
             let theirs = clauses(&fs::read_to_string(file.with_extension("asm")).unwrap());
             let mut ours = String::new();
@@ -132,44 +123,26 @@ fn samples_agree_with_mesa() {
             // Mesa prints all clauses up to the zero word that ends the code.
             while code.len() >= offset + 16 && code[offset..offset + 4] != [0; 4] {
                 let (clause, size) = decode_clause(&code[offset..])
-                    .unwrap_or_else(|e| panic!("{}+{offset:#x}: {e}", file.display()));
-                assert_eq!(
-                    encode_clause(&clause).unwrap(),
-                    code[offset..offset + size],
-                    "{}",
-                    file.display()
-                );
+                    .unwrap_or_else(|e| panic!("{name}+{offset:#x}: {e}"));
+                let again = encode_clause(&clause).unwrap();
+                assert_eq!(again, code[offset..offset + size], "{name}");
                 count += clause.tuples.len() * 2;
-                ours.push_str(
-                    &ClauseText {
-                        clause: &clause,
-                        offset: offset as u32,
-                    }
-                    .to_string(),
-                );
+                let text = ClauseText {
+                    clause: &clause,
+                    offset: offset as u32,
+                };
+                ours.push_str(&text.to_string());
                 offset += size;
             }
             let ours = clauses(&ours);
-            assert_eq!(
-                ours.len(),
-                theirs.len(),
-                "{}: number of clauses",
-                file.display()
-            );
+            assert_eq!(ours.len(), theirs.len(), "{name}: number of clauses");
             for ((our_label, our_lines), (label, lines)) in ours.iter().zip(&theirs) {
-                assert_eq!(our_label, label, "{}", file.display());
-                assert_eq!(
-                    our_lines.len(),
-                    lines.len(),
-                    "{}: lines of {label}",
-                    file.display()
-                );
+                assert_eq!(our_label, label, "{name}");
+                let (found, expected) = (our_lines.len(), lines.len());
+                assert_eq!(found, expected, "{name}: lines of {label}");
                 for (ours, theirs) in our_lines.iter().zip(lines) {
                     if ours != theirs {
-                        wrong.push(format!(
-                            "{} {label} ours {ours:?} theirs {theirs:?}",
-                            file.display()
-                        ));
+                        wrong.push(format!("{name} {label} ours {ours:?} theirs {theirs:?}"));
                     }
                 }
             }
@@ -178,12 +151,11 @@ fn samples_agree_with_mesa() {
             let reached = walked.clauses.len();
             assert!(
                 reached <= ours.len() && !walked.dynamic,
-                "{}: {reached} of {}, {}",
-                file.display(),
+                "{name}: {reached} of {}, {}",
                 ours.len(),
                 walked.dynamic
             );
-            assert_eq!(walked.size() as usize, offset, "{}: size", file.display());
+            assert_eq!(walked.size() as usize, offset, "{name}: size");
             shaders += 1;
         }
     }

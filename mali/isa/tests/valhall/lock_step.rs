@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random words against the decoder of the reference data.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use mali_isa::valhall::{Instruction, Op};
 
+use crate::streams::printed;
 use crate::support::shared;
 use crate::words::random;
 
@@ -30,16 +30,9 @@ fn compare(rounds: usize) {
     let words: Vec<u64> = ops.map(|op| random(&mut source, *op)).collect();
     let mut python = Command::new("python3");
     python.arg(script).arg("--words");
-    let spawned = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) => return eprintln!("SKIPPED: python3: {error}"),
+    let Some(theirs) = printed(python, &words) else {
+        return;
     };
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    child.stdin.take().unwrap().write_all(&bytes).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
-    let theirs = String::from_utf8(output.stdout).unwrap();
     assert_eq!(theirs.lines().count(), words.len());
     for (word, theirs) in words.iter().zip(theirs.lines()) {
         let ours = Instruction::decode(*word).unwrap().to_string();

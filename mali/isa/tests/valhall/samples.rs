@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::shared;
+use crate::support::{binaries, shared};
 use mali_isa::valhall::{Instruction, Shader, assemble};
 
 /// Word, two blanks, the text.
@@ -18,13 +18,7 @@ fn samples_agree_with_mesa_and_assemble_to_themselves() {
         return;
     };
     let (mut shaders, mut words) = (0, 0);
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
-        .collect();
-    files.sort();
-    for file in files {
+    for file in binaries(folder) {
         let name = file.display();
         let code = fs::read(&file).unwrap();
         let shader = Shader::decode(&code).unwrap_or_else(|error| panic!("{name}: {error}"));

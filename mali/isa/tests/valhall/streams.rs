@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use mali_isa::valhall::streams::{Compute, Instruction, Kind, Op, WalkError, text, walk};
 
-use crate::support::shared;
+use crate::support::{binaries, shared};
 
 /// From Mesa 25.0.7, for `scale_add` of tools/guest/apps/kernels/basic.cl.
 const SCALE_ADD: &[u8] = include_bytes!("../golden/dispatch.bin");
@@ -62,11 +62,7 @@ fn samples_have_the_reference_text() {
         return;
     };
     let (mut compared, mut dispatches) = (0, 0);
-    for entry in fs::read_dir(folder).unwrap() {
-        let file = entry.unwrap().path();
-        if file.extension().is_none_or(|end| end != "bin") {
-            continue;
-        }
+    for file in binaries(folder) {
         let theirs = fs::read_to_string(file.with_extension("txt")).unwrap();
         let code = words(&fs::read(&file).unwrap());
         for (word, theirs) in code.iter().zip(theirs.lines()) {
@@ -171,6 +167,21 @@ fn walks_find_what_mesa_printed() {
     assert_eq!(compared, 11);
 }
 
+/// What a program prints of words from its input. `None`: it is not there.
+pub(crate) fn printed(mut program: Command, words: &[u64]) -> Option<String> {
+    let spawned = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = spawned
+        .inspect_err(|error| eprintln!("SKIPPED: {program:?}: {error}"))
+        .ok()?;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut input = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || input.write_all(&bytes).unwrap());
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    assert!(output.status.success());
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
 #[test]
 fn random_words_have_the_reference_text() {
     let Some(script) = shared("reference/valhall/decode.py") else {
@@ -186,18 +197,9 @@ fn random_words_have_the_reference_text() {
         .collect();
     let mut python = Command::new("python3");
     python.args(["-c", PRINT]).arg(script.parent().unwrap());
-    let spawned = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) => return eprintln!("SKIPPED: python3: {error}"),
+    let Some(theirs) = printed(python, &words) else {
+        return;
     };
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut input = child.stdin.take().unwrap();
-    let feeder = std::thread::spawn(move || input.write_all(&bytes).unwrap());
-    let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap();
-    assert!(output.status.success());
-    let theirs = String::from_utf8(output.stdout).unwrap();
     assert_eq!(theirs.lines().count(), words.len());
     for (word, theirs) in words.iter().zip(theirs.lines()) {
         let ours = Instruction::decode(*word).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mali_facts::registers::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
 use mali_isa::{
-    Clause, ClauseHeader, Fau, Instruction, Op, RegisterBlock, Source, Tuple, Unit, encode_clause,
+    Clause, ClauseHeader, Instruction, Op, RegisterBlock, Source, Tuple, Unit, encode_clause,
 };
 use mali_model::{Finished, Options};
 
@@ -29,16 +29,9 @@ pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
         message: add.op.info().message,
         ..ClauseHeader::PLAIN
     };
-    let tuple = Tuple {
-        // Slot 2 is read; ports 0 and 1 read r0 and r1.
-        registers: RegisterBlock(0x80 | slot | 2 << 14 | 1 << 25 | 12 << 31),
-        ports: [None; 3],
-        fau: Fau::Zero,
-        fma: new(Unit::Fma, "NOP"),
-        add,
-        fma_destination: None,
-        add_destination: None,
-    };
+    // Slot 2 is read; ports 0 and 1 read r0 and r1.
+    let registers = RegisterBlock(0x80 | slot | 2 << 14 | 1 << 25 | 12 << 31);
+    let tuple = Tuple::new(registers, new(Unit::Fma, "NOP"), add);
     let clause = Clause {
         header,
         tuples: vec![tuple],

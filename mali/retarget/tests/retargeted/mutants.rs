@@ -76,7 +76,7 @@ fn in_storage(staging_register: u8, name: &str) -> Vec<u8> {
 }
 
 fn clause(staging_register: u8, add: Instruction, fau: Fau) -> Vec<u8> {
-    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
+    let nop = Instruction::new(Op::find(Unit::Fma, "NOP").unwrap());
     let message = add.op.info().message;
     let index = match fau {
         Fau::Uniform(slot) => 0x80 | u64::from(slot),
@@ -85,21 +85,14 @@ fn clause(staging_register: u8, add: Instruction, fau: Fau) -> Vec<u8> {
         Fau::CoreId => 3,
         _ => 0,
     };
+    let registers = RegisterBlock(index | 2 << 14 | 1 << 25 | 12 << 31);
     let clause = Clause {
         header: ClauseHeader {
             staging_register,
             message,
             ..ClauseHeader::PLAIN
         },
-        tuples: vec![Tuple {
-            registers: RegisterBlock(index | 2 << 14 | 1 << 25 | 12 << 31),
-            ports: [None; 3],
-            fau,
-            fma: new(Unit::Fma, "NOP"),
-            add,
-            fma_destination: None,
-            add_destination: None,
-        }],
+        tuples: vec![Tuple::new(registers, nop, add)],
         constants: Vec::new(),
     };
     encode_clause(&clause).unwrap()

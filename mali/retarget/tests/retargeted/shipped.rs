@@ -79,13 +79,20 @@ fn without_cores(bytes: &[u8], unused_cores: u32) -> Vec<u8> {
 }
 
 fn run_case(name: &str, bytes: &[u8]) -> Result<(), gpureplay_library::Error> {
-    let manifest = Recording::open(folder(name)).unwrap();
-    let case = manifest.manifest().unwrap().cases.first().unwrap().clone();
     let recording = Recording::from_bytes(bytes.to_vec()).unwrap();
+    run_on("model", name, recording)
+}
+
+/// With the shipped recording's first case, whatever the GPU.
+fn run_on(choice: &str, name: &str, recording: Recording) -> Result<(), gpureplay_library::Error> {
+    let shipped = Recording::open(folder(name)).unwrap();
+    let case = shipped.manifest().unwrap().cases.first().unwrap().clone();
     let id = recording.verified().recording().gpu_id();
     let options = gpureplay_library::ModelOptions::default();
-    let device = Device::open(&"model".parse().unwrap(), id, options).unwrap();
+    let device = Device::open(&choice.parse().unwrap(), id, options).unwrap();
     let mut session = Session::on(recording, device);
+    // Another GPU than the recorded one.
+    session.ignore_identity(choice != "model");
     for (tensor, file) in &case.inputs {
         session.bind_file(tensor, folder(name).join(file)).unwrap();
     }
@@ -232,15 +239,7 @@ fn a_recording_whose_storage_was_not_grown_is_refused_and_faults() {
     assert!(check_for(&verified, profile("g31")).is_ok());
     // On the model of the larger GPU the jobs reach beyond their storage.
     let recording = Recording::open(folder(name)).unwrap();
-    let choice = "model:g76".parse().unwrap();
-    let id = verified.recording().gpu_id();
-    let device = Device::open(&choice, id, gpureplay_library::ModelOptions::default()).unwrap();
-    let mut session = Session::on(recording.clone(), device);
-    session.ignore_identity(true);
-    let case = recording.manifest().unwrap().cases.first().unwrap().clone();
-    for (tensor, file) in &case.inputs {
-        session.bind_file(tensor, folder(name).join(file)).unwrap();
-    }
-    let error = session.run().unwrap_err().to_string();
+    let error = run_on("model:g76", name, recording);
+    let error = error.unwrap_err().to_string();
     assert!(error.contains("fault"), "{error}");
 }

@@ -21,3 +21,15 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     }
     found
 }
+
+/// Those of a folder that end in `.bin`, in order.
+#[allow(dead_code, reason = "not every test reads samples")]
+pub(crate) fn binaries(folder: PathBuf) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
+        .collect();
+    files.sort();
+    files
+}

@@ -88,18 +88,9 @@ pub(crate) fn clause(
     fma: Instruction,
     add: Instruction,
 ) -> Clause {
-    let tuple = Tuple {
-        registers,
-        ports: [None; 3],
-        fau: Fau::Zero,
-        fma,
-        add,
-        fma_destination: None,
-        add_destination: None,
-    };
     Clause {
         header,
-        tuples: vec![tuple],
+        tuples: vec![Tuple::new(registers, fma, add)],
         constants: Vec::new(),
     }
 }
