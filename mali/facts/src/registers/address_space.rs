@@ -4,7 +4,7 @@
 use core::fmt;
 
 use crate::registers::JobStatus;
-use crate::registers::register::registers;
+use crate::registers::register::{commands, registers};
 
 registers! {
     TRANSTAB_LO = 0x00, ReadWrite, AddressSpace, 0, "Physical address of the page table and mode bits, low word.";
@@ -32,36 +32,21 @@ pub const fn offset(space: u32, register: u32) -> u32 {
     0x2400 + STRIDE * space + register
 }
 
-/// Values of COMMAND.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum AddressSpaceCommand {
-    /// Nothing.
-    Nop = 0,
-    /// Uses TRANSTAB, MEMATTR and TRANSCFG.
-    Update = 1,
-    /// Holds LOCKADDR's region back.
-    Lock = 2,
-    /// Releases the locked region.
-    Unlock = 3,
-    /// Drops translations (and cleans caches).
-    FlushPageTables = 4,
-    /// Drops translations, after the region's accesses.
-    FlushMemory = 5,
-}
-
-impl AddressSpaceCommand {
-    /// Command from a value of COMMAND.
-    pub const fn from_bits(value: u32) -> Option<Self> {
-        Some(match value {
-            0 => Self::Nop,
-            1 => Self::Update,
-            2 => Self::Lock,
-            3 => Self::Unlock,
-            4 => Self::FlushPageTables,
-            5 => Self::FlushMemory,
-            _ => return None,
-        })
+commands! {
+    /// Values of COMMAND.
+    AddressSpaceCommand {
+        /// Nothing.
+        Nop = 0,
+        /// Uses TRANSTAB, MEMATTR and TRANSCFG.
+        Update = 1,
+        /// Holds LOCKADDR's region back.
+        Lock = 2,
+        /// Releases the locked region.
+        Unlock = 3,
+        /// Drops translations (and cleans caches).
+        FlushPageTables = 4,
+        /// Drops translations, after the region's accesses.
+        FlushMemory = 5,
     }
 }
 
@@ -168,13 +153,13 @@ impl TranslationConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultAccess {
     /// Atomic operation.
-    Atomic,
+    Atomic = 0,
     /// Instruction fetch.
-    Execute,
+    Execute = 1,
     /// Load.
-    Read,
+    Read = 2,
     /// Store.
-    Write,
+    Write = 3,
 }
 
 /// The FAULTSTATUS register.
@@ -184,13 +169,7 @@ pub struct FaultStatus(pub u32);
 impl FaultStatus {
     /// Codes from 0x80 in [`JobStatus`].
     pub const fn new(code: JobStatus, access: FaultAccess, source: u16) -> Self {
-        let access = match access {
-            FaultAccess::Atomic => 0,
-            FaultAccess::Execute => 1,
-            FaultAccess::Read => 2,
-            FaultAccess::Write => 3,
-        };
-        Self(code.0 & 0xff | access << 8 | (source as u32) << 16)
+        Self(code.0 & 0xff | (access as u32) << 8 | (source as u32) << 16)
     }
 
     /// Named as job status codes.

@@ -5,7 +5,7 @@ use core::fmt;
 
 use bitflags::bitflags;
 
-use crate::registers::register::registers;
+use crate::registers::register::{commands, registers};
 
 registers! {
     GPU_ID = 0x000, Read, Identity, 0, "Product, version and status of the GPU; see [`GpuId`].";
@@ -145,48 +145,29 @@ bitflags! {
 /// PWR_KEY: unlocks PWR_OVERRIDE0 and PWR_OVERRIDE1.
 pub const PWR_KEY_UNLOCK: u32 = 0x2968_a819;
 
-/// Values of GPU_CMD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum GpuCommand {
-    /// Nothing.
-    Nop = 0,
-    /// Stops jobs, waits for bus transactions, resets.
-    SoftReset = 1,
-    /// Resets at once.
-    HardReset = 2,
-    /// Zeroes the performance counters.
-    CounterClear = 3,
-    /// Dumps the performance counters.
-    CounterSample = 4,
-    /// Starts the cycle counter.
-    CycleCountStart = 5,
-    /// Stops the cycle counter.
-    CycleCountStop = 6,
-    /// Writes dirty cache lines back.
-    CleanCaches = 7,
-    /// Writes back, drops all lines.
-    CleanInvalidateCaches = 8,
-    /// Enters protected mode.
-    SetProtectedMode = 9,
-}
-
-impl GpuCommand {
-    /// Command from a value of GPU_CMD.
-    pub const fn from_bits(value: u32) -> Option<Self> {
-        Some(match value {
-            0 => Self::Nop,
-            1 => Self::SoftReset,
-            2 => Self::HardReset,
-            3 => Self::CounterClear,
-            4 => Self::CounterSample,
-            5 => Self::CycleCountStart,
-            6 => Self::CycleCountStop,
-            7 => Self::CleanCaches,
-            8 => Self::CleanInvalidateCaches,
-            9 => Self::SetProtectedMode,
-            _ => return None,
-        })
+commands! {
+    /// Values of GPU_CMD.
+    GpuCommand {
+        /// Nothing.
+        Nop = 0,
+        /// Stops jobs, waits for bus transactions, resets.
+        SoftReset = 1,
+        /// Resets at once.
+        HardReset = 2,
+        /// Zeroes the performance counters.
+        CounterClear = 3,
+        /// Dumps the performance counters.
+        CounterSample = 4,
+        /// Starts the cycle counter.
+        CycleCountStart = 5,
+        /// Stops the cycle counter.
+        CycleCountStop = 6,
+        /// Writes dirty cache lines back.
+        CleanCaches = 7,
+        /// Writes back, drops all lines.
+        CleanInvalidateCaches = 8,
+        /// Enters protected mode.
+        SetProtectedMode = 9,
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 
 use bitflags::bitflags;
 
-use crate::registers::register::registers;
+use crate::registers::register::{commands, registers};
 
 registers! {
     HEAD_LO = 0x00, Read, Status, 0, "First job of the chain that runs, low word.";
@@ -36,42 +36,25 @@ pub const fn offset(slot: u32, register: u32) -> u32 {
     0x1800 + STRIDE * slot + register
 }
 
-/// Values of COMMAND and COMMAND_NEXT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum JobCommand {
-    /// In COMMAND_NEXT: takes a queued chain back.
-    Nop = 0,
-    /// Queues the NEXT registers' chain.
-    Start = 1,
-    /// After the running job; TAIL says where to resume.
-    SoftStop = 2,
-    /// Abandons the chain.
-    HardStop = 3,
-    /// If the chain's flag is 0.
-    SoftStop0 = 4,
-    /// If the chain's flag is 0.
-    HardStop0 = 5,
-    /// If the chain's flag is 1.
-    SoftStop1 = 6,
-    /// If the chain's flag is 1.
-    HardStop1 = 7,
-}
-
-impl JobCommand {
-    /// Decodes COMMAND or COMMAND_NEXT.
-    pub const fn from_bits(value: u32) -> Option<Self> {
-        Some(match value {
-            0 => Self::Nop,
-            1 => Self::Start,
-            2 => Self::SoftStop,
-            3 => Self::HardStop,
-            4 => Self::SoftStop0,
-            5 => Self::HardStop0,
-            6 => Self::SoftStop1,
-            7 => Self::HardStop1,
-            _ => return None,
-        })
+commands! {
+    /// Values of COMMAND and COMMAND_NEXT.
+    JobCommand {
+        /// In COMMAND_NEXT: takes a queued chain back.
+        Nop = 0,
+        /// Queues the NEXT registers' chain.
+        Start = 1,
+        /// After the running job; TAIL says where to resume.
+        SoftStop = 2,
+        /// Abandons the chain.
+        HardStop = 3,
+        /// If the chain's flag is 0.
+        SoftStop0 = 4,
+        /// If the chain's flag is 0.
+        HardStop0 = 5,
+        /// If the chain's flag is 1.
+        SoftStop1 = 6,
+        /// If the chain's flag is 1.
+        HardStop1 = 7,
     }
 }
 

@@ -75,3 +75,26 @@ macro_rules! registers {
     };
 }
 pub(crate) use registers;
+
+/// Commands by their numbers.
+macro_rules! commands {
+    ($(#[$outer:meta])* $name:ident { $($(#[$doc:meta])* $command:ident = $number:literal,)* }) => {
+        $(#[$outer])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum $name {
+            $($(#[$doc])* $command = $number,)*
+        }
+
+        impl $name {
+            /// Command from a written value.
+            pub const fn from_bits(value: u32) -> Option<Self> {
+                match value {
+                    $($number => Some(Self::$command),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use commands;
