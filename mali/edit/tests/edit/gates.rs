@@ -4,16 +4,16 @@
 use std::path::PathBuf;
 
 use gpureplay_edit::shader::fits;
-use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs};
+use gpureplay_edit::{EditError, Launch, Proof, Subject, inputs};
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::Region;
 use gpureplay_jobs::{Compute, Jobs};
 use gpureplay_library::Recording;
-use mali_facts::{LocalStorage, RendererState};
+use mali_facts::LocalStorage;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 
-use crate::{code, shipped};
+use crate::{PRELOADED, code, give, shipped, sized, with_code};
 
 /// Its threads wait and share storage; its manifest has the command that recorded it.
 fn softmax() -> (Recording, Jobs) {
@@ -38,42 +38,40 @@ fn gate(jobs: &Jobs, index: usize, change: impl FnOnce(&mut Compute)) -> &'stati
 }
 
 fn without(field: &'static str) -> impl FnOnce(&mut Compute) {
-    move |compute| {
-        let state: RendererState = compute.job.state.with(field, 0);
-        compute.job.state = state;
-    }
+    move |compute| give(compute, field, 0)
 }
 
 #[test]
 fn each_gate_refuses_what_lacks_its_one_thing() {
     let (_, jobs) = softmax();
-    let refused = |change: &dyn Fn(&mut Compute)| gate(&jobs, 0, |compute| change(compute));
-    assert_eq!(
-        gate(&jobs, 0, without("Shader contains barrier")),
-        "barrier"
-    );
+    for (field, expected) in [
+        ("Shader contains barrier", "barrier"),
+        ("Preload local invocation XY", "initial registers"),
+        ("Uniform count", "uniforms"),
+    ] {
+        assert_eq!(gate(&jobs, 0, without(field)), expected, "{field}");
+    }
     let no_storage = |compute: &mut Compute| {
         let storage: LocalStorage = compute.job.storage.unwrap().with("WLS instances", 31);
         compute.job.storage = Some(storage);
     };
-    assert_eq!(refused(&no_storage), "group storage");
-    assert_eq!(
-        gate(&jobs, 0, without("Preload local invocation XY")),
-        "initial registers"
-    );
-    assert_eq!(gate(&jobs, 0, without("Uniform count")), "uniforms");
+    assert_eq!(gate(&jobs, 0, no_storage), "group storage");
     let (_, training, _) = shipped("train-digits-g52");
     let no_stack = |compute: &mut Compute| {
         let storage: LocalStorage = compute.job.storage.unwrap().with("TLS base pointer", 0);
         compute.job.storage = Some(storage);
     };
     assert_eq!(gate(&training, 0, no_stack), "thread storage");
-    let few = |compute: &mut Compute| {
-        let state: RendererState = compute.job.state.with("Shader register allocation", 2);
-        compute.job.state = state;
-    };
+    let few = |compute: &mut Compute| give(compute, "Shader register allocation", 2);
     assert_eq!(gate(&training, 0, few), "register allocation");
 }
+
+const COUNTS: [&str; 4] = [
+    "Texture count",
+    "Sampler count",
+    "Attribute count",
+    "Uniform buffer count",
+];
 
 #[test]
 fn a_shader_with_images_does_not_fit_a_job_without() {
@@ -83,29 +81,12 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
     let code = std::fs::read(samples.join("img_arr.0.bin")).unwrap();
     let (_, jobs, _) = shipped("saxpy-g52");
     let mut generous = jobs.jobs[0].compute.clone().unwrap();
-    let mut give = |field: &str, value: u64| {
-        let state: RendererState = generous.job.state.with(field, value);
-        generous.job.state = state;
-    };
-    give("Uniform count", 127);
-    for preload in [
-        "local invocation XY",
-        "local invocation Z",
-        "work group X",
-        "work group Y",
-        "work group Z",
-        "global invocation Y",
-        "global invocation Z",
-    ] {
-        give(&format!("Preload {preload}"), 1);
+    give(&mut generous, "Uniform count", 127);
+    for preload in PRELOADED {
+        give(&mut generous, &format!("Preload {preload}"), 1);
     }
-    for count in [
-        "Texture count",
-        "Sampler count",
-        "Attribute count",
-        "Uniform buffer count",
-    ] {
-        give(count, 16);
+    for count in COUNTS {
+        give(&mut generous, count, 16);
     }
     assert!(fits(&code, &generous, jobs.profile).is_ok());
     for (count, says) in [
@@ -113,8 +94,7 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
         ("Attribute count", "attribute"),
     ] {
         let mut fewer = generous.clone();
-        let state: RendererState = fewer.job.state.with(count, 0);
-        fewer.job.state = state;
+        give(&mut fewer, count, 0);
         match fits(&code, &fewer, jobs.profile) {
             Err(EditError::Gate {
                 gate: "resources",
@@ -127,14 +107,8 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
         }
     }
     let mut none = generous;
-    for count in [
-        "Texture count",
-        "Sampler count",
-        "Attribute count",
-        "Uniform buffer count",
-    ] {
-        let state: RendererState = none.job.state.with(count, 0);
-        none.job.state = state;
+    for count in COUNTS {
+        give(&mut none, count, 0);
     }
     let refused = fits(&code, &none, jobs.profile);
     assert!(
@@ -184,11 +158,7 @@ fn code_stays_where_branches_reach() {
         let jobs = Jobs::of(&recording).unwrap();
         let subject =
             Subject::new(&recording, &jobs, 0, std::slice::from_ref(&bindings), None).unwrap();
-        let code = code(&subject);
-        let change = Change {
-            launch: subject.launch(),
-            kernel: code.into(),
-        };
+        let change = with_code(&subject, code(&subject));
         match subject.try_out(&change) {
             Ok(_) => assert!(fits, "{va:#x}"),
             Err(EditError::Gate { gate, .. }) => {
@@ -219,19 +189,12 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
         assert!(reasons.iter().any(|it| it.contains(reason)), "{reasons:?}");
     }
     for local in [8, 32] {
-        let change = Change {
-            launch: Launch::over([256, 1, 1], [local, 1, 1]).unwrap(),
-            kernel: Kernel::Recorded,
-        };
+        let change = sized(Launch::over([256, 1, 1], [local, 1, 1]).unwrap());
         let error = subject.try_out(&change).unwrap_err();
         assert!(matches!(error, EditError::Differs(_)), "{error}");
         assert!(error.to_string().contains("unproven, because"), "{error}");
     }
     // As it was recorded it is equal, and still unproven.
-    let change = Change {
-        launch: subject.launch(),
-        kernel: Kernel::Recorded,
-    };
-    let tried = subject.try_out(&change).unwrap();
+    let tried = subject.try_out(&sized(subject.launch())).unwrap();
     assert!(tried.different == 0 && !tried.proof.is_proven());
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is proven computes the same bits, what reaches too far is refused.
 
-use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs};
+use gpureplay_edit::{EditError, Launch, Proof, Subject, inputs};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Recording, Session};
 use mali_facts::ComputeParameters;
 
-use crate::{code, folder, shipped};
+use crate::{code, folder, shipped, sized, with_code};
 
 const SHIPPED: [&str; 5] = [
     "digits-g52",
@@ -79,17 +79,11 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
         let subject = Subject::new(&recording, &jobs, index, &inputs, None).unwrap();
         assert_eq!(subject.proof(), &Proof::Proven, "job {index}");
         for launch in others(subject.launch()) {
-            if launch
-                .check(subject.compute().unwrap(), jobs.profile)
-                .is_err()
-            {
+            let checked = launch.check(subject.compute().unwrap(), jobs.profile);
+            if checked.is_err() {
                 continue;
             }
-            let change = Change {
-                launch,
-                kernel: Kernel::Recorded,
-            };
-            let found = subject.try_out(&change).unwrap();
+            let found = subject.try_out(&sized(launch)).unwrap();
             assert!(
                 found.proof.is_proven() && found.different == 0,
                 "job {index} {launch:?}"
@@ -108,11 +102,7 @@ fn a_thread_too_many_is_refused_with_the_first_address_outside() {
     let inputs = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 0, &inputs, None).unwrap();
     let launch = |global: u64, local: u32| Launch::over([global, 1, 1], [local, 1, 1]).unwrap();
-    let change = |launch| Change {
-        launch,
-        kernel: Kernel::Recorded,
-    };
-    let error = subject.try_out(&change(launch(1024, 8))).unwrap_err();
+    let error = subject.try_out(&sized(launch(1024, 8))).unwrap_err();
     let view = recording.verified().recording();
     let behind = |name: &str| {
         let (_, tensor) = view.tensor_named(name).unwrap();
@@ -122,17 +112,12 @@ fn a_thread_too_many_is_refused_with_the_first_address_outside() {
     let text = error.to_string();
     assert!(matches!(error, EditError::Outside(_)), "{text}");
     assert!(text.contains(&format!("{first:#x}")), "{text}");
-    let error = subject.try_out(&change(launch(992, 8))).unwrap_err();
+    let error = subject.try_out(&sized(launch(992, 8))).unwrap_err();
     assert!(matches!(error, EditError::Differs(_)), "{error}");
-    assert!(
-        subject
-            .try_out(&change(launch(1000, 250)))
-            .unwrap()
-            .proof
-            .is_proven()
-    );
+    let found = subject.try_out(&sized(launch(1000, 250))).unwrap();
+    assert!(found.proof.is_proven());
     for local in [500, 1000] {
-        let error = subject.try_out(&change(launch(1000, local))).unwrap_err();
+        let error = subject.try_out(&sized(launch(1000, local))).unwrap_err();
         assert!(error.to_string().contains("at most 384"), "{error}");
     }
 }
@@ -143,12 +128,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     let inputs = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 11, &inputs, None).unwrap();
     let launch = Launch::over(subject.launch().global(), [4, 4, 1]).unwrap();
-    let changed = subject
-        .apply(&Change {
-            launch,
-            kernel: Kernel::Recorded,
-        })
-        .unwrap();
+    let changed = subject.apply(&sized(launch)).unwrap();
     let new = Recording::from_bytes(changed.bytes.clone()).unwrap();
     let (old, table) = (&jobs, Jobs::of(&new).unwrap());
     for (before, after) in old.jobs.iter().zip(&table.jobs) {
@@ -184,13 +164,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
         provenance["sha256"],
         recording.recorded().manifest().unwrap().provenance["sha256"]
     );
-    let launch = subject.launch();
-    let code = code(&subject);
-    let same = subject
-        .apply(&Change {
-            launch,
-            kernel: code.into(),
-        })
-        .unwrap();
+    let own = with_code(&subject, code(&subject));
+    let same = subject.apply(&own).unwrap();
     assert!(same.bytes == recording.files().bytes);
 }

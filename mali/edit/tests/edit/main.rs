@@ -11,8 +11,8 @@ mod whole;
 
 use std::path::PathBuf;
 
-use gpureplay_edit::Subject;
-use gpureplay_jobs::Jobs;
+use gpureplay_edit::{Change, Kernel, Launch, Subject};
+use gpureplay_jobs::{Compute, Jobs};
 use gpureplay_library::{Bindings, Recording};
 
 fn folder(name: &str) -> PathBuf {
@@ -36,3 +36,34 @@ fn code(subject: &Subject<'_>) -> Vec<u8> {
     let code = &subject.compute().unwrap().code;
     code.as_ref().unwrap().bytes.clone()
 }
+
+/// With the recorded shader.
+fn sized(launch: Launch) -> Change {
+    Change {
+        launch,
+        kernel: Kernel::Recorded,
+    }
+}
+
+fn with_code(subject: &Subject<'_>, code: Vec<u8>) -> Change {
+    Change {
+        launch: subject.launch(),
+        kernel: code.into(),
+    }
+}
+
+/// Sets a field of the renderer state.
+fn give(compute: &mut Compute, field: &str, value: u64) {
+    compute.job.state = compute.job.state.with(field, value);
+}
+
+/// Of registers that a job may preload, without the first.
+const PRELOADED: [&str; 7] = [
+    "local invocation XY",
+    "local invocation Z",
+    "work group X",
+    "work group Y",
+    "work group Z",
+    "global invocation Y",
+    "global invocation Z",
+];

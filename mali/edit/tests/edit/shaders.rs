@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicU64;
 
 use gpureplay_edit::shader::fits;
 use gpureplay_edit::tune::{By, Candidate, Standing, tune};
-use gpureplay_edit::{Change, EditError, Kernel, Launch, Subject, inputs};
+use gpureplay_edit::{EditError, Launch, Subject, inputs};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Options, Recording};
 
-use crate::{code, folder, shipped};
+use crate::{PRELOADED, code, folder, give, shipped, sized, with_code};
 
 #[test]
 fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
@@ -25,31 +25,21 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
             let other = other.compute.as_ref().unwrap();
             let code = &other.code.as_ref().unwrap().bytes;
             assert!(fits(code, other, others.profile).is_ok());
-            match fits(code, job, saxpy.profile) {
-                Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
-                other => assert!(other.is_ok()),
-            }
             let mut more = job.clone();
-            for field in [
-                "local invocation XY",
-                "local invocation Z",
-                "work group X",
-                "work group Y",
-                "work group Z",
-                "global invocation Y",
-                "global invocation Z",
-            ] {
-                more.job.state = more.job.state.with(&format!("Preload {field}"), 1);
+            for field in PRELOADED {
+                give(&mut more, &format!("Preload {field}"), 1);
             }
-            more.job.state = more.job.state.with("Uniform count", 127);
-            match fits(code, &more, saxpy.profile) {
-                Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
-                other => assert!(other.is_ok()),
+            give(&mut more, "Uniform count", 127);
+            for job in [job, &more] {
+                match fits(code, job, saxpy.profile) {
+                    Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
+                    other => assert!(other.is_ok()),
+                }
             }
         }
     }
     let mut few = job.clone();
-    few.job.state = few.job.state.with("Preload global invocation X", 0);
+    give(&mut few, "Preload global invocation X", 0);
     let error = fits(own, &few, saxpy.profile).unwrap_err().to_string();
     assert!(error.starts_with("initial registers"), "{error}");
     let error = fits(&own[1..], job, saxpy.profile).unwrap_err().to_string();
@@ -71,16 +61,11 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
 
 /// The first single bit that fits, does no more and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
-    let launch = subject.launch();
     let own = code(subject);
     for bit in 0..own.len() * 8 {
         let mut code = own.clone();
         code[bit / 8] ^= 1 << (bit % 8);
-        let change = Change {
-            launch,
-            kernel: code.clone().into(),
-        };
-        let Ok(tried) = subject.try_out(&change) else {
+        let Ok(tried) = subject.try_out(&with_code(subject, code.clone())) else {
             continue;
         };
         let (before, after) = (tried.before.unwrap(), tried.after.unwrap());
@@ -99,18 +84,12 @@ fn a_wrong_variant_is_never_the_best() {
     let launch = subject.launch();
     let planted = Candidate {
         name: "planted".into(),
-        change: Ok(Change {
-            launch,
-            kernel: wrong_and_cheaper(&subject).into(),
-        }),
+        change: Ok(with_code(&subject, wrong_and_cheaper(&subject))),
     };
     let size = |local: [u32; 3]| Candidate {
         name: format!("{local:?}"),
         change: Launch::over(launch.global(), local)
-            .map(|launch| Change {
-                launch,
-                kernel: Kernel::Recorded,
-            })
+            .map(sized)
             .map_err(|error| error.to_string()),
     };
     let candidates = [
@@ -153,23 +132,12 @@ fn another_shader_is_put_into_the_recording_for_one_job_only() {
     let inputs = inputs(&recording, 1).unwrap();
     // Jobs 0, 2 and 4 of set-up run one shader.
     let subject = Subject::new(&recording, &jobs, 2, &inputs, None).unwrap();
-    let code = wrong_and_cheaper(&subject);
-    let launch = subject.launch();
-    let changed = subject
-        .apply(&Change {
-            launch,
-            kernel: code.into(),
-        })
-        .unwrap();
+    let wrong = with_code(&subject, wrong_and_cheaper(&subject));
+    let changed = subject.apply(&wrong).unwrap();
     assert!(changed.tried.different > 0);
     assert!(changed.manifest.provenance["edited"].contains("other bytes"));
-    assert!(
-        changed
-            .manifest
-            .cases
-            .iter()
-            .all(|case| case.expected.is_empty())
-    );
+    let mut cases = changed.manifest.cases.iter();
+    assert!(cases.all(|case| case.expected.is_empty()));
     let new = Recording::from_bytes(changed.bytes).unwrap();
     let table = Jobs::of(&new).unwrap();
     let hashes = |jobs: &Jobs| -> Vec<u64> {
@@ -192,20 +160,13 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
     let global = subject.launch().global();
     let candidates = [[1, 4, 4], [25, 4, 2]].map(|local| Candidate {
         name: format!("{local:?}"),
-        change: Ok(Change {
-            launch: Launch::over(global, local).unwrap(),
-            kernel: Kernel::Recorded,
-        }),
+        change: Ok(sized(Launch::over(global, local).unwrap())),
     });
     // As in docs/analysis.md.
     let tuning = tune(&subject, &candidates, 0, By::Lines, &AtomicU64::new(0)).unwrap();
     let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
     assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);
     assert_eq!((tuning.best, tuning.by), (Some(2), "memory lines"));
-    assert_eq!(
-        tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0))
-            .unwrap()
-            .best,
-        None
-    );
+    let by_work = tune(&subject, &candidates, 0, By::Work, &AtomicU64::new(0)).unwrap();
+    assert_eq!(by_work.best, None);
 }

@@ -7,11 +7,11 @@ use gpureplay_edit::{Change, EditError, Launch, Subject, Taken, extract, inputs}
 use gpureplay_format::layout::{PieceEntry, Region, TensorEntry};
 use gpureplay_format::{Recording as View, encode::assemble};
 use gpureplay_jobs::Jobs;
-use gpureplay_library::{Options, Recording, Tensor};
+use gpureplay_library::{Bindings, Options, Recording, Tensor};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 
-use crate::{code, shipped};
+use crate::{code, shipped, with_code};
 
 fn outputs(recording: &Recording, of: &Recording) -> Vec<Vec<(String, Tensor)>> {
     let values = inputs(of, 3).unwrap();
@@ -54,8 +54,7 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
     let alone = extract(&digits, &jobs, &bindings, &[11], None).unwrap();
     let alone = Recording::from_bytes(alone.bytes).unwrap();
     let jobs = Jobs::of(&alone).unwrap();
-    let values =
-        gpureplay_library::Bindings::new(alone.verified().recording(), &alone.files().path);
+    let values = Bindings::new(alone.verified().recording(), &alone.files().path);
     let job = Taken::new(&digits, &alone, &jobs, 0, &values, &[], None).unwrap();
     assert!(replaced(&digits, 11, job).bytes == digits.files().bytes);
     let error = Taken::new(&saxpy, &alone, &jobs, 0, &values, &[], None).unwrap_err();
@@ -68,26 +67,16 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     let values = inputs(&kbase, 1).unwrap();
     let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();
     let local = Launch::over([1000, 1, 1], [125, 1, 1]).unwrap();
-    let kernel = code(&subject);
-    let wide = subject
-        .apply(&Change {
-            launch: local,
-            kernel: kernel.into(),
-        })
-        .unwrap();
+    let change = Change {
+        launch: local,
+        ..with_code(&subject, code(&subject))
+    };
+    let wide = subject.apply(&change).unwrap();
     let wide = Recording::from_bytes(wide.bytes).unwrap();
     let (saxpy, ..) = shipped("saxpy-g52");
     let values = inputs(&kbase, 1).unwrap().remove(0);
-    let job = Taken::new(
-        &saxpy,
-        &wide,
-        &Jobs::of(&wide).unwrap(),
-        0,
-        &values,
-        &[],
-        None,
-    )
-    .unwrap();
+    let jobs = Jobs::of(&wide).unwrap();
+    let job = Taken::new(&saxpy, &wide, &jobs, 0, &values, &[], None).unwrap();
     assert_eq!(job.launch(), local);
     let changed = replaced(&saxpy, 0, job);
     assert_eq!(changed.tried.different, 0);
@@ -97,14 +86,8 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
         "{edited}"
     );
     let new = Recording::from_bytes(changed.bytes).unwrap();
-    assert_eq!(
-        Jobs::of(&new).unwrap().jobs[0]
-            .compute
-            .as_ref()
-            .unwrap()
-            .local,
-        [125, 1, 1]
-    );
+    let jobs = Jobs::of(&new).unwrap();
+    assert_eq!(jobs.jobs[0].compute.as_ref().unwrap().local, [125, 1, 1]);
     assert_eq!(outputs(&new, &saxpy), outputs(&saxpy, &saxpy));
 }
 
@@ -174,16 +157,13 @@ fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
     assert!(taken(&copy, &saxpy, 0, &pairs).is_ok());
     for wrong in ["x=nothing", "nothing=X", "x=0x10", "0x10=X"] {
         let error = taken(&copy, &saxpy, 0, &[wrong]).unwrap_err();
-        assert!(
-            error.to_string().contains("there is no tensor or address"),
-            "{error}"
-        );
+        let text = error.to_string();
+        assert!(text.contains("there is no tensor or address"), "{text}");
     }
 }
 
-fn saxpy_values(copy: &Recording, saxpy: &Recording) -> Vec<gpureplay_library::Bindings> {
-    let mut bindings =
-        gpureplay_library::Bindings::new(copy.verified().recording(), &copy.files().path);
+fn saxpy_values(copy: &Recording, saxpy: &Recording) -> Vec<Bindings> {
+    let mut bindings = Bindings::new(copy.verified().recording(), &copy.files().path);
     for (name, file) in &saxpy.files().case().unwrap().inputs {
         let file = saxpy.files().directory.join(file);
         bindings
