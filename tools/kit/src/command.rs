@@ -82,6 +82,9 @@ pub trait Ended {
 
     /// Standard error; requires this code and text.
     fn ended(self, code: i32, text: &str) -> String;
+
+    /// Standard error; requires a code of failure and this text.
+    fn failed(self, text: &str) -> String;
 }
 
 impl Ended for (i32, String, String) {
@@ -99,6 +102,13 @@ impl Ended for (i32, String, String) {
         err.says(text);
         err
     }
+
+    #[track_caller]
+    fn failed(self, text: &str) -> String {
+        assert_ne!(self.0, 0, "{}{}", self.1, self.2);
+        let code = self.0;
+        self.ended(code, text)
+    }
 }
 
 impl Ended for (i32, String) {
@@ -110,6 +120,11 @@ impl Ended for (i32, String) {
     #[track_caller]
     fn ended(self, code: i32, text: &str) -> String {
         (self.0, String::new(), self.1).ended(code, text)
+    }
+
+    #[track_caller]
+    fn failed(self, text: &str) -> String {
+        (self.0, String::new(), self.1).failed(text)
     }
 }
 

@@ -6,6 +6,8 @@
     reason = "the test plays both sides of a C interface"
 )]
 
+#[path = "../app/mod.rs"]
+mod app;
 mod runtime;
 
 use core::ptr;
@@ -17,9 +19,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use gpureplay_opencl::entry::clInitLayer;
 use gpureplay_trace::note::{Content, Direction, Note};
 
+use app::*;
 use runtime::*;
 
 struct Counting;
@@ -53,71 +55,24 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const WILD: usize = 0x5_0008;
 
-struct App(*const usize);
-
-impl App {
-    fn get<T>(&self, place: usize) -> T {
-        let address = unsafe { self.0.add(place).read() };
-        assert_ne!(address, 0);
-        unsafe { core::mem::transmute_copy(&address) }
-    }
-
-    fn launch(&self, queue: usize, kernel: usize, dimensions: u32, sizes: *const usize) -> i32 {
-        let none = ptr::null();
-        let event = ptr::null_mut();
-        self.get::<Launch>(LAUNCH)(queue, kernel, dimensions, none, sizes, none, 0, none, event)
-    }
-
-    fn map(&self, blocking: u32, flags: u64) -> *mut u8 {
-        let (none, event) = (ptr::null(), ptr::null_mut());
-        let mut status = 1;
-        let map = self.get::<Map>(MAP_BUFFER);
-        let memory = map(
-            QUEUE,
-            BUFFER,
-            blocking,
-            flags,
-            0,
-            SIZE,
-            0,
-            none,
-            event,
-            &mut status,
-        );
-        assert_eq!(status, 0);
-        memory
-    }
-
-    fn unmap(&self, queue: usize, memory: *mut u8) -> i32 {
-        self.get::<Unmap>(UNMAP)(queue, BUFFER, memory, 0, ptr::null(), ptr::null_mut())
-    }
-}
-
-fn load() -> (App, std::path::PathBuf) {
-    let path = std::env::temp_dir().join(format!("gpureplay-hostile-{}", std::process::id()));
-    fs::write(&path, "").unwrap();
-    unsafe { std::env::set_var("GPUREPLAY_NOTES", &path) };
-    let table = table();
-    let (mut count, mut ours) = (0, ptr::null());
-    let length = table.len() as u32;
-    let status = unsafe { clInitLayer(length, table.as_ptr().cast(), &mut count, &mut ours) };
-    assert_eq!((status, count), (0, length));
-    (App(ours.cast()), path)
+fn launch(app: &App, queue: usize, kernel: usize, dimensions: u32, sizes: Sizes) -> i32 {
+    let (sizes, event) = ((sizes, ptr::null()), ptr::null_mut());
+    app.launch((queue, kernel), dimensions, sizes, event)
 }
 
 fn what_the_runtime_never_follows(app: &App, _: &Path) {
     let wild = ptr::without_provenance::<usize>(WILD);
     let sizes = [4usize, 1, 1];
-    assert_eq!(app.launch(0, WILD, 1, sizes.as_ptr()), BAD_QUEUE);
-    assert_eq!(app.launch(0, KERNEL, 3, wild), BAD_QUEUE);
-    assert_eq!(app.launch(QUEUE, WILD, 1, wild), BAD_KERNEL);
+    assert_eq!(launch(app, 0, WILD, 1, sizes.as_ptr()), BAD_QUEUE);
+    assert_eq!(launch(app, 0, KERNEL, 3, wild), BAD_QUEUE);
+    assert_eq!(launch(app, QUEUE, WILD, 1, wild), BAD_KERNEL);
     for dimensions in [0, 4, 77, u32::MAX] {
-        assert_eq!(app.launch(QUEUE, KERNEL, dimensions, wild), BAD_DIMENSIONS);
+        assert_eq!(launch(app, QUEUE, KERNEL, dimensions, wild), BAD_DIMENSIONS);
     }
-    assert_eq!(app.launch(QUEUE, KERNEL, 2, ptr::null()), BAD_SIZES);
+    assert_eq!(launch(app, QUEUE, KERNEL, 2, ptr::null()), BAD_SIZES);
 
     let mut status = 1;
-    let create = app.get::<CreateQueue>(CREATE_QUEUE);
+    let create = app.get::<CreateQueue>(CREATE_QUEUE_WITH_PROPERTIES);
     let list = ptr::without_provenance(WILD);
     assert_eq!(create(0, DEVICE, list, &mut status), 0);
     assert_eq!(status, BAD_CONTEXT);
@@ -134,11 +89,11 @@ fn what_is_refused_is_not_kept(app: &App, _: &Path) {
             assert_eq!(svm(WILD + turn, turn as u32, ptr::null()), BAD_KERNEL);
             assert_eq!(svm(KERNEL, turn as u32, ptr::null()), BAD_ARGUMENT);
             assert_eq!(
-                app.launch(WILD + turn, KERNEL, 1, sizes.as_ptr()),
+                launch(app, WILD + turn, KERNEL, 1, sizes.as_ptr()),
                 BAD_QUEUE
             );
             assert_eq!(
-                app.launch(QUEUE, WILD + turn, 1, sizes.as_ptr()),
+                launch(app, QUEUE, WILD + turn, 1, sizes.as_ptr()),
                 BAD_KERNEL
             );
         }
@@ -153,24 +108,19 @@ fn what_is_released_is_not_kept(app: &App, _: &Path) {
         for _ in 0..5_000 {
             let mut status = 1;
             let kernel = create(PROGRAM, c"k".as_ptr(), &mut status);
-            assert_eq!(app.launch(QUEUE, kernel, 1, [4usize].as_ptr()), 0);
+            assert_eq!(launch(app, QUEUE, kernel, 1, [4usize].as_ptr()), 0);
             assert_eq!(release(kernel), 0);
-            assert_eq!(app.launch(QUEUE, kernel, 1, [4usize].as_ptr()), BAD_KERNEL);
+            assert_eq!(launch(app, QUEUE, kernel, 1, [4usize].as_ptr()), BAD_KERNEL);
         }
     });
     assert!(kept < LITTLE, "{kept} bytes are kept");
 }
 
 fn reads_without_an_end(app: &App, _: &Path) {
-    let read = app.get::<Transfer>(READ_BUFFER);
     let mut to = [0u8; 4];
     EVENT_STATUS.store(3, Relaxed);
     for _ in 0..20_000 {
-        let (none, event) = (ptr::null(), ptr::null_mut());
-        assert_eq!(
-            read(QUEUE, BUFFER, 0, 0, 4, to.as_mut_ptr(), 0, none, event),
-            0
-        );
+        assert_eq!(app.read((QUEUE, BUFFER), 0, &mut to, ptr::null_mut()), 0);
     }
     let held = EVENTS.load(Relaxed);
     assert!((1..=4096).contains(&held), "{held} events are held");
@@ -191,33 +141,28 @@ fn the_end_of_an_event_calls_back(app: &App, _: &Path) {
     }
     *ON_RELEASE.lock().unwrap() = Some(again);
     let mut to = [0u8; 4];
-    let (none, event) = (ptr::null(), ptr::null_mut());
-    let read = app.get::<Transfer>(READ_BUFFER);
-    assert_eq!(
-        read(QUEUE, BUFFER, 0, 0, 4, to.as_mut_ptr(), 0, none, event),
-        0
-    );
+    assert_eq!(app.read((QUEUE, BUFFER), 0, &mut to, ptr::null_mut()), 0);
     assert_eq!(app.get::<Release>(FINISH)(QUEUE), 0);
     *ON_RELEASE.lock().unwrap() = None;
 }
 
 fn mapped_memory_that_is_gone(app: &App, _: &Path) {
     EVENT_STATUS.store(3, Relaxed);
-    let memory = app.map(0, 1);
+    let memory = app.map((QUEUE, BUFFER), 0, 1, SIZE);
     forget_mapping(memory);
     EVENT_STATUS.store(0, Relaxed);
     assert_eq!(app.get::<Release>(FINISH)(QUEUE), 0);
-    let memory = app.map(1, 3);
+    let memory = app.map((QUEUE, BUFFER), 1, 3, SIZE);
     forget_mapping(memory);
-    assert_eq!(app.unmap(QUEUE, memory), 0);
+    assert_eq!(app.unmap((QUEUE, BUFFER), memory), 0);
 }
 
 /// Writes are told when an unmap succeeds.
 fn refused_unmaps(app: &App, notes: &Path) {
-    let memory = app.map(1, 2);
+    let memory = app.map((QUEUE, BUFFER), 1, 2, SIZE);
     unsafe { memory.write(0x99) };
-    assert_eq!(app.unmap(0, memory), BAD_QUEUE);
-    assert_eq!(app.unmap(QUEUE, memory), 0);
+    assert_eq!(app.unmap((0, BUFFER), memory), BAD_QUEUE);
+    assert_eq!(app.unmap((QUEUE, BUFFER), memory), 0);
     let text = fs::read_to_string(notes).unwrap();
     let last = text.lines().last().unwrap().strip_prefix("note ").unwrap();
     let Some(Ok(Note::Transfer(last))) = Note::parse(last) else {
@@ -242,7 +187,7 @@ fn writes_of_more_than_there_is(app: &App, _: &Path) {
 
 fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     let mut status = 1;
-    let create = app.get::<CreateQueue>(CREATE_QUEUE);
+    let create = app.get::<CreateQueue>(CREATE_QUEUE_WITH_PROPERTIES);
     let queue = create(CONTEXT, DEVICE, TIMED.as_ptr(), &mut status);
     assert_eq!((queue, status), (QUEUE, 0));
     let user = app.get::<CreateUserEvent>(CREATE_USER_EVENT)(CONTEXT, &mut status);
@@ -259,7 +204,7 @@ fn timed_commands_that_wait_for_the_app(app: &App, _: &Path) {
     read(&mut event);
     let mut time = 0u64;
     let place = ptr::from_mut(&mut time).cast();
-    let info = app.get::<Info>(TIMES);
+    let info = app.get::<Info>(PROFILING_INFO);
     assert_eq!(info(event, 0x1283, 8, place, ptr::null_mut()), 0);
     assert_ne!(time, 0);
 }
@@ -293,10 +238,15 @@ fn anything(app: &App, random: &mut u64) {
     };
     const HANDLES: [usize; 8] = [0, CONTEXT, QUEUE, QUEUE, PROGRAM, BUFFER, KERNEL, WILD];
     let (first, second) = (HANDLES[below(8)], HANDLES[below(8)]);
-    let (none, event) = (ptr::null(), ptr::null_mut());
     let mut status = 0;
     match below(7) {
-        0 => drop(app.launch(first, second, below(6) as u32, [1, 1, 1].as_ptr())),
+        0 => drop(launch(
+            app,
+            first,
+            second,
+            below(6) as u32,
+            [1, 1, 1].as_ptr(),
+        )),
         1 => drop(app.get::<SetSvm>(SET_SVM)(
             first,
             below(3) as u32,
@@ -306,22 +256,22 @@ fn anything(app: &App, random: &mut u64) {
         3 => {
             let create = app.get::<CreateKernel>(CREATE_KERNEL);
             let kernel = create(PROGRAM, c"k".as_ptr(), &mut status);
-            app.launch(first, kernel, 1, [1].as_ptr());
+            launch(app, first, kernel, 1, [1].as_ptr());
             app.get::<Release>(RELEASE_KERNEL)(kernel);
         }
         4 => {
             // Other threads do not write there, and its own ends with the program.
-            let to = TO.with(Cell::as_ptr).cast::<u8>();
-            app.get::<Transfer>(READ_BUFFER)(QUEUE, second, 0, 0, 4, to, 0, none, event);
+            let to = unsafe { &mut *TO.with(Cell::as_ptr) };
+            app.read((QUEUE, second), 0, to, ptr::null_mut());
         }
         5 => {
-            let memory = app.map(below(2) as u32, 1 << below(3));
-            app.unmap(first, memory);
-            app.unmap(QUEUE, memory);
+            let memory = app.map((QUEUE, BUFFER), below(2) as u32, 1 << below(3), SIZE);
+            app.unmap((first, BUFFER), memory);
+            app.unmap((QUEUE, BUFFER), memory);
             forget_mapping(memory);
         }
         _ => {
-            let create = app.get::<CreateQueue>(CREATE_QUEUE);
+            let create = app.get::<CreateQueue>(CREATE_QUEUE_WITH_PROPERTIES);
             create(first, second, ptr::null(), &mut status);
         }
     }
@@ -332,7 +282,7 @@ fn app() {
     let Some(part) = std::env::var_os(PART) else {
         return;
     };
-    let (app, path) = load();
+    let (app, path) = App::load("hostile", &functions());
     let mut status = 1;
     let create = app.get::<CreateBuffer>(CREATE_BUFFER);
     assert_eq!(create(CONTEXT, 0, SIZE, ptr::null(), &mut status), BUFFER);

@@ -8,28 +8,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
-// Places in the dispatch table, from `CL/cl_icd.h`.
-pub(crate) const CREATE_BUFFER: usize = 14;
-pub(crate) const CREATE_KERNEL: usize = 34;
-pub(crate) const CREATE_KERNELS: usize = 35;
-pub(crate) const RELEASE_KERNEL: usize = 37;
-const KERNEL_INFO: usize = 39;
-pub(crate) const EVENT_INFO: usize = 42;
-const RETAIN_EVENT: usize = 43;
-const RELEASE_EVENT: usize = 44;
-pub(crate) const TIMES: usize = 45;
-pub(crate) const FINISH: usize = 47;
-pub(crate) const READ_BUFFER: usize = 48;
-pub(crate) const WRITE_BUFFER: usize = 49;
-pub(crate) const MAP_BUFFER: usize = 56;
-pub(crate) const UNMAP: usize = 58;
-pub(crate) const LAUNCH: usize = 59;
-const ARGUMENT_INFO: usize = 101;
-pub(crate) const CREATE_USER_EVENT: usize = 84;
-pub(crate) const SET_USER_EVENT: usize = 85;
-pub(crate) const CREATE_QUEUE: usize = 123;
-pub(crate) const SET_SVM: usize = 133;
-const ENTRIES: usize = 149;
+use crate::app::*;
 
 pub(crate) const BAD_CONTEXT: i32 = -34;
 const BAD_PROPERTIES: i32 = -35;
@@ -60,24 +39,11 @@ pub(crate) static ON_RELEASE: Mutex<Option<fn()>> = Mutex::new(None);
 static KERNELS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 static NEXT_KERNEL: AtomicUsize = AtomicUsize::new(KERNEL);
 
-type Sizes = *const usize;
-type List = *const usize;
-pub(crate) type CreateBuffer = extern "C" fn(usize, u64, usize, *const c_void, *mut i32) -> usize;
-pub(crate) type CreateKernel = extern "C" fn(usize, *const c_char, *mut i32) -> usize;
 pub(crate) type CreateKernels = extern "C" fn(usize, u32, *mut usize, *mut u32) -> i32;
 pub(crate) type CreateQueue = extern "C" fn(usize, usize, *const u64, *mut i32) -> usize;
 pub(crate) type CreateUserEvent = extern "C" fn(usize, *mut i32) -> usize;
 pub(crate) type SetUserEvent = extern "C" fn(usize, i32) -> i32;
-pub(crate) type Info = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> i32;
-pub(crate) type Launch =
-    extern "C" fn(usize, usize, u32, Sizes, Sizes, Sizes, u32, List, *mut usize) -> i32;
-#[rustfmt::skip]
-pub(crate) type Map = extern "C" fn(usize, usize, u32, u64, usize, usize, u32, List, *mut usize, *mut i32) -> *mut u8;
-pub(crate) type Release = extern "C" fn(usize) -> i32;
 pub(crate) type SetSvm = extern "C" fn(usize, u32, *const c_void) -> i32;
-pub(crate) type Transfer =
-    extern "C" fn(usize, usize, u32, usize, usize, *mut u8, u32, List, *mut usize) -> i32;
-pub(crate) type Unmap = extern "C" fn(usize, usize, *mut u8, u32, List, *mut usize) -> i32;
 
 unsafe extern "C" {
     fn mmap(
@@ -280,31 +246,27 @@ extern "C" fn set_svm(kernel: usize, index: u32, _: *const c_void) -> i32 {
     }
 }
 
-pub(crate) fn table() -> [usize; ENTRIES] {
-    let mut table = [0; ENTRIES];
-    for (place, address) in [
-        (CREATE_BUFFER, create_buffer as *const () as usize),
-        (CREATE_KERNEL, create_kernel as *const () as usize),
-        (CREATE_KERNELS, create_kernels as *const () as usize),
-        (RELEASE_KERNEL, release_kernel as *const () as usize),
-        (KERNEL_INFO, kernel_info as *const () as usize),
-        (EVENT_INFO, event_info as *const () as usize),
-        (RETAIN_EVENT, retain_event as *const () as usize),
-        (RELEASE_EVENT, release_event as *const () as usize),
-        (CREATE_USER_EVENT, create_user_event as *const () as usize),
-        (SET_USER_EVENT, set_user_event as *const () as usize),
-        (TIMES, times as *const () as usize),
-        (FINISH, finish as *const () as usize),
-        (READ_BUFFER, read_buffer as *const () as usize),
-        (WRITE_BUFFER, read_buffer as *const () as usize),
-        (MAP_BUFFER, map_buffer as *const () as usize),
-        (UNMAP, unmap as *const () as usize),
-        (LAUNCH, launch as *const () as usize),
-        (ARGUMENT_INFO, argument_info as *const () as usize),
-        (CREATE_QUEUE, create_queue as *const () as usize),
-        (SET_SVM, set_svm as *const () as usize),
-    ] {
-        table[place] = address;
-    }
-    table
+pub(crate) fn functions() -> [(usize, *const ()); 20] {
+    [
+        (CREATE_BUFFER, create_buffer as *const ()),
+        (CREATE_KERNEL, create_kernel as *const ()),
+        (CREATE_KERNELS, create_kernels as *const ()),
+        (RELEASE_KERNEL, release_kernel as *const ()),
+        (KERNEL_INFO, kernel_info as *const ()),
+        (EVENT_INFO, event_info as *const ()),
+        (RETAIN_EVENT, retain_event as *const ()),
+        (RELEASE_EVENT, release_event as *const ()),
+        (CREATE_USER_EVENT, create_user_event as *const ()),
+        (SET_USER_EVENT, set_user_event as *const ()),
+        (PROFILING_INFO, times as *const ()),
+        (FINISH, finish as *const ()),
+        (READ_BUFFER, read_buffer as *const ()),
+        (WRITE_BUFFER, read_buffer as *const ()),
+        (MAP_BUFFER, map_buffer as *const ()),
+        (UNMAP, unmap as *const ()),
+        (LAUNCH, launch as *const ()),
+        (ARG_INFO, argument_info as *const ()),
+        (CREATE_QUEUE_WITH_PROPERTIES, create_queue as *const ()),
+        (SET_SVM, set_svm as *const ()),
+    ]
 }

@@ -6,47 +6,18 @@ use std::sync::atomic::Ordering;
 
 use gpureplay_trace::note::{Copied, Filled, Note, ObjectKind, Place, Value, content_hash};
 
+use crate::SetArg;
 use crate::app::*;
 use crate::runtime::*;
 
-type Copy =
-    extern "C" fn(usize, usize, usize, usize, usize, usize, u32, *const usize, *mut usize) -> i32;
-type CopyRectangle = extern "C" fn(
-    usize,
-    usize,
-    usize,
-    *const [usize; 3],
-    *const [usize; 3],
-    *const [usize; 3],
-    usize,
-    usize,
-    usize,
-    usize,
-    u32,
-    *const usize,
-    *mut usize,
-) -> i32;
-type Fill = extern "C" fn(
-    usize,
-    usize,
-    *const c_void,
-    usize,
-    usize,
-    usize,
-    u32,
-    *const usize,
-    *mut usize,
-) -> i32;
-type FillImage = extern "C" fn(
-    usize,
-    usize,
-    *const c_void,
-    *const [usize; 3],
-    *const [usize; 3],
-    u32,
-    *const usize,
-    *mut usize,
-) -> i32;
+type Copy = extern "C" fn(usize, usize, usize, usize, usize, usize, u32, List, *mut usize) -> i32;
+type Triple = *const [usize; 3];
+#[rustfmt::skip]
+type CopyRectangle = extern "C" fn(usize, usize, usize, Triple, Triple, Triple, usize, usize, usize, usize, u32, List, *mut usize) -> i32;
+#[rustfmt::skip]
+type Fill = extern "C" fn(usize, usize, *const c_void, usize, usize, usize, u32, List, *mut usize) -> i32;
+type FillImage =
+    extern "C" fn(usize, usize, *const c_void, Triple, Triple, u32, List, *mut usize) -> i32;
 type CreateImage =
     extern "C" fn(usize, u64, *const c_void, *const c_void, *const c_void, *mut i32) -> usize;
 
@@ -99,18 +70,7 @@ pub(crate) fn copies(app: &App, queue: usize, buffer: usize) {
     let set = app.get::<SetArg>(SET_ARG);
     assert_eq!(set(kernel, 0, 8, (&raw const sampler).cast()), 0);
     let size = [1usize];
-    let go = app.get::<Launch>(LAUNCH);
-    go(
-        queue,
-        kernel,
-        1,
-        none,
-        size.as_ptr(),
-        none,
-        0,
-        none,
-        no_event,
-    );
+    app.launch((queue, kernel), 1, (size.as_ptr(), none), no_event);
 }
 
 pub(crate) fn copies_are_noted(next: &mut impl FnMut() -> Note) {

@@ -8,6 +8,7 @@
     reason = "the test plays both sides of a C interface, with memory of its own"
 )]
 
+#[path = "../app/mod.rs"]
 mod app;
 mod copies;
 mod runtime;
@@ -24,6 +25,10 @@ use app::*;
 use copies::{copies, copies_are_noted};
 use runtime::*;
 
+type CreateQueue = extern "C" fn(usize, usize, u64, *mut i32) -> usize;
+type CreateSubBuffer = extern "C" fn(usize, u64, u32, *const [usize; 2], *mut i32) -> usize;
+type SetArg = extern "C" fn(usize, u32, usize, *const c_void) -> i32;
+
 #[test]
 fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     let mut version = [0u8; 4];
@@ -34,7 +39,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     unsafe { clGetLayerInfo(0x4241, 16, name.as_mut_ptr().cast(), &mut needed) };
     assert_eq!(CStr::from_bytes_until_nul(&name).unwrap(), c"gpureplay");
 
-    let (app, path) = load();
+    let (app, path) = App::load("notes", &functions());
     let none: *const usize = core::ptr::null();
     let no_event = core::ptr::null_mut();
     let mut status = 1;
@@ -61,29 +66,39 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
 
     let write = app.get::<Transfer>(WRITE_BUFFER);
     assert_eq!(
-        write(queue, part, 0, 4, 8, bytes.as_ptr(), 0, none, no_event),
+        write(
+            queue,
+            part,
+            0,
+            4,
+            8,
+            bytes.as_ptr().cast_mut(),
+            0,
+            none,
+            no_event
+        ),
         0
     );
     assert_eq!(
-        write(queue, part, 0, 0, 65, bytes.as_ptr(), 0, none, no_event),
+        write(
+            queue,
+            part,
+            0,
+            0,
+            65,
+            bytes.as_ptr().cast_mut(),
+            0,
+            none,
+            no_event
+        ),
         -30
     );
     let before = FINISHED.load(Ordering::Relaxed);
     let mut event = 0;
     let sizes = [24usize, 2];
-    let go = app.get::<Launch>(LAUNCH);
+    let global = sizes.as_ptr();
     assert_eq!(
-        go(
-            queue,
-            kernel,
-            2,
-            none,
-            sizes.as_ptr(),
-            none,
-            0,
-            none,
-            &mut event
-        ),
+        app.launch((queue, kernel), 2, (global, none), &mut event),
         0
     );
     assert_eq!(
@@ -107,87 +122,49 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     }
     assert!(times[0] <= times[1]);
 
-    let read = app.get::<Transfer>(READ_BUFFER);
     let mut out = [0u8; 16];
-    assert_eq!(
-        read(queue, buffer, 1, 0, 16, out.as_mut_ptr(), 0, none, no_event),
-        0
-    );
+    assert_eq!(app.read((queue, buffer), 1, &mut out, no_event), 0);
     assert_eq!(out, [7; 16]);
     // Mapped for reading and writing: changed, then not.
     for change in [true, false] {
-        let memory =
-            app.get::<Map>(MAP_BUFFER)(queue, buffer, 1, 3, 0, 64, 0, none, no_event, &mut status);
+        let memory = app.map((queue, buffer), 1, 3, 64);
         if change {
             unsafe { memory.write(99) };
         }
-        assert_eq!(
-            app.get::<Unmap>(UNMAP)(queue, buffer, memory, 0, none, no_event),
-            0
-        );
+        assert_eq!(app.unmap((queue, buffer), memory), 0);
     }
     // This queue is not timed: no waits.
     let plain = app.get::<CreateQueue>(CREATE_QUEUE)(1, 2, 0, &mut status);
     let finished = FINISHED.load(Ordering::Relaxed);
-    let local = sizes.as_ptr();
-    assert_eq!(
-        go(plain, kernel, 1, none, local, local, 0, none, no_event),
-        0
-    );
+    let go = || app.launch((plain, kernel), 1, (global, global), no_event);
+    assert_eq!(go(), 0);
     let mut late = [0u8; 16];
     let mut asked = 0;
     for event in [no_event, &raw mut asked] {
-        let to = late.as_mut_ptr();
-        assert_eq!(read(plain, buffer, 0, 0, 16, to, 0, none, event), 0);
+        assert_eq!(app.read((plain, buffer), 0, &mut late, event), 0);
     }
     let wait = app.get::<extern "C" fn(u32, *const usize) -> i32>(WAIT_FOR_EVENTS);
     assert_eq!(wait(1, &asked), 0);
     EVENT_STATUS.store(3, Ordering::Relaxed);
-    read(
-        plain,
-        buffer,
-        0,
-        0,
-        16,
-        late.as_mut_ptr(),
-        0,
-        none,
-        no_event,
-    );
+    app.read((plain, buffer), 0, &mut late, no_event);
     type Callback = extern "C" fn(usize, i32, *const c_void, *mut c_void) -> i32;
     app.get::<Callback>(SET_EVENT_CALLBACK)(asked, 0, none.cast(), core::ptr::null_mut());
     assert_eq!(wait(1, &asked), 0);
     // Not before the app can know that it was mapped.
     EVENT_STATUS.store(3, Ordering::Relaxed);
     for flags in [1, 3] {
-        let map = app.get::<Map>(MAP_BUFFER);
-        let memory = map(
-            plain,
-            buffer,
-            0,
-            flags,
-            0,
-            64,
-            0,
-            none,
-            no_event,
-            &mut status,
-        );
-        let unmap = app.get::<Unmap>(UNMAP);
-        assert_eq!(unmap(plain, buffer, memory, 0, none, no_event), 0);
+        let memory = app.map((plain, buffer), 0, flags, 64);
+        assert_eq!(app.unmap((plain, buffer), memory), 0);
     }
     assert_eq!(wait(1, &asked), 0);
     assert_eq!(FINISHED.load(Ordering::Relaxed), finished);
     // The launch's and the app's own: the layer keeps none.
     assert_eq!(EVENTS.load(Ordering::Relaxed), 2);
     // After its last release a handle is a number.
-    assert_eq!(
-        app.get::<extern "C" fn(usize) -> i32>(RELEASE_MEMORY)(part),
-        0
-    );
+    assert_eq!(app.get::<Release>(RELEASE_MEMORY)(part), 0);
     assert_eq!(set(kernel, 0, 8, (&raw const part).cast()), 0);
-    go(plain, kernel, 1, none, local, local, 0, none, no_event);
-    assert_eq!(app.get::<extern "C" fn(usize) -> i32>(FINISH)(plain), 0);
+    go();
+    assert_eq!(app.get::<Release>(FINISH)(plain), 0);
     copies(&app, plain, buffer);
 
     let text = fs::read_to_string(&path).unwrap();

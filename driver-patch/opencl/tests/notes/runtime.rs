@@ -4,42 +4,7 @@
 use core::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
-/// Places in the dispatch table, from `CL/cl_icd.h`.
-pub(crate) const CREATE_QUEUE: usize = 9;
-pub(crate) const CREATE_BUFFER: usize = 14;
-pub(crate) const CREATE_KERNEL: usize = 34;
-pub(crate) const SET_ARG: usize = 38;
-pub(crate) const PROGRAM_INFO: usize = 32;
-pub(crate) const BUILD_INFO: usize = 33;
-pub(crate) const KERNEL_INFO: usize = 39;
-pub(crate) const PROFILING_INFO: usize = 45;
-pub(crate) const FINISH: usize = 47;
-pub(crate) const READ_BUFFER: usize = 48;
-pub(crate) const WRITE_BUFFER: usize = 49;
-pub(crate) const MAP_BUFFER: usize = 56;
-pub(crate) const UNMAP: usize = 58;
-pub(crate) const LAUNCH: usize = 59;
-pub(crate) const CREATE_SUB_BUFFER: usize = 82;
-pub(crate) const RELEASE_MEMORY: usize = 18;
-pub(crate) const MEMORY_INFO: usize = 20;
-pub(crate) const WAIT_FOR_EVENTS: usize = 41;
-pub(crate) const EVENT_INFO: usize = 42;
-pub(crate) const RETAIN_EVENT: usize = 43;
-pub(crate) const RELEASE_EVENT: usize = 44;
-pub(crate) const SET_EVENT_CALLBACK: usize = 81;
-pub(crate) const ARG_INFO: usize = 101;
-pub(crate) const IMAGE_INFO: usize = 21;
-pub(crate) const CREATE_SAMPLER: usize = 22;
-pub(crate) const SAMPLER_INFO: usize = 25;
-pub(crate) const COPY_BUFFER: usize = 50;
-pub(crate) const COPY_IMAGE: usize = 53;
-pub(crate) const COPY_IMAGE_TO_BUFFER: usize = 54;
-pub(crate) const COPY_BUFFER_TO_IMAGE: usize = 55;
-pub(crate) const COPY_RECTANGLE: usize = 88;
-pub(crate) const CREATE_IMAGE: usize = 96;
-pub(crate) const FILL_BUFFER: usize = 102;
-pub(crate) const FILL_IMAGE: usize = 103;
-pub(crate) const ENTRIES: usize = 149;
+use crate::app::*;
 
 pub(crate) static HANDLES: AtomicUsize = AtomicUsize::new(0x1000);
 pub(crate) static FINISHED: AtomicUsize = AtomicUsize::new(0);
@@ -333,4 +298,43 @@ infos! {
     memory_info: 0x1105 => 1u32.to_ne_bytes();
     image_info: 0x1111 => 4usize.to_ne_bytes();
     event_info: 0x11d3 => (EVENT_STATUS.load(Ordering::Relaxed) as u32).to_ne_bytes();
+}
+
+pub(crate) fn functions() -> [(usize, *const ()); 34] {
+    [
+        (CREATE_QUEUE, create_queue as *const ()),
+        (CREATE_BUFFER, create_buffer as *const ()),
+        (CREATE_KERNEL, create_kernel as *const ()),
+        (SET_ARG, set_arg as *const ()),
+        (PROGRAM_INFO, program_info as *const ()),
+        (BUILD_INFO, build_info as *const ()),
+        (KERNEL_INFO, kernel_info as *const ()),
+        (PROFILING_INFO, profiling_info as *const ()),
+        (FINISH, finish as *const ()),
+        (READ_BUFFER, read_buffer as *const ()),
+        (WRITE_BUFFER, write_buffer as *const ()),
+        (MAP_BUFFER, map_buffer as *const ()),
+        (UNMAP, unmap as *const ()),
+        (LAUNCH, launch as *const ()),
+        (CREATE_SUB_BUFFER, create_sub_buffer as *const ()),
+        (RELEASE_MEMORY, release_memory as *const ()),
+        (MEMORY_INFO, memory_info as *const ()),
+        (WAIT_FOR_EVENTS, wait_for_events as *const ()),
+        (EVENT_INFO, event_info as *const ()),
+        (RETAIN_EVENT, retain_event as *const ()),
+        (RELEASE_EVENT, release_event as *const ()),
+        (SET_EVENT_CALLBACK, set_event_callback as *const ()),
+        (ARG_INFO, arg_info as *const ()),
+        (CREATE_IMAGE, create_image as *const ()),
+        (IMAGE_INFO, image_info as *const ()),
+        (CREATE_SAMPLER, create_sampler as *const ()),
+        (SAMPLER_INFO, sampler_info as *const ()),
+        (COPY_BUFFER, copy_buffer as *const ()),
+        (COPY_RECTANGLE, copy_rectangle as *const ()),
+        (COPY_IMAGE, copy_images as *const ()),
+        (COPY_IMAGE_TO_BUFFER, copy_images as *const ()),
+        (COPY_BUFFER_TO_IMAGE, copy_images as *const ()),
+        (FILL_BUFFER, fill_buffer as *const ()),
+        (FILL_IMAGE, fill_image as *const ()),
+    ]
 }

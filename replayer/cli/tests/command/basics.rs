@@ -10,19 +10,11 @@ use gpureplay_format::{
 use gpureplay_kit::floats;
 use gpureplay_kit::jobs::{DATA, JOBS, builder, write_value};
 
-use crate::start::{Ended, Folder, Says, ran};
+use crate::start::{Ended, Folder, Says, json, ran, ran_in, recordings};
+use crate::values;
 
 fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
-    let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend(bytes);
-    std::fs::write(path, file).unwrap();
+    std::fs::write(path, [&values::npy(kind, shape)[..], bytes].concat()).unwrap();
 }
 
 /// Output of five: a and a float that the GPU's job writes behind it. `kind` is the job's type.
@@ -78,7 +70,7 @@ fn example(kind: u32) -> Folder {
 fn the_first_case_runs_without_options() {
     let folder = example(2);
     let directory = folder.path().to_str().unwrap();
-    let (code, out, err) = ran(&["run", directory]);
+    let (code, out, err) = ran(&format!("run {directory}"));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.starts_with("example on Mali-G52"), "{out}");
     out.says("1 job, ");
@@ -92,22 +84,23 @@ fn another_input_gives_another_output() {
     let output = folder.at("new.npy");
     let input = format!("a={}", folder.at("inputs/b.npy").display());
     let written = output.to_str().unwrap();
-    ran(&["run", directory, "--input", &input, "--output", written])
-        .gave(0)
-        .says("out: nothing to compare with");
+    ran(&format!(
+        "run {directory} --input {input} --output {written}"
+    ))
+    .gave(0)
+    .says("out: nothing to compare with");
     let bytes = std::fs::read(&output).unwrap();
     assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
 
     let expected = folder.at("expected/a.npy");
     let input = folder.at("inputs/b.npy");
     let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());
-    ran(&["run", directory, "-i", input, "-e", expected])
+    ran(&format!("run {directory} -i {input} -e {expected}"))
         .gave(1)
         .says("differs from")
         .says("in 4 of 5 elements");
-    let arguments = ["run", directory, "-i", input, "-e", expected, "--json"];
-    let (code, out, _) = ran(&arguments);
-    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let (code, out, _) = ran(&format!("run {directory} -i {input} -e {expected} --json"));
+    let report = json(&out);
     assert_eq!(
         (code, &report["outputs"]["out"]["comparison"]["matches"]),
         (1, &false.into())
@@ -144,17 +137,18 @@ fn wrong_inputs_say_what_was_expected() {
         ("missing.npy", 4, "missing.npy: "),
     ];
     for (file, expected_code, expected_text) in cases {
-        let file = folder.at(file);
-        let (code, out, err) = ran(&["run", directory, "--input", file.to_str().unwrap()]);
+        let file = folder.text(file);
+        let (code, out, err) = ran(&format!("run {directory} --input {file}"));
         assert_eq!((code, out.as_str()), (expected_code, ""), "{err}");
         err.says(expected_text);
         assert_eq!(err.lines().count(), 1, "{err}");
     }
-    ran(&["run", directory, "--input", "b=x.npy"])
+    ran(&format!("run {directory} --input b=x.npy"))
         .ended(4, "no such tensor; its only input is a f32[4]");
-    ran(&["run", directory, "--input", "a=x.npy", "--input", "a=y.npy"]).gave(2);
+    ran(&format!("run {directory} --input a=x.npy --input a=y.npy")).gave(2);
     std::fs::remove_file(folder.at("manifest.toml")).unwrap();
-    ran(&["run", directory]).ended(4, "input a f32[4] has no value; add --input a=FILE.npy");
+    ran(&format!("run {directory}"))
+        .ended(4, "input a f32[4] has no value; add --input a=FILE.npy");
 }
 
 #[test]
@@ -167,20 +161,20 @@ fn wrong_recordings_name_the_section_or_the_rule() {
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&file, &damaged).unwrap();
     for command in ["run", "verify", "info", "dump"] {
-        let err = ran(&[command, directory]).ended(3, "section data");
+        let err = ran(&format!("{command} {directory}")).ended(3, "section data");
         assert_eq!(err.lines().count(), 1, "{err}");
     }
     std::fs::write(&file, &sound[..sound.len() / 2]).unwrap();
-    ran(&["verify", directory]).ended(3, "truncated");
+    ran(&format!("verify {directory}")).ended(3, "truncated");
     std::fs::remove_file(&file).unwrap();
-    ran(&["verify", directory]).ended(3, "contains no recording.gpr");
+    ran(&format!("verify {directory}")).ended(3, "contains no recording.gpr");
 
     let mut builder = Builder::new(0x7212_0000);
     builder.identity(0, 0xffff_0000, 0x7212_0000);
     builder.region(JOBS, 1, Access(7), RegionKind::Code);
     builder.segment("run", SegmentKind::Run);
     std::fs::write(&file, builder.finish().unwrap()).unwrap();
-    ran(&["verify", directory]).ended(
+    ran(&format!("verify {directory}")).ended(
         3,
         "rule write-xor-execute broken by entry 0 of section regions",
     );
@@ -189,55 +183,44 @@ fn wrong_recordings_name_the_section_or_the_rule() {
 #[test]
 fn a_failed_job_is_named() {
     let folder = example(0);
-    let (code, out, err) = ran(&["run", folder.path().to_str().unwrap()]);
+    let directory = folder.path().to_str().unwrap();
+    let (code, out, err) = ran(&format!("run {directory}"));
     assert_eq!((code, out.as_str()), (5, ""));
     err.says("action 4 (segment run");
     err.says("job 0x2000000 on slot 1 failed with JOB_CONFIG_FAULT");
-    ran(&[
-        "run",
-        folder.path().to_str().unwrap(),
-        "--device",
-        "model:g71",
-    ])
-    .ended(5, "GPU_ID is 0x60a00000");
-    ran(&[
-        "run",
-        folder.path().to_str().unwrap(),
-        "--device",
-        "model:g99",
-    ])
-    .gave(2);
+    ran(&format!("run {directory} --device model:g71")).ended(5, "GPU_ID is 0x60a00000");
+    ran(&format!("run {directory} --device model:g99")).gave(2);
 }
 
 #[test]
 fn what_is_inside_is_shown() {
     let folder = example(2);
     let directory = folder.path().to_str().unwrap();
-    let out = ran(&["info", directory]).gave(0);
+    let out = ran(&format!("info {directory}")).gave(0);
     for text in [
         "input        a    f32[4]",
         "recorded on Mali-G52",
         "run 1        run",
         "1 case",
     ] {
-        assert!(out.contains(text), "{text}: {out}");
+        out.says(text);
     }
-    let (code, out, _) = ran(&["info", "--json", directory]);
-    let summary: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let (code, out, _) = ran(&format!("info --json {directory}"));
+    let summary = json(&out);
     assert_eq!(
         (code, &summary["jobs"], &summary["gpu_memory_bytes"]),
         (0, &1.into(), &8192.into())
     );
-    let out = ran(&["dump", directory]).gave(0);
+    let out = ran(&format!("dump {directory}")).gave(0);
     for text in [
         "GPU_ID & 0xffff0000 == 0x72120000",
         "rearm job 0x2000000",
         "bind_input a",
         "rw- data",
     ] {
-        assert!(out.contains(text), "{text}: {out}");
+        out.says(text);
     }
-    ran(&["verify", "--rules", directory])
+    ran(&format!("verify --rules {directory}"))
         .gave(0)
         .says("sound")
         .says("write-xor-execute");
@@ -246,12 +229,15 @@ fn what_is_inside_is_shown() {
 #[test]
 fn a_benchmark_reports_phases_and_accesses() {
     let folder = example(2);
-    let json = folder.at("times.json");
+    let times = folder.at("times.json");
     let directory = folder.path().to_str().unwrap();
-    let (code, out, err) = ran(&format!("bench {directory} --runs 5 -o {}", json.display()));
+    let (code, out, err) = ran(&format!(
+        "bench {directory} --runs 5 -o {}",
+        times.display()
+    ));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     out.says("4 register accesses, 1 interrupts");
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let report = json(&std::fs::read_to_string(&times).unwrap());
     assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
     let loading = |what: &str| report["loading"][what].as_f64().unwrap();
     assert!(loading("read_seconds").is_finite());
@@ -270,9 +256,8 @@ fn a_benchmark_reports_phases_and_accesses() {
 #[test]
 fn an_answer_that_says_nothing_has_a_remark() {
     let folder = Folder::default();
-    let recordings = gpureplay_kit::repository().join("recordings");
-    let of = |name: &str| recordings.join(name).to_str().unwrap().to_owned();
-    ran(&["run", &of("lenet-g52")])
+    let run = |words: &str| ran_in(&recordings(), &format!("run {words}"));
+    run("lenet-g52")
         .ended(0, "not trained")
         .says("--weights FILE");
     let picture = folder.path().join("nan.npy");
@@ -282,18 +267,17 @@ fn an_answer_that_says_nothing_has_a_remark() {
         "(8, 8)",
         &f32::NAN.to_le_bytes().repeat(64),
     );
-    let picture = picture.to_str().unwrap().to_owned();
-    ran(&["run", &of("digits-g52"), "--input", &picture])
-        .ended(0, "input `input`: 64 elements are NaN");
-    let (_, _, error) = ran(&["run", &of("digits-g52"), "--input", &picture, "--quiet"]);
-    assert_eq!(error, "");
-    let (_, _, error) = ran(&["run", &of("digits-g52")]);
-    assert_eq!(error, "");
+    let given = format!("digits-g52 --input {}", picture.display());
+    run(&given).ended(0, "input `input`: 64 elements are NaN");
+    for quiet in [&format!("{given} --quiet"), "digits-g52"] {
+        let (_, _, error) = run(quiet);
+        assert_eq!(error, "");
+    }
 }
 
 #[test]
 fn exit_codes_are_told_line_by_line() {
-    let out = ran(&["help", "exit-codes"]).gave(0);
+    let out = ran("help exit-codes").gave(0);
     for line in ["  0  done", "  6  a result", "130  interrupted"] {
         assert!(out.lines().any(|found| found.starts_with(line)), "{out}");
     }

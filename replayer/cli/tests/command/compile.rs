@@ -204,11 +204,7 @@ fn outputs_are_written_as_their_names_say() {
         "--input a.bin: f32[32,32] is stated, a is f32[1024]",
     );
     let stated = "run rec/add --input a=a.bin --input b=b.npy --output out=new.bin:f32[1024]";
-    let (code, _, error) = folder.run(stated);
-    assert!(
-        code == 2 && error.contains("leave :f32[1024] out"),
-        "{error}"
-    );
+    folder.run(stated).ended(2, "leave :f32[1024] out");
     fs::write(folder.0.at("short.bin"), [0; 5]).unwrap();
     folder.fails(
         "run rec/add --input a=short.bin --input b=b.npy",

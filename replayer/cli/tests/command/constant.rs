@@ -3,9 +3,8 @@
 
 use gpureplay_library::weights::sha256;
 use gpureplay_trials::parts::Parts;
-use serde_json::Value;
 
-use crate::start::Says;
+use crate::start::{Says, json};
 use crate::user_files::Copy;
 
 /// Its jobs read recorded values, as after a CPU copy.
@@ -33,30 +32,22 @@ const REMARK: &str = "output `out` is the same for all inputs";
 #[test]
 fn run_and_verify_say_that_no_input_has_an_effect() {
     let copy = lost();
-    let inputs = [
-        "--input",
-        "x=rec/inputs/x2.npy",
-        "--input",
-        "y=rec/inputs/y2.npy",
-    ];
-    let (code, text, error) = copy.ran(&[&["run", "rec", "--json"][..], &inputs].concat());
+    let inputs = "--input x=rec/inputs/x2.npy --input y=rec/inputs/y2.npy";
+    let (code, text, error) = copy.ran(&format!("run rec --json {inputs}"));
     assert!(error.contains(REMARK), "{code} {error}");
-    let report: Value = serde_json::from_str(&text).unwrap();
+    let report = json(&text);
     assert_eq!(report["outputs"]["out"]["constant"], true);
-    let (code, text, error) = copy.ran(&["verify", "--deep", "--json", "rec"]);
+    let (code, text, error) = copy.ran("verify --deep --json rec");
     assert_eq!(code, 0, "{error}");
     error.says(REMARK);
-    let report: Value = serde_json::from_str(&text).unwrap();
+    let report = json(&text);
     assert_eq!(report[0]["constant_outputs"], serde_json::json!(["out"]));
 }
 
 #[test]
 fn what_depends_on_an_input_has_no_remark() {
     let copy = Copy::of("saxpy-g52");
-    for words in [
-        &["run", "rec", "--json"][..],
-        &["verify", "--deep", "--json", "rec"],
-    ] {
+    for words in ["run rec --json", "verify --deep --json rec"] {
         let (code, text, error) = copy.ran(words);
         assert_eq!(code, 0, "{error}");
         assert!(!error.contains("the same for all inputs") && !text.contains("constant"));

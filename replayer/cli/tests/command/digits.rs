@@ -8,7 +8,8 @@ use gpureplay_kit::command::Words;
 use gpureplay_library::{Options, Recording};
 use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
-use crate::start::{Ended, Says, ran, ran_in, repository, shipped};
+use crate::start::{Ended, Says, json, ran, ran_in, repository, shipped};
+use crate::values::{self, png};
 
 /// Of probabilities, from double precision.
 const TOLERANCE: f64 = 1e-5;
@@ -173,9 +174,9 @@ fn the_command_runs_layers_by_themselves() {
     let last = format!("run {absolute} --force --until 3 --output-layer");
     ran_in(folder.path(), &last).gave(0).says("to pool1.npy");
 
-    gpureplay(&["run", recording, "--layers", "conv9"])
+    gpureplay(&format!("run {recording} --layers conv9"))
         .ended(2, "no layer conv9; its layers are 1 conv1, 2 conv2");
-    let (_, text) = gpureplay(&["info", recording]);
+    let (_, text) = gpureplay(&format!("info {recording}"));
     text.says("run 3        pool1")
         .says("takes conv2; gives pool1");
 }
@@ -185,8 +186,10 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace").display().to_string();
     let image = "recordings/digits-g52/inputs/3.npy";
-    let run = ["run", "recordings/digits-g52", "--input", image];
-    let text = gpureplay(&run).gave(0);
+    let run = |more: &str| {
+        gpureplay(&format!("run recordings/digits-g52 --input {image} {more}")).gave(0)
+    };
+    let text = run("");
     let line = text.lines().last().unwrap();
     let parts: Vec<&str> = line.split(" · ").collect();
     assert_eq!(parts.len(), 3, "{text}");
@@ -195,8 +198,7 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert!(parts[1].ends_with(" on the model"), "{line}");
     assert_eq!(parts[2], "matches the recorded stack bit for bit");
 
-    let (_, text) = gpureplay(&[&run[..], &["--json", "--trace-lines", &trace]].concat());
-    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let report = json(&run(&format!("--json --trace-lines {trace}")));
     let number = |key: &str| report[key].as_u64().unwrap();
     let traced = std::fs::read_to_string(&trace).unwrap();
     assert_eq!(number("jobs"), 12);
@@ -204,12 +206,11 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
         number("jobs") + number("setup_jobs"),
         traced.lines().count() as u64
     );
-    let (_, text) = gpureplay(&[&run[..], &["--until", "conv2", "--json"]].concat());
-    let part: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let text = run("--until conv2 --json");
+    let part = json(&text);
     assert!(part["jobs"].as_u64().unwrap() < 12, "{text}");
 }
 
-/// Length, JSON, data.
 fn safetensors(tensors: &[(String, Tensor)]) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
     for (name, tensor) in tensors {
@@ -221,28 +222,27 @@ fn safetensors(tensors: &[(String, Tensor)]) -> Vec<u8> {
         header.insert(name.clone(), entry);
     }
     let header = serde_json::Value::from(header).to_string();
-    [
-        &(header.len() as u64).to_le_bytes(),
-        header.as_bytes(),
-        &data,
-    ]
-    .concat()
+    [values::safetensors(&header), data].concat()
 }
 
 #[test]
 fn one_recording_serves_other_trained_models() {
     let folder = tempfile::tempdir().unwrap();
     let expected = "recordings/digits-g52/expected/3.npy";
-    let run = |arguments: &[&str]| {
+    let run = |arguments: &str| {
         let image = "input=recordings/digits-g52/inputs/3.npy";
-        let first = ["run", "recordings/digits-g52", "--input", image];
-        gpureplay(&[&first[..], arguments].concat())
+        gpureplay(&format!(
+            "run recordings/digits-g52 --input {image} {arguments}"
+        ))
     };
-    run(&["--weights", "tools/digits/weights", "--expect", expected]).ended(0, "bit for bit");
+    run(&format!(
+        "--weights tools/digits/weights --expect {expected}"
+    ))
+    .ended(0, "bit for bit");
     let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
-    run(&["--bind", one, "--expect", expected]).ended(0, "bit for bit");
+    run(&format!("--bind {one} --expect {expected}")).ended(0, "bit for bit");
     // The input is the manifest's first.
-    gpureplay(&["run", "recordings/digits-g52", "--bind", one])
+    gpureplay(&format!("run recordings/digits-g52 --bind {one}"))
         .ended(0, "→ digit 0")
         .says("nothing to compare");
 
@@ -261,14 +261,14 @@ fn one_recording_serves_other_trained_models() {
     }
     let file = folder.path().join("reversed.safetensors");
     std::fs::write(&file, safetensors(&model)).unwrap();
-    run(&["--weights", file.to_str().unwrap()]).ended(0, "→ digit 6 (1.000)");
+    let weights = format!("--weights {}", file.display());
+    run(&weights).ended(0, "→ digit 6 (1.000)");
 
     model.retain(|(name, _)| name != "conv2.bias");
     std::fs::write(&file, safetensors(&model)).unwrap();
-    run(&["--weights", file.to_str().unwrap()])
-        .ended(4, "reversed.safetensors: has no tensor conv2.bias");
-    run(&["--weights", "recordings"]).ended(4, "recordings/conv1.weight.npy: ");
-    run(&["--weights", expected]).ended(4, "or from a .safetensors file");
+    run(&weights).ended(4, "reversed.safetensors: has no tensor conv2.bias");
+    run("--weights recordings").ended(4, "recordings/conv1.weight.npy: ");
+    run(&format!("--weights {expected}")).ended(4, "or from a .safetensors file");
 }
 
 #[test]
@@ -282,20 +282,12 @@ fn a_picture_of_a_digit_is_read() {
             (255.0 * (1.0 - ink)).round() as u8
         })
         .collect();
-    let mut encoder = png::Encoder::new(
-        std::fs::File::create(folder.path().join("3.png")).unwrap(),
-        80,
-        80,
-    );
-    encoder.set_color(png::ColorType::Grayscale);
-    let mut writer = encoder.write_header().unwrap();
-    writer.write_image_data(&pixels).unwrap();
-    writer.finish().unwrap();
+    std::fs::write(folder.path().join("3.png"), png(80, 80, &pixels)).unwrap();
     let jpeg = repository().join("replayer/library/tests/pictures/digit-3.jpg");
     std::fs::copy(jpeg, folder.path().join("3.jpg")).unwrap();
     let answer = |picture: &Path| {
         let file = picture.to_str().unwrap();
-        gpureplay(&["run", "recordings/digits-g52", "--input", file])
+        gpureplay(&format!("run recordings/digits-g52 --input {file}"))
     };
     for name in ["3.png", "3.jpg"] {
         let picture = folder.path().join(name);
@@ -314,13 +306,9 @@ fn a_picture_of_a_digit_is_read() {
 fn a_picture_with_other_proportions_is_called_stretched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wide.png");
-    let mut encoder = png::Encoder::new(std::fs::File::create(&path).unwrap(), 80, 40);
-    encoder.set_color(png::ColorType::Grayscale);
-    let mut writer = encoder.write_header().unwrap();
-    writer.write_image_data(&[200; 80 * 40]).unwrap();
-    writer.finish().unwrap();
+    std::fs::write(&path, png(80, 40, &[200; 80 * 40])).unwrap();
     let file = path.to_str().unwrap();
-    gpureplay(&["run", "recordings/digits-g52", "--input", file])
+    gpureplay(&format!("run recordings/digits-g52 --input {file}"))
         .ended(0, "stretched from 80x40 to 8x8");
 }
 
@@ -332,7 +320,7 @@ fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
         let path = folder.path().join(name);
         std::fs::write(&path, contents).unwrap();
         let file = path.to_str().unwrap();
-        gpureplay(&["run", "recordings/digits-g52", "--input", file])
+        gpureplay(&format!("run recordings/digits-g52 --input {file}"))
     };
     let raw = &npy[npy.len() - 256..];
     for (name, contents) in [("x.dat", &npy[..]), ("x", &npy), ("y.dat", raw), ("y", raw)] {
@@ -357,20 +345,20 @@ fn all_held_out_digits_run_in_one_process() {
     let (images, labels) = (held_out("images"), held_out("labels"));
     let run = format!("run recordings/digits-g52 --inputs {images} --truth {labels} --json");
     let text = gpureplay(&run).gave(0);
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let value = json(&text);
     assert_eq!(
         (&value["inputs"], &value["right"]),
         (&360.into(), &359.into())
     );
     let text = gpureplay(&run.replace("g52", "g57")).gave(0);
-    let other: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let other = json(&text);
     assert_eq!(
         (&other["inputs"], &other["right"]),
         (&360.into(), &359.into())
     );
     for threads in [1, 5] {
         let text = gpureplay(&format!("{run} --threads {threads}")).gave(0);
-        let answers: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let answers = json(&text);
         assert_eq!(value["answers"], answers["answers"]);
     }
     let confusion = value["confusion"].as_array().unwrap().iter();

@@ -6,48 +6,39 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
-use crate::start::{Ended, Says, command};
+use crate::start::{Ended, Says, command, json};
 use crate::user_files::Copy;
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 #[test]
 fn finding_14_every_command_that_reads_a_recording_takes_its_pack() {
     let copy = Copy::of("saxpy-g52");
-    assert_eq!(copy.ran(&["pack", "rec", "-o", "a.pack"]).0, 0);
-    {
-        let pack = "a.pack";
-        for words in [
-            &["run", pack][..],
-            &["info", pack],
-            &["verify", pack, "--deep"],
-            &["bench", pack, "--runs", "1", "--warmup", "0"],
-            &["dump", pack],
-            &["disasm", pack],
-            &["jobs", pack],
-            &["diff", pack, "--against", "model"],
-            &["pack", pack, "-o", "again.pack", "--force"],
-        ] {
-            copy.ran(words).gave(0);
-        }
-        assert!(fs::read(copy.at("again.pack")).unwrap() == fs::read(copy.at("a.pack")).unwrap());
+    copy.ran("pack rec -o a.pack").gave(0);
+    for words in [
+        "run a.pack",
+        "info a.pack",
+        "verify a.pack --deep",
+        "bench a.pack --runs 1 --warmup 0",
+        "dump a.pack",
+        "disasm a.pack",
+        "jobs a.pack",
+        "diff a.pack --against model",
+        "pack a.pack -o again.pack --force",
+    ] {
+        copy.ran(words).gave(0);
     }
-    assert_eq!(copy.ran(&["keygen", "k"]).0, 0);
-    copy.ran(&["sign", "--key", "k.pem", "a.pack"])
+    assert!(fs::read(copy.at("again.pack")).unwrap() == fs::read(copy.at("a.pack")).unwrap());
+    copy.ran("keygen k").gave(0);
+    copy.ran("sign --key k.pem a.pack")
         .ended(3, "give a recording's directory");
 }
 
 #[test]
 fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
     let copy = Copy::of("saxpy-g52");
-    let bench = |more: &[&str]| copy.ran(&[&["bench", "rec", "--warmup", "1"], more].concat());
-    let text = bench(&["--runs", "12", "-o", "old.json"]).gave(0);
+    let bench = |more: &str| copy.ran(&format!("bench rec --warmup 1 {more}"));
+    let text = bench("--runs 12 -o old.json").gave(0);
     for word in ["mean", "deviation", "least", "most", "of 12 runs"] {
-        assert!(text.contains(word), "{word}: {text}");
+        text.says(word);
     }
     let report = json(&fs::read_to_string(copy.at("old.json")).unwrap());
     let (runs, summary) = (&report["run_seconds"], &report["summaries"]["run"]);
@@ -69,20 +60,20 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
         report["percentiles"]["run"]["p90"].is_f64()
             && report["percentiles"]["run"]["p99"].is_null()
     );
-    assert!(!bench(&["--runs", "1"]).1.contains("99 % of 1"));
+    assert!(!bench("--runs 1").1.contains("99 % of 1"));
     // Hours each: a busy machine cannot be as slow.
     let mut slow = report.clone();
     slow["summaries"]["run"]["mean"] = 10_000.0.into();
     slow["summaries"]["run"]["deviation"] = 1.0.into();
     fs::write(copy.at("slow.json"), slow.to_string()).unwrap();
-    let text = bench(&["--runs", "12", "--compare", "slow.json"]).gave(0);
+    let text = bench("--runs 12 --compare slow.json").gave(0);
     let line = text
         .lines()
         .skip_while(|line| !line.contains("beside slow.json"))
         .nth(1)
         .unwrap();
-    assert!(line.contains("% less now"), "{text}");
-    let (code, out, _) = bench(&["--runs", "12", "--compare", "slow.json", "--json"]);
+    line.says("% less now");
+    let (code, out, _) = bench("--runs 12 --compare slow.json --json");
     let change = json(&out)["comparison"]["times"]["run"]["change"]
         .as_f64()
         .unwrap();
@@ -94,13 +85,9 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
         r#"{"summaries":{"run":{"runs":1,"mean":-1,"deviation":0,"minimum":0,"maximum":0,"outliers":0}}}"#,
     ] {
         fs::write(copy.at("wrong.json"), wrong).unwrap();
-        let (code, _, error) = bench(&["--runs", "1", "--compare", "wrong.json"]);
-        assert!(
-            code == 4 && error.contains("wrong.json"),
-            "{wrong}: {code} {error}"
-        );
+        bench("--runs 1 --compare wrong.json").ended(4, "wrong.json");
     }
-    let (code, out, _) = bench(&["--duration", "0.3", "--json"]);
+    let (code, out, _) = bench("--duration 0.3 --json");
     let report = json(&out);
     let sum: f64 = report["run_seconds"]
         .as_array()
@@ -110,7 +97,7 @@ fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
         .sum();
     assert!(code == 0 && sum < 60.0, "{sum}");
     for wrong in ["0", "-1", "NaN", "1e300", "x"] {
-        assert_eq!(bench(&[&format!("--duration={wrong}")]).0, 2, "{wrong}");
+        bench(&format!("--duration={wrong}")).gave(2);
     }
 }
 
@@ -128,13 +115,13 @@ fn finding_18_a_case_is_known_by_its_values() {
     let given = copy.at("rec/inputs/0.npy");
     assert!(given.exists());
     fs::copy(&given, copy.at("elsewhere.npy")).unwrap();
-    let (code, out, error) = copy.ran(&["run", "rec", "--input", "elsewhere.npy"]);
+    let (code, out, error) = copy.ran("run rec --input elsewhere.npy");
     assert!(code == 0 && out.contains("matches"), "{out}{error}");
     let mut bytes = fs::read(&given).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 0x10;
     fs::write(copy.at("elsewhere.npy"), bytes).unwrap();
-    let (code, out, error) = copy.ran(&["run", "rec", "--input", "elsewhere.npy"]);
+    let (code, out, error) = copy.ran("run rec --input elsewhere.npy");
     assert!(code == 0 && !out.contains("matches"), "{out}{error}");
 }
 
@@ -142,63 +129,41 @@ fn finding_18_a_case_is_known_by_its_values() {
 fn failures_are_json_where_json_is_asked_for() {
     let copy = Copy::of("saxpy-g52");
     for (words, code, kind) in [
-        (&["run", "nothing", "--json"][..], 3, "recording"),
-        (
-            &["run", "rec", "--input", "x=nothing.npy", "--json"],
-            4,
-            "input",
-        ),
-        (
-            &["run", "rec", "--device", "model:g71", "--json"],
-            5,
-            "device",
-        ),
-        (
-            &["run", "rec", "--output", "nothing/o.npy", "--json"],
-            6,
-            "output",
-        ),
-        (&["run", "rec", "--layers", "99..", "--json"], 2, "usage"),
-        (&["run", "rec", "--no-such-option", "--json"], 2, "usage"),
-        (&["info", "nothing", "--json"], 3, "recording"),
-        (&["bench", "nothing", "--json"], 3, "recording"),
+        ("run nothing --json", 3, "recording"),
+        ("run rec --input x=nothing.npy --json", 4, "input"),
+        ("run rec --device model:g71 --json", 5, "device"),
+        ("run rec --output nothing/o.npy --json", 6, "output"),
+        ("run rec --layers 99.. --json", 2, "usage"),
+        ("run rec --no-such-option --json", 2, "usage"),
+        ("info nothing --json", 3, "recording"),
+        ("bench nothing --json", 3, "recording"),
     ] {
         let (found, out, error) = copy.ran(words);
-        assert_eq!(found, code, "{words:?}: {error}");
+        assert_eq!(found, code, "{words}: {error}");
         let failure = &json(&out)["error"];
-        assert_eq!(failure["kind"], kind, "{words:?}: {out}");
-        assert_eq!(failure["exit_code"], code, "{words:?}");
-        let first = failure["text"]
-            .as_str()
-            .unwrap()
-            .lines()
-            .next()
-            .unwrap()
-            .to_owned();
+        assert_eq!(failure["kind"], kind, "{words}: {out}");
+        assert_eq!(failure["exit_code"], code, "{words}");
+        let first = failure["text"].as_str().unwrap().lines().next().unwrap();
         assert!(
-            !first.is_empty() && error.contains(&first),
-            "{words:?}: {first:?} {error}"
+            !first.is_empty() && error.contains(first),
+            "{words}: {first:?} {error}"
         );
     }
-    let (code, out, _) = copy.ran(&["verify", "nothing", "--json"]);
+    let (code, out, _) = copy.ran("verify nothing --json");
     assert!(code == 3 && json(&out)[0]["sound"] == false, "{out}");
     // The recorded app's words are its own.
-    assert_eq!(copy.ran(&["run", "nothing"]).1, "");
-    assert_eq!(
-        copy.ran(&["record", "--device", "nothing", "--", "true", "--json"])
-            .1,
-        ""
-    );
+    assert_eq!(copy.ran("run nothing").1, "");
+    assert_eq!(copy.ran("record --device nothing -- true --json").1, "");
 }
 
 #[test]
 fn shells_and_man_know_the_command() {
     let copy = Copy::of("saxpy-g52");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let (code, script, _) = copy.ran(&["completions", shell]);
+        let (code, script, _) = copy.ran(&format!("completions {shell}"));
         assert!(code == 0 && script.contains("tolerance"), "{shell}");
     }
-    fs::write(copy.at("script"), copy.ran(&["completions", "bash"]).1).unwrap();
+    fs::write(copy.at("script"), copy.ran("completions bash").1).unwrap();
     let complete = "source ./script; COMP_WORDS=(gpureplay ver); COMP_CWORD=1; _gpureplay gpureplay ver gpureplay; echo \"${COMPREPLY[@]}\"";
     let completed = Command::new("bash")
         .current_dir(copy.folder())
@@ -206,7 +171,7 @@ fn shells_and_man_know_the_command() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&completed.stdout).trim(), "verify");
-    copy.ran(&["manual", "-o", "man"]).gave(0).says("pages");
+    copy.ran("manual -o man").gave(0).says("pages");
     let mut page = String::new();
     let file = fs::File::open(copy.at("man/gpureplay-bench.1")).unwrap();
     BufReader::new(file).read_to_string(&mut page).unwrap();
@@ -215,12 +180,12 @@ fn shells_and_man_know_the_command() {
         "{page}"
     );
     assert_eq!(
-        copy.ran(&["manual", "-o", "man"]).0,
+        copy.ran("manual -o man").0,
         6,
         "pages are not replaced without --force"
     );
-    assert_eq!(copy.ran(&["manual", "-o", "man", "--force"]).0, 0);
-    let (_, version, _) = copy.ran(&["--version"]);
+    copy.ran("manual -o man --force").gave(0);
+    let (_, version, _) = copy.ran("--version");
     assert!(
         version.starts_with(concat!("gpureplay ", env!("CARGO_PKG_VERSION"))),
         "{version}"
@@ -278,16 +243,16 @@ fn the_doctor_names_cuda_where_its_driver_is() {
 #[test]
 fn the_doctor_leads_with_the_ways_and_writes_a_report() {
     let copy = Copy::of("saxpy-g52");
-    let (_, found, _) = copy.ran(&["doctor"]);
+    let (_, found, _) = copy.ran("doctor");
     let lines: Vec<&str> = found.lines().collect();
     assert_eq!(lines.first(), Some(&"Record, best first"), "{found}");
     for way in ["kernel", "user", "model"] {
-        assert!(found.contains(&format!(" record --recorder {way}: ")));
+        found.says(&format!(" record --recorder {way}: "));
     }
     found.says("ok   run --device model: ");
     found.says("\nNext: gpureplay r");
 
-    let (_, printed, said) = copy.ran(&["doctor", "--report", "report.txt"]);
+    let (_, printed, said) = copy.ran("doctor --report report.txt");
     assert!(printed.is_empty() && said.contains("report.txt"), "{said}");
     let report = fs::read_to_string(copy.at("report.txt")).unwrap();
     assert!(report.starts_with("gpureplay "), "{report}");
@@ -306,7 +271,6 @@ fn the_doctor_leads_with_the_ways_and_writes_a_report() {
         false => assert!(bits.contains("on model: not tried"), "{bits}"),
     }
 
-    copy.ran(&["doctor", "--report", "report.txt"]).gave(6);
-    let (code, _, said) = copy.ran(&["doctor", "--report", "none/report.txt"]);
-    assert!(code == 6 && said.contains("none"), "{said}");
+    copy.ran("doctor --report report.txt").gave(6);
+    copy.ran("doctor --report none/report.txt").ended(6, "none");
 }

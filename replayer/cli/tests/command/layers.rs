@@ -44,10 +44,6 @@ fn recording() -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-fn ran(folder: &Folder, arguments: &[&str]) -> (i32, String) {
-    folder.ran(GPUREPLAY, &[&["run", "branches.gpr"], arguments].concat())
-}
-
 #[test]
 fn all_that_crosses_into_the_layers_that_run_must_be_given() {
     let folder = Folder::default();
@@ -64,16 +60,15 @@ fn all_that_crosses_into_the_layers_that_run_must_be_given() {
         let tensor = read_npy(&folder.at("out.npy")).unwrap();
         tensor.values().collect()
     };
-    let last = ["--force", "--layers", "both", "--output", "out.npy"];
-    let with = |more: &[&str]| ran(&folder, &[&last[..], more].concat());
+    let run = "run branches.gpr --force --layers both --output out.npy";
+    let with = |more: &str| folder.ran(GPUREPLAY, &format!("{run} {more}"));
 
-    with(&["--input", "left=left.npy", "--input", "right=right.npy"])
-        .ended(0, "those before skipped");
+    with("--input left=left.npy --input right=right.npy").ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 3.0, 4.0]);
 
-    with(&["--input", "left=left.npy"]).gave(4).says("layers 4 to 4 read right f32[2], which layers before them compute; give it, or run those layers first").says("--recorded-values");
-    with(&["--input", "left=left.npy", "--recorded-values"]).ended(0, "those before skipped");
+    with("--input left=left.npy").gave(4).says("layers 4 to 4 read right f32[2], which layers before them compute; give it, or run those layers first").says("--recorded-values");
+    with("--input left=left.npy --recorded-values").ended(0, "those before skipped");
     assert_eq!(out(), [1.0, 2.0, 0.0, 0.0]);
 
-    with(&["--input", "stem=stem.npy"]).ended(0, "those from left on ran first");
+    with("--input stem=stem.npy").ended(0, "those from left on ran first");
 }

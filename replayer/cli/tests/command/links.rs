@@ -62,7 +62,7 @@ impl Tree {
         for file in ["inputs/in.npy", "expected/out.npy", "weights/w.npy"] {
             fs::write(tree.at("rec").join(file), &value).unwrap();
         }
-        assert_eq!(tree.ran("keygen @key").0, 0);
+        tree.ran("keygen @key").gave(0);
         tree.ran("sign --key @key.pem @rec").gave(0);
         tree.copy("rec", "outside");
         tree
@@ -213,7 +213,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
     let tree = Tree::new();
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/saxpy-g52");
     let line = |options: &str| tree.ran(&format!("disasm {recording} --save @code{options}"));
-    assert_eq!(line("").0, 0);
+    line("").gave(0);
     let listed = fs::read_dir(tree.at("code")).unwrap();
     let names: Vec<PathBuf> = listed.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
@@ -241,7 +241,7 @@ fn the_code_of_shaders_is_not_written_through_links() {
     let path = path.unwrap().path();
     fs::remove_file(&path).unwrap();
     symlink("/dev/zero", &path).unwrap();
-    assert_eq!(line("").0, 6);
+    line("").gave(6);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::user_files::Copy;
 fn each_input_has_a_row() {
     let copy = Copy::of("digits-g52");
     let all = "run rec --inputs rec/inputs --output all.npy";
-    let (code, out, error) = copy.ran(&all.split(' ').collect::<Vec<_>>());
+    let (code, out, error) = copy.ran(all);
     assert!(code == 0 && out.contains("per second"), "{out}{error}");
     let rows = read_npy(&copy.at("all.npy")).unwrap();
     let mut files: Vec<_> = fs::read_dir(copy.at("rec/inputs"))
@@ -32,10 +32,8 @@ fn each_input_has_a_row() {
         .zip(&files)
     {
         let name = file.to_str().unwrap();
-        let words = [
-            "run", "rec", "--input", name, "--output", "one.npy", "--force",
-        ];
-        assert_eq!(copy.ran(&words).0, 0);
+        copy.ran(&format!("run rec --input {name} --output one.npy --force"))
+            .gave(0);
         assert_eq!(
             read_npy(&copy.at("one.npy")).unwrap().bytes(),
             row,
@@ -59,21 +57,11 @@ fn rows_replace_no_input_and_have_a_format() {
         ("none/x.npy", "does not exist"),
         ("x.txt", "x.txt"),
     ] {
-        let words = [
-            "run",
-            "rec",
-            "--inputs",
-            "rec/inputs",
-            "--force",
-            "-o",
-            file,
-        ];
-        let (code, _, error) = copy.ran(&words);
-        assert!(code != 0 && error.contains(said), "{code} {error}");
+        copy.ran(&format!("run rec --inputs rec/inputs --force -o {file}"))
+            .failed(said);
     }
-    let words = "run rec --inputs rec/inputs --json -o -";
-    let (code, _, error) = copy.ran(&words.split(' ').collect::<Vec<_>>());
-    assert!(code == 2 && error.contains("standard output"), "{error}");
+    copy.ran("run rec --inputs rec/inputs --json -o -")
+        .ended(2, "standard output");
 }
 
 #[test]
@@ -86,8 +74,8 @@ fn ctrl_c_keeps_the_states_of_the_last_complete_run() {
     assert_eq!(report["stopped"]["of"], 4_000_000);
     assert!(after > 0 && report["runs"] == after, "{report}");
     let words = format!("{run} whole.safetensors --repeat {after}");
-    let (code, out, error) = copy.ran(&words.split(' ').collect::<Vec<_>>());
-    assert!(code == 0 && !out.contains("stopped"), "{out}{error}");
+    let out = copy.ran(&words).gave(0);
+    assert!(!out.contains("stopped"), "{out}");
     let file = |name: &str| fs::read(copy.at(name)).unwrap();
     assert_eq!(file("stopped.safetensors"), file("whole.safetensors"));
 }

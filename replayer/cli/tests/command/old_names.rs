@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::start::ran_in;
+use crate::start::{Ended, ran_in};
 use crate::user_files::Copy;
 
 /// Old, new, and whether times or random numbers make files differ.
@@ -86,7 +86,7 @@ fn old_names_do_what_the_new_ones_do() {
             for name in ["x.npy", "y.npy"] {
                 fs::copy(copy.at("rec/inputs/x.npy"), copy.at(name)).unwrap();
             }
-            let (code, out, error) = ran_in(copy.folder(), &words.split(' ').collect::<Vec<_>>());
+            let (code, out, error) = ran_in(copy.folder(), words);
             let within = |path: PathBuf| {
                 let path = path.strip_prefix(copy.folder()).unwrap();
                 path.to_owned()
@@ -108,23 +108,15 @@ fn old_names_do_what_the_new_ones_do() {
 #[test]
 fn output_is_a_directory_or_by_its_old_meaning_a_file_with_a_name() {
     let copy = Copy::of("saxpy-g52");
-    let ran = |words: &str| ran_in(copy.folder(), &words.split(' ').collect::<Vec<_>>());
-    let (code, _, error) = ran("compile none -o one -o two");
-    assert!(code == 2 && error.contains("one directory"), "{error}");
-    let (code, _, error) = ran("compile none --output out=out.npy");
-    assert!(
-        code == 2 && error.contains("say where the recording goes"),
-        "{error}"
-    );
-    let (code, _, error) = ran("jobs rec -o x.png");
-    assert!(code == 2 && error.contains(".csv or .json"), "{error}");
-    let (code, _, error) = ran("analyse rec -o none/x.html");
-    assert!(code == 6 && error.contains("does not exist"), "{error}");
+    let ran = |words: &str| ran_in(copy.folder(), words);
+    ran("compile none -o one -o two").ended(2, "one directory");
+    ran("compile none --output out=out.npy").ended(2, "say where the recording goes");
+    ran("jobs rec -o x.png").ended(2, ".csv or .json");
+    ran("analyse rec -o none/x.html").ended(6, "does not exist");
     let (code, out, error) = ran("jobs rec -o x.csv");
     assert!(code == 0 && out.is_empty(), "{error}");
     let (_, shown, _) = ran("jobs rec --csv --static");
     let file = fs::read_to_string(copy.at("x.csv")).unwrap();
     assert_eq!(file.lines().next(), shown.lines().next());
-    let (code, _, error) = ran("jobs rec --peak-bytes 1e9");
-    assert!(code == 2 && error.contains("for a page"), "{error}");
+    ran("jobs rec --peak-bytes 1e9").ended(2, "for a page");
 }

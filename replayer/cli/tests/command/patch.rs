@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{Ended, Says, said as code, shipped};
+use crate::start::{Ended, Says, json, said as code, shipped};
 
 #[test]
 fn a_recording_that_is_read_is_not_replaced() {
@@ -13,9 +13,8 @@ fn a_recording_that_is_read_is_not_replaced() {
     let ours = at("ours").display().to_string();
     gpureplay_kit::copy(&shipped("saxpy-g52"), &at("ours"));
     let key = at("key").display().to_string();
-    assert_eq!(code(&["keygen", &key]).0, 0);
-    let signed = code(&["sign", "--key", &format!("{key}.pem"), &ours]);
-    assert_eq!(signed.0, 0, "{}", signed.1);
+    code(&format!("keygen {key}")).gave(0);
+    code(&format!("sign --key {key}.pem {ours}")).gave(0);
     let files = || {
         ["recording.gpr", "recording.sig", "manifest.toml"]
             .map(|name| fs::read(at("ours").join(name)).unwrap())
@@ -23,15 +22,14 @@ fn a_recording_that_is_read_is_not_replaced() {
     let before = files();
     let from = format!("{ours}:0");
     for command in [
-        &["patch", &ours, "--jobs", "0", "--local", "100"][..],
-        &["patch", "saxpy-g52", "--jobs", "0", "--from", &from],
-        &["extract", &ours, "--jobs", "0"],
-        &["tune", &ours, "--jobs", "0", "--local", "100,50"],
-        &["tune", "saxpy-g52", "--jobs", "0", "--variant", &from],
-        &["link", &ours],
+        format!("patch {ours} --jobs 0 --local 100"),
+        format!("patch saxpy-g52 --jobs 0 --from {from}"),
+        format!("extract {ours} --jobs 0"),
+        format!("tune {ours} --jobs 0 --local 100,50"),
+        format!("tune saxpy-g52 --jobs 0 --variant {from}"),
+        format!("link {ours}"),
     ] {
-        let command = [command, &["-o", &ours, "--force"]].concat();
-        code(&command).ended(2, "this command reads");
+        code(&format!("{command} -o {ours} --force")).ended(2, "this command reads");
         assert_eq!(files(), before);
     }
     let public = format!("{key}.pub.pem");
@@ -51,38 +49,31 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     let out = at("out");
     code(&format!("patch saxpy-g52 --jobs 0 --local 100 -o {out}"))
         .ended(0, "proven to compute the same");
-    code(&["run", &out]).ended(0, "bit for bit");
-    assert_eq!(code(&["verify", "--deep", &out]).0, 0);
+    code(&format!("run {out}")).ended(0, "bit for bit");
+    code(&format!("verify --deep {out}")).gave(0);
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
     manifest.says("work groups of 100x1x1 instead of 8x1x1");
     manifest.says("gpureplay patch saxpy-g52 --jobs 0 ");
-    let (_, jobs) = code(&["jobs", &out, "--csv"]);
+    let (_, jobs) = code(&format!("jobs {out} --csv"));
     jobs.says("100x1x1");
     // Refused changes write nothing.
     for (change, exit, says) in [
-        (&["--global", "1024"][..], 2, "first address"),
-        (&["--global", "992"], 2, "bytes differ"),
-        (&["--local", "7"], 2, "no whole number"),
-        (&["--local", "500"], 2, "at most 384"),
-        (&["--shader", "digits-g52/recording.gpr"], 4, "code: "),
-        (&["--from", "digits-g52:19"], 4, "pointers: "),
-        (
-            &["--from", "saxpy-g52:0", "--local", "8"],
-            2,
-            "cannot be used with",
-        ),
-        (&["--map", "x=y"], 2, "--from"),
-        (&["--from", "digits-g52:20"], 2, "jobs are 0 to 19"),
-        (&[], 2, "say what to change"),
+        ("--global 1024", 2, "first address"),
+        ("--global 992", 2, "bytes differ"),
+        ("--local 7", 2, "no whole number"),
+        ("--local 500", 2, "at most 384"),
+        ("--shader digits-g52/recording.gpr", 4, "code: "),
+        ("--from digits-g52:19", 4, "pointers: "),
+        ("--from saxpy-g52:0 --local 8", 2, "cannot be used with"),
+        ("--map x=y", 2, "--from"),
+        ("--from digits-g52:20", 2, "jobs are 0 to 19"),
+        ("", 2, "say what to change"),
     ] {
         let other = at("other");
-        let (done, text) =
-            code(&[&["patch", "saxpy-g52", "--jobs", "0", "-o", &other], change].concat());
-        assert_eq!(done, exit, "{change:?} {text}");
-        assert!(text.contains(says), "{change:?} {text}");
-        assert!(!Path::new(&other).exists(), "{change:?}");
+        code(&format!("patch saxpy-g52 --jobs 0 -o {other} {change}")).ended(exit, says);
+        assert!(!Path::new(&other).exists(), "{change}");
     }
-    code(&["patch", "digits-g52", "--jobs", "hash:98aa", "--local", "1"]).ended(2, "3 jobs");
+    code("patch digits-g52 --jobs hash:98aa --local 1").ended(2, "3 jobs");
 }
 
 #[test]
@@ -145,16 +136,16 @@ fn a_shader_goes_into_files_and_back() {
         panic!("{files:?}")
     };
     let file = binary.display().to_string();
-    let alone = code(&["disasm", &file]).gave(0);
+    let alone = code(&format!("disasm {file}")).gave(0);
     let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
     assert_eq!(body(&alone), body(&text));
     alone.says("g52: 1 shader");
-    assert_eq!(code(&["disasm", &file, "--jobs", "0"]).0, 2);
+    code(&format!("disasm {file} --jobs 0")).gave(2);
     let same = at("same");
-    let patch = ["patch", "digits-g52", "--jobs", "11", "--shader", &file];
-    code(&[&patch[..], &["-o", &same]].concat()).gave(0);
+    let patch = format!("patch digits-g52 --jobs 11 --shader {file}");
+    code(&format!("{patch} -o {same}")).gave(0);
     let apart = at("apart");
-    code(&["link", "digits-g52", "--split", "-o", &apart]).gave(0);
+    code(&format!("link digits-g52 --split -o {apart}")).gave(0);
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
     // Needed, although the code does not ask for it.
@@ -184,7 +175,7 @@ fn a_shader_goes_into_files_and_back() {
             "code: the file beside it has version 2",
         ),
     ] {
-        assert!(text.contains(from), "{from}: {text}");
+        text.says(from);
         fs::write(interface, text.replacen(from, to, 1)).unwrap();
         code(&patch).ended(4, says);
     }
@@ -194,9 +185,9 @@ fn a_shader_goes_into_files_and_back() {
 
 #[test]
 fn selectors_choose_what_is_dumped_and_compared() {
-    let text = code(&["info", "lenet-g52", "--actions", "--jobs", "layer:conv2"]).gave(0);
-    let (_, jobs) = code(&["jobs", "lenet-g52", "--jobs", "layer:conv2", "--json"]);
-    let jobs: serde_json::Value = serde_json::from_str(&jobs).unwrap();
+    let text = code("info lenet-g52 --actions --jobs layer:conv2").gave(0);
+    let (_, jobs) = code("jobs lenet-g52 --jobs layer:conv2 --json");
+    let jobs = json(&jobs);
     let jobs = jobs["jobs"].as_array().unwrap();
     let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
     assert_eq!(count("job 0x"), jobs.len(), "{text}");
@@ -208,15 +199,14 @@ fn selectors_choose_what_is_dumped_and_compared() {
         text.contains("Renderer state at") && !text.contains("tensors"),
         "{text}"
     );
-    let same = ["diff", "digits-g52", "--against", "model", "--jobs", "3,11"];
-    code(&same).ended(0, "agree after each of 2 chains");
+    code("diff digits-g52 --against model --jobs 3,11").ended(0, "agree after each of 2 chains");
     for command in [
-        &["info", "digits-g52", "--actions"][..],
-        &["diff", "digits-g52", "--against", "model"],
-        &["disasm", "digits-g52"],
+        "info digits-g52 --actions",
+        "diff digits-g52 --against model",
+        "disasm digits-g52",
     ] {
         for nothing in ["20", "", "kernel:none"] {
-            code(&[command, &["--jobs", nothing]].concat()).gave(2);
+            code(&format!("{command} --jobs={nothing}")).gave(2);
         }
     }
 }

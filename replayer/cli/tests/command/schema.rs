@@ -3,12 +3,10 @@
 
 use serde_json::Value;
 
-use gpureplay_kit::command::Words;
-
 use crate::schema_check::{assert_fits, check, schema};
-use crate::start::{Ended, Says, ran};
+use crate::start::{Ended, Says, json, ran};
 
-fn fits(name: &str, words: &(impl Words + ?Sized), exit: i32) {
+fn fits(name: &str, words: &str, exit: i32) {
     let out = ran(words).gave(exit);
     assert_fits(name, &out);
 }
@@ -32,36 +30,19 @@ fn what_is_printed_has_the_form_of_its_schema() {
     fits("run", &format!("run {digits} --per-job --json"), 0);
     let output = at("out.npy");
     fits("run", &format!("run {saxpy} --output {output} --json"), 0);
-    let layers = ["run", digits, "--until", "conv2", "--json"];
-    fits("run", &layers, 0);
-    let pictures = format!("{digits}/inputs");
-    fits(
-        "run-inputs",
-        &format!("run {digits} --inputs {pictures} --json"),
-        0,
-    );
-    let repeat = ["run", saxpy, "--inputs", "recordings/saxpy-g52/inputs"];
-    fits(
-        "run-repeat",
-        &[&repeat[..], &["--repeat", "2", "--json"]].concat(),
-        0,
-    );
+    fits("run", &format!("run {digits} --until conv2 --json"), 0);
+    let pictures = format!("run {digits} --inputs {digits}/inputs --json");
+    fits("run-inputs", &pictures, 0);
+    let repeat = format!("run {saxpy} --inputs {saxpy}/inputs --repeat 2 --json");
+    fits("run-repeat", &repeat, 0);
     let saved = at("saved.json");
-    let bench = ["bench", saxpy, "--runs", "5", "--json"];
-    fits(
-        "bench",
-        &[&bench[..], &["--per-job", "-o", &saved]].concat(),
-        0,
-    );
-    fits("bench", &[&bench[..], &["--compare", &saved]].concat(), 0);
+    let bench = format!("bench {saxpy} --runs 5 --json");
+    fits("bench", &format!("{bench} --per-job -o {saved}"), 0);
+    fits("bench", &format!("{bench} --compare {saved}"), 0);
     fits("analyse", &format!("analyse {saxpy} --json"), 0);
-    let diff = ["diff", digits, "--against", "model", "--json"];
+    let diff = format!("diff {digits} --against model --json");
     fits("diff", &diff, 0);
-    fits(
-        "diff",
-        &[&diff[..], &["--inject", "lost-write@300"]].concat(),
-        1,
-    );
+    fits("diff", &format!("{diff} --inject lost-write@300"), 1);
     fits(
         "tune",
         &format!("tune {saxpy} --jobs 0 --local 32 --json"),
@@ -93,7 +74,7 @@ fn the_doctor_and_traces_have_the_form_of_their_schemas() {
         "run recordings/digits-g52 --trace-lines {}",
         lines.display()
     );
-    assert_eq!(ran(&line).0, 0);
+    ran(&line).gave(0);
     let text = std::fs::read_to_string(lines).unwrap();
     assert_eq!(text.lines().count(), 20);
     for text in text.lines() {
@@ -104,7 +85,7 @@ fn the_doctor_and_traces_have_the_form_of_their_schemas() {
 #[test]
 fn the_comparison_refuses_what_does_not_fit() {
     let (_, out, _) = ran("info recordings/saxpy-g52 --json");
-    let value: Value = serde_json::from_str(&out).unwrap();
+    let value = json(&out);
     let schema = schema("info");
     let refused = |value: &Value, why: &str| {
         let error = check(value, &schema, &schema, "").unwrap_err();

@@ -7,6 +7,7 @@ use std::process::Command;
 pub(crate) use gpureplay_kit::command::{Ended, Folder, Says};
 use gpureplay_kit::command::{Words, run_in};
 pub(crate) use gpureplay_kit::{repository, shipped};
+use serde_json::Value;
 
 pub(crate) const GPUREPLAY: &str = env!("CARGO_BIN_EXE_gpureplay");
 
@@ -31,6 +32,12 @@ pub(crate) fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
 pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran_in(&recordings(), words);
     (code, out + &err)
+}
+
+/// What `--json` prints.
+#[track_caller]
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 pub(crate) fn well(words: &(impl Words + ?Sized)) -> String {

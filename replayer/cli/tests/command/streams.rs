@@ -6,34 +6,29 @@ use std::process::Command;
 
 use crate::start::{Ended, Folder, GPUREPLAY, Says, recordings, said, well};
 
-fn replayed(folder: &Folder, words: &[&str]) -> String {
+fn replayed(folder: &Folder, words: &str) -> String {
     let shipped = recordings().join("digits-g610");
-    let input = shipped.join("inputs/3.npy").display().to_string();
-    let shipped = shipped.display().to_string();
-    folder
-        .ran(
-            GPUREPLAY,
-            &[&["run", &shipped, "--input", &input][..], words].concat(),
-        )
-        .gave(0)
+    let input = shipped.join("inputs/3.npy");
+    let run = format!("run {} --input {}", shipped.display(), input.display());
+    folder.ran(GPUREPLAY, &format!("{run} {words}")).gave(0)
 }
 
 #[test]
 fn layers_give_alone_what_they_give_among_all() {
     let folder = Folder::default();
-    let text = replayed(&folder, &["--until", "pool1", "-o", "pool1=part.npy"]);
+    let text = replayed(&folder, "--until pool1 -o pool1=part.npy");
     text.says("layers 1 to 3 of 7");
-    replayed(&folder, &["-o", "pool1=whole.npy", "--trace", "lines.json"]);
+    replayed(&folder, "-o pool1=whole.npy --trace lines.json");
     let read = |name: &str| fs::read(folder.at(name)).unwrap();
     assert_eq!(read("part.npy"), read("whole.npy"));
-    let shipped = recordings().join("digits-g610").display().to_string();
-    let bench = ["bench", &shipped, "--runs", "2", "--trace", "bench.json"];
+    let shipped = recordings().join("digits-g610");
+    let bench = format!("bench {} --runs 2 --trace bench.json", shipped.display());
     folder.ran(GPUREPLAY, &bench).gave(0);
     for name in ["lines.json", "bench.json"] {
         let lines = String::from_utf8(read(name)).unwrap();
         for chain in 0..19 {
             let chain = format!("\"chain {chain}\"");
-            assert!(lines.contains(&chain), "{name}: {chain}");
+            lines.says(&chain);
         }
         assert!(!lines.contains("\"chain 19\""), "{name}");
     }
@@ -43,25 +38,25 @@ fn layers_give_alone_what_they_give_among_all() {
 fn a_dispatch_is_saved_and_given_other_work_groups() {
     let folder = Folder::default();
     let [saved, patched] = ["saved", "patched"].map(|name| folder.at(name).display().to_string());
-    well(&["extract", "digits-g610", "--jobs", "11", "-o", &saved]);
-    let (code, text) = folder.ran(GPUREPLAY, &["run", &saved]);
+    well(&format!("extract digits-g610 --jobs 11 -o {saved}"));
+    let (code, text) = folder.ran(GPUREPLAY, &format!("run {saved}"));
     let same = "conv2 matches digits-g610 on the model bit for bit";
     assert!(code == 0 && text.contains(same), "{text}");
-    let sizes = ["--jobs", "11", "--local", "4x4", "-o", &patched];
-    let text = well(&[&["patch", "digits-g610"][..], &sizes].concat());
+    let text = well(&format!(
+        "patch digits-g610 --jobs 11 --local 4x4 -o {patched}"
+    ));
     text.says("job 11: proven");
     folder
-        .ran(GPUREPLAY, &["run", &patched])
+        .ran(GPUREPLAY, &format!("run {patched}"))
         .ended(0, "bit for bit");
 }
 
 #[test]
 fn devices_are_compared_after_each_stream() {
-    let models = ["--device", "model", "--against", "model"];
-    let text = well(&[&["diff", "digits-g610"][..], &models].concat());
+    let diff = "diff digits-g610 --device model --against model";
+    let text = well(diff);
     text.says("agree after each of 11 chains");
-    let fault = ["--inject", "job-fault@10"];
-    said(&[&["diff", "digits-g610"][..], &models, &fault].concat()).ended(1, "after 1 chains");
+    said(&format!("{diff} --inject job-fault@10")).ended(1, "after 1 chains");
 }
 
 #[test]
@@ -69,15 +64,15 @@ fn what_is_about_chains_is_refused_by_name() {
     let folder = Folder::default();
     let to = folder.at("new").display().to_string();
     for (words, why) in [
-        (&["link", "digits-g610", "-o", &to][..], "nothing to link"),
+        ("link digits-g610", "nothing to link"),
         (
-            &["retarget", "digits-g610", "--gpu", "g57", "-o", &to],
+            "retarget digits-g610 --gpu g57",
             "not converted for another GPU",
         ),
     ] {
-        let (code, text) = said(words);
-        let refused = text.contains("command streams") && text.contains(why);
-        assert!(code != 0 && refused, "{text}");
+        said(&format!("{words} -o {to}"))
+            .failed("command streams")
+            .says(why);
         assert!(!folder.at("new").exists());
     }
 }
@@ -170,8 +165,10 @@ fn a_group_of_panthors_that_takes_no_more_is_replaced() {
 fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
     let folder = Folder::default();
     let saved = folder.at("code");
-    let to = ["--jobs", "11", "--save", saved.to_str().unwrap()];
-    let shown = well(&[&["disasm", "digits-g610"][..], &to].concat());
+    let shown = well(&format!(
+        "disasm digits-g610 --jobs 11 --save {}",
+        saved.display()
+    ));
     let mut files = fs::read_dir(&saved)
         .unwrap()
         .map(|file| file.unwrap().path());
@@ -179,10 +176,11 @@ fn a_shader_that_was_saved_is_printed_as_it_is_in_the_recording() {
     let file = file.unwrap();
     let code = |text: &str| text.split_once("\n    0  ").unwrap().1.to_owned();
     // Without the file beside it, the user says the GPU.
-    let text = well(&["disasm", file.to_str().unwrap()]);
+    let disasm = format!("disasm {}", file.display());
+    let text = well(&disasm);
     text.says("g610: 1 shader");
     assert_eq!(code(&text), code(&shown));
     fs::remove_file(file.with_extension("toml")).unwrap();
-    let text = well(&["disasm", file.to_str().unwrap(), "--gpu", "rk3588"]);
+    let text = well(&format!("{disasm} --gpu rk3588"));
     assert_eq!(code(&text), code(&shown));
 }

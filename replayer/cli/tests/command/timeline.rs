@@ -5,26 +5,27 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use gpureplay_kit::command::Words;
 use serde_json::Value;
 
-use crate::start::{Ended, ran_in, recordings};
+use crate::start::{Ended, json, ran_in, recordings};
 
-fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String, String) {
+fn gpureplay(words: &str) -> (i32, String, String) {
     ran_in(&recordings(), words)
 }
 
-fn timeline(recording: &str, more: &[&str]) -> Value {
+fn timeline(recording: &str, more: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.json");
-    let file = file.to_str().unwrap();
-    gpureplay(&[&["run", recording, "--trace", file], more].concat()).gave(0);
-    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    gpureplay(&format!(
+        "run {recording} --trace {} {more}",
+        file.display()
+    ))
+    .gave(0);
+    json(&std::fs::read_to_string(file).unwrap())
 }
 
-fn json(words: &(impl Words + ?Sized)) -> Value {
-    let out = gpureplay(words).gave(0);
-    serde_json::from_str(&out).unwrap()
+fn printed(words: &str) -> Value {
+    json(&gpureplay(words).gave(0))
 }
 
 fn of<'a>(timeline: &'a Value, phase: &str, category: &str) -> Vec<&'a Value> {
@@ -41,7 +42,7 @@ fn span(event: &Value) -> (f64, f64) {
 #[test]
 fn events_lie_within_each_other() {
     for (name, jobs) in [("digits-g52", 20), ("lenet-g52", 20), ("saxpy-g52", 1)] {
-        let timeline = timeline(name, &[]);
+        let timeline = timeline(name, "");
         let slices = |category| -> Vec<(f64, f64)> {
             of(&timeline, "X", category).into_iter().map(span).collect()
         };
@@ -72,7 +73,7 @@ fn events_lie_within_each_other() {
 
 #[test]
 fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
-    let report = json(&["info", "lenet-g52", "--json"]);
+    let report = printed("info lenet-g52 --json");
     let segments = report["segments"].as_array().unwrap();
     let jobs_of = |kind: &str| -> Vec<(Value, u64)> {
         let of_kind = segments.iter().filter(|segment| segment["kind"] == kind);
@@ -80,7 +81,7 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
             .map(|it| (it["name"].clone(), it["jobs"].as_u64().unwrap()))
             .collect()
     };
-    let timeline = timeline("lenet-g52", &[]);
+    let timeline = timeline("lenet-g52", "");
     let jobs = of(&timeline, "X", "job");
     // They belong to no layer.
     let in_setup = |event: &&&Value| event["args"]["phase"] == "setup";
@@ -105,7 +106,7 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
 
 #[test]
 fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
-    let timeline = timeline("digits-g52", &[]);
+    let timeline = timeline("digits-g52", "");
     let ends = |phase| -> BTreeMap<u64, f64> {
         let arrows = of(&timeline, phase, "flow").into_iter();
         arrows
@@ -140,8 +141,8 @@ fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
 
 #[test]
 fn what_jobs_did_is_what_the_report_says() {
-    let report = json(&["jobs", "digits-g52", "--jobs", "layer:conv3", "--json"]);
-    let timeline = timeline("digits-g52", &["--jobs", "layer:conv3"]);
+    let report = printed("jobs digits-g52 --jobs layer:conv3 --json");
+    let timeline = timeline("digits-g52", "--jobs layer:conv3");
     let jobs = of(&timeline, "X", "job");
     assert_eq!(jobs.len(), 3);
     for (job, event) in report["jobs"].as_array().unwrap().iter().zip(jobs) {
@@ -155,7 +156,7 @@ fn what_jobs_did_is_what_the_report_says() {
 #[test]
 fn durations_are_those_of_the_jobs_that_are_meant() {
     let bench = "bench digits-g52 --runs 7 --warmup 1 --json --per-job";
-    let report = json(&format!("{bench} --jobs 11,9"));
+    let report = printed(&format!("{bench} --jobs 11,9"));
     let chains = report["per_job"]["chains"].as_array().unwrap();
     let numbers: Vec<_> = chains
         .iter()
@@ -170,7 +171,7 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
     assert_eq!(report["per_job"]["measurement"]["runs"], 7);
     assert_eq!(report["per_job"]["measurement"]["clock"], "host");
     // At most the device's time.
-    let all = json(bench);
+    let all = printed(bench);
     let sum: f64 = all["per_job"]["chains"]
         .as_array()
         .unwrap()
@@ -189,12 +190,12 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
 #[test]
 fn jobs_without_a_purpose_are_refused() {
     for arguments in [
-        &["run", "saxpy-g52", "--jobs", "0"][..],
-        &["run", "saxpy-g52", "--per-job", "--jobs", "1"],
-        &["bench", "saxpy-g52", "--per-job", "--jobs", ""],
-        &["run", "saxpy-g52", "--json", "--trace", "-"],
+        "run saxpy-g52 --jobs 0",
+        "run saxpy-g52 --per-job --jobs 1",
+        "bench saxpy-g52 --per-job --jobs=",
+        "run saxpy-g52 --json --trace -",
     ] {
-        assert_eq!(gpureplay(arguments).0, 2, "{arguments:?}");
+        gpureplay(arguments).gave(2);
     }
 }
 
@@ -213,7 +214,7 @@ fn queries(folder: &str, trace: &Path, queries: &[String]) -> Vec<Vec<Value>> {
     assert!(output.status.success(), "{output:?}");
     let lines = str::from_utf8(&output.stdout).unwrap().lines();
     let answers = lines.map(|line| {
-        let answer: Value = serde_json::from_str(line).unwrap();
+        let answer = json(line);
         assert_eq!(answer["error"], Value::Null, "{answer}");
         answer["rows"].as_array().unwrap().clone()
     });
@@ -229,7 +230,7 @@ fn perfetto_reads_what_the_report_says() {
     for name in ["digits-g52", "lenet-g52", "saxpy-g52"] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.json");
-        gpureplay(&["run", name, "--trace", file.to_str().unwrap()]).gave(0);
+        gpureplay(&format!("run {name} --trace {}", file.display())).gave(0);
         let categories = ["job", "chain", "layer", "upload"];
         let mut asked = vec![
             "select name, value from stats where value > 0 and severity in ('error', 'data_loss')".to_owned(),
@@ -248,7 +249,7 @@ fn perfetto_reads_what_the_report_says() {
         assert!(lost.is_empty(), "{name}: {lost:?}");
         let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
         assert_eq!(Value::from(tracks.clone()), expected, "{name}");
-        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let trace = json(&std::fs::read_to_string(&file).unwrap());
         assert_eq!(arrows[0][0], of(&trace, "s", "flow").len(), "{name}");
         for (category, count) in categories.iter().zip(counts) {
             assert_eq!(
@@ -257,7 +258,7 @@ fn perfetto_reads_what_the_report_says() {
                 "{name} {category}"
             );
         }
-        let report = json(&["jobs", name, "--json"]);
+        let report = printed(&format!("jobs {name} --json"));
         let jobs = report["jobs"].as_array().unwrap().iter();
         let ours = jobs.map(|job| {
             Value::from(vec![

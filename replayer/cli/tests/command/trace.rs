@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::start::{Ended, Folder, ran_in, recordings, said, well};
+use crate::start::{Ended, Folder, json, ran_in, recordings, said, well};
 
 /// Needs the model, the best device.
 fn trace(name: &str) -> Vec<Value> {
@@ -20,7 +20,7 @@ fn trace(name: &str) -> Vec<Value> {
 
 fn shaders(name: &str, words: &str) -> Vec<Value> {
     let out = ran_in(&recordings(), &format!("disasm {name} --json {words}")).gave(0);
-    let report: Value = serde_json::from_str(&out).unwrap();
+    let report = json(&out);
     report["shaders"].as_array().unwrap().clone()
 }
 
@@ -91,12 +91,12 @@ fn disasm_finds_the_shader_of_a_job() {
     let address = third[0]["address"].as_str().unwrap();
     assert_eq!(shaders("digits-g52", &format!("--shader {address}")), third);
     assert!(all.len() > 1);
-    assert_eq!(said("disasm digits-g52 --job 99").0, 2);
+    said("disasm digits-g52 --job 99").gave(2);
 }
 
 #[test]
 fn the_table_has_a_line_for_each_job() {
     let text = well("run digits-g52 --trace -");
     assert_eq!(text.matches("  DONE\n").count(), 20, "{text}");
-    assert_eq!(said("run saxpy-g52 --json --trace -").0, 2);
+    said("run saxpy-g52 --json --trace -").gave(2);
 }

@@ -34,10 +34,10 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(folder.ran("keygen @key").0, 6);
+    folder.ran("keygen @key").gave(6);
 
     folder.ran(REQUIRED).ended(3, "recording.sig");
-    assert_eq!(folder.ran("sign --key @key.pem --counter 4 @saxpy").0, 0);
+    folder.ran("sign --key @key.pem --counter 4 @saxpy").gave(0);
     folder.ran(REQUIRED).ended(0, "bit for bit");
     folder
         .ran("verify --require-signature @key.pub.pem --min-counter 4 @saxpy")
@@ -66,9 +66,9 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
 #[test]
 fn another_key_is_refused() {
     let folder = Folder::with_recording();
-    assert_eq!(folder.ran("keygen @key").0, 0);
-    assert_eq!(folder.ran("keygen @other").0, 0);
-    assert_eq!(folder.ran("sign --key @other.pem @saxpy").0, 0);
+    folder.ran("keygen @key").gave(0);
+    folder.ran("keygen @other").gave(0);
+    folder.ran("sign --key @other.pem @saxpy").gave(0);
     folder.ran(REQUIRED).ended(3, "another key");
     folder
         .ran("sign --key @key.pub.pem @saxpy")
@@ -79,8 +79,8 @@ fn another_key_is_refused() {
 #[test]
 fn a_pack_takes_the_place_of_the_directory() {
     let folder = Folder::with_recording();
-    assert_eq!(folder.ran("keygen @key").0, 0);
-    assert_eq!(folder.ran("sign --key @key.pem @saxpy").0, 0);
+    folder.ran("keygen @key").gave(0);
+    folder.ran("sign --key @key.pem @saxpy").gave(0);
     folder.ran("pack @saxpy -o @saxpy.pack").ended(0, "signed");
     fs::remove_dir_all(folder.at("saxpy")).unwrap();
     let text = folder.ran("run @saxpy.pack").ended(0, "bit for bit");
@@ -108,7 +108,7 @@ fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
     let path = folder.at("saxpy/manifest.toml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"inputs/", "\"../saxpy/inputs/")).unwrap();
-    assert_eq!(folder.ran("keygen @key").0, 0);
+    folder.ran("keygen @key").gave(0);
     folder
         .ran("sign --key @key.pem @saxpy")
         .ended(3, "inside the directory");
@@ -118,7 +118,7 @@ fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
 #[test]
 fn signers_at_once_leave_one_whole_signature() {
     let folder = Folder::with_recording();
-    assert_eq!(folder.ran("keygen @key").0, 0);
+    folder.ran("keygen @key").gave(0);
     std::thread::scope(|scope| {
         for counter in 1..=8 {
             let folder = &folder;

@@ -12,7 +12,8 @@ use gpureplay_tensors::{ElementType, Tensor, parse_npy, read_npy, write_npy};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::start::{Ended, Folder, Says, command, ran_in, shipped};
+use crate::start::{Ended, Folder, Says, command, json, ran_in, shipped};
+use crate::values::safetensors;
 
 pub(crate) struct Copy(Folder);
 
@@ -101,18 +102,14 @@ fn finding_1_outputs_never_replace_what_is_read() {
         "bench rec --runs 1 -o rec/manifest.toml",
         "bench rec --runs 1 -o rec/recording.gpr",
     ] {
-        let mut words: Vec<&str> = arguments.split(' ').collect();
-        for force in [false, true] {
-            if force {
-                words.push("--force");
-            }
-            copy.ran(&words).ended(2, "this command reads");
+        for force in ["", "--force"] {
+            copy.ran(&format!("{arguments} {force}"))
+                .ended(2, "this command reads");
         }
     }
-    assert_eq!(copy.ran(&["pack", "rec", "-o", "a.gprpack"]).0, 0);
+    copy.ran("pack rec -o a.gprpack").gave(0);
     let pack = fs::read(copy.at("a.gprpack")).unwrap();
-    copy.ran(&["run", "a.gprpack", "--trace", "a.gprpack", "--force"])
-        .gave(2);
+    copy.ran("run a.gprpack --trace a.gprpack --force").gave(2);
     assert!(fs::read(copy.at("a.gprpack")).unwrap() == pack);
     fs::remove_file(copy.at("a.gprpack")).unwrap();
     assert!(copy.contents() == before);
@@ -129,16 +126,13 @@ fn finding_1_what_exists_is_replaced_only_by_force() {
         "pack rec -o out.npy",
         "bench rec --runs 1 --warmup 0 -o out.npy",
     ] {
-        let mut words: Vec<&str> = arguments.split(' ').collect();
-        copy.ran(&words).ended(6, "--force");
+        copy.ran(arguments).ended(6, "--force");
         assert_eq!(fs::read(copy.at("out.npy")).unwrap(), b"precious");
-        words.push("--force");
-        copy.ran(&words).gave(0);
+        copy.ran(&format!("{arguments} --force")).gave(0);
         assert_ne!(fs::read(copy.at("out.npy")).unwrap(), b"precious");
         fs::write(copy.at("out.npy"), "precious").unwrap();
     }
-    let twice = ["run", "rec", "--output", "o.npy", "--trace", "o.npy"];
-    assert_eq!(copy.ran(&twice).0, 2);
+    copy.ran("run rec --output o.npy --trace o.npy").gave(2);
     assert!(!copy.at("o.npy").exists());
 }
 
@@ -153,29 +147,28 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
         text.replace("reference = \"", &format!("reference = \"{evil}"))
             .replace("\"digit 0\"", &format!("\"{evil} 0\""))
     });
-    let file = "rec/inputs/0.npy";
     for arguments in [
-        &["info", "rec"][..],
-        &["info", "rec", "--json"],
-        &["run", "rec", "--input", file, "--top", "3"],
-        &["run", "rec", "--input", file, "--json"],
-        &["bench", "rec", "--runs", "1", "--warmup", "0"],
-        &["disasm", "rec", "--jobs", "0"],
-        &["verify", "rec"],
-        &["dump", "rec"],
+        "info rec",
+        "info rec --json",
+        "run rec --input rec/inputs/0.npy --top 3",
+        "run rec --input rec/inputs/0.npy --json",
+        "bench rec --runs 1 --warmup 0",
+        "disasm rec --jobs 0",
+        "verify rec",
+        "dump rec",
     ] {
         let out = copy.ran(arguments).gave(0);
         let moves = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-        assert!(!out.contains(moves), "{arguments:?}: {out:?}");
-        assert!(!out.contains("\nforged"), "{arguments:?}: {out}");
+        assert!(!out.contains(moves), "{arguments}: {out:?}");
+        assert!(!out.contains("\nforged"), "{arguments}: {out}");
     }
-    let (_, out, _) = copy.ran(&["info", "rec", "--json"]);
-    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let (_, out, _) = copy.ran("info rec --json");
+    let value = json(&out);
     assert_eq!(value["name"], "a\u{1b}[2J\u{202e}b\nforged \u{9b}5m");
     let strange = copy.at("x\x1b[2J\n\u{202e}");
     fs::create_dir(&strange).unwrap();
-    for arguments in [&["info"][..], &["verify"]] {
-        let output = command().args(arguments).arg(&strange).output().unwrap();
+    for name in ["info", "verify"] {
+        let output = command().arg(name).arg(&strange).output().unwrap();
         let error = outcome(output).ended(3, "");
         error.says(r"x\u001b[2J\u000a\u202e");
         assert_eq!(error.lines().count(), 1);
@@ -188,15 +181,15 @@ fn finding_3_another_recording_beside_a_manifest_is_refused() {
     let other = shipped("saxpy-kbase-g52").join("recording.gpr");
     fs::copy(other, copy.at("rec/recording.gpr")).unwrap();
     for arguments in [
-        &["info", "rec"][..],
-        &["verify", "--deep", "rec"],
-        &["run", "rec"],
-        &["bench", "rec", "--runs", "1"],
-        &["dump", "rec"],
-        &["disasm", "rec"],
-        &["pack", "rec", "-o", "a.gprpack"],
-        &["diff", "rec", "--against", "model"],
-        &["run", "rec/recording.gpr"],
+        "info rec",
+        "verify --deep rec",
+        "run rec",
+        "bench rec --runs 1",
+        "dump rec",
+        "disasm rec",
+        "pack rec -o a.gprpack",
+        "diff rec --against model",
+        "run rec/recording.gpr",
     ] {
         copy.ran(arguments).ended(3, "SHA-256");
     }
@@ -206,11 +199,7 @@ fn finding_3_another_recording_beside_a_manifest_is_refused() {
 #[test]
 fn finding_4_keygen_makes_both_keys_or_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let keygen = |name: &str| {
-        let mut command = command();
-        command.current_dir(folder.path()).args(["keygen", name]);
-        outcome(command.output().unwrap())
-    };
+    let keygen = |name: &str| ran_in(folder.path(), &["keygen", name]);
     for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
         keygen(name).gave(2);
     }
@@ -225,28 +214,27 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     keygen("mine").gave(0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    assert_eq!(keygen("mine").0, 6);
+    keygen("mine").gave(6);
     fs::remove_file(folder.path().join("mine.pub.pem")).unwrap();
-    assert_eq!(keygen("mine").0, 6);
+    keygen("mine").gave(6);
 }
 
 #[test]
 fn finding_5_a_name_says_a_format_that_is_written() {
     let copy = Copy::of("saxpy-g52");
     for name in ["a.png", "a.safetensors", "a.txt", "a"] {
-        copy.ran(&["run", "rec", "--output", name]).gave(2);
-        copy.ran(&["tag", "--shape", "4", name]).gave(2);
+        copy.ran(&format!("run rec --output {name}")).gave(2);
+        copy.ran(&format!("tag --shape 4 {name}")).gave(2);
         assert!(!copy.at(name).exists());
     }
-    let raw = ["run", "rec", "--output", "out.bin"];
-    assert_eq!(copy.ran(&raw).0, 0);
+    copy.ran("run rec --output out.bin").gave(0);
     assert_eq!(fs::metadata(copy.at("out.bin")).unwrap().len(), 4000);
 }
 
 #[test]
 fn finding_6_a_fault_that_never_happens_is_an_error() {
     let copy = Copy::of("saxpy-g52");
-    copy.ran(&["run", "rec", "--inject", "job-fault@99999999"])
+    copy.ran("run rec --inject job-fault@99999999")
         .ended(2, "never happened");
     copy.ran("diff rec --against model --inject memory@99999999")
         .gave(2);
@@ -256,7 +244,7 @@ fn finding_6_a_fault_that_never_happens_is_an_error() {
 fn finding_7_both_devices_of_a_diff_must_be_the_recorded_gpu() {
     let copy = Copy::of("saxpy-g52");
     for (device, against) in [("model", "model:g71"), ("model:g71", "model")] {
-        copy.ran(&["diff", "rec", "--device", device, "--against", against])
+        copy.ran(&format!("diff rec --device {device} --against {against}"))
             .ended(5, "another GPU");
     }
 }
@@ -265,28 +253,18 @@ fn finding_7_both_devices_of_a_diff_must_be_the_recorded_gpu() {
 fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
     let copy = Copy::of("saxpy-g52");
     for name in ["-", "/dev/stdout"] {
-        let mut command = command();
-        command.current_dir(copy.folder());
-        let output = command
-            .args(["run", "rec", "--output", name])
-            .output()
-            .unwrap();
+        let mut run = command();
+        run.current_dir(copy.folder());
+        let output = run.args(["run", "rec", "--output", name]).output().unwrap();
         let tensor = parse_npy(&output.stdout).unwrap();
         assert_eq!(tensor.shape(), [1000]);
         assert!(String::from_utf8_lossy(&output.stderr).contains("bit for bit"));
     }
-    let quiet = copy.ran(&["run", "rec", "--output", "o.npy", "--quiet"]);
+    let quiet = copy.ran("run rec --output o.npy --quiet");
     assert_eq!(quiet, (0, String::new(), String::new()));
-    let out = copy
-        .ran(&["bench", "rec", "--runs", "1", "-o", "-"])
-        .gave(0);
-    assert!(
-        serde_json::from_str::<serde_json::Value>(&out).is_ok(),
-        "{out}"
-    );
+    json(&copy.ran("bench rec --runs 1 -o -").gave(0));
     assert!(!copy.at("-").exists());
-    let both = ["run", "rec", "--output", "-", "--json"];
-    assert_eq!(copy.ran(&both).0, 2);
+    copy.ran("run rec --output - --json").gave(2);
     let mut child = command()
         .current_dir(copy.folder())
         .args("run rec --input x=- --input y=rec/inputs/y.npy".split(' '))
@@ -302,14 +280,10 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
 #[test]
 fn finding_10_tags_that_repeat_are_said() {
     let folder = tempfile::tempdir().unwrap();
-    let tag = |name: &str, elements: &str| {
-        let mut command = command();
-        command.current_dir(folder.path());
-        command.args(["tag", "--dtype", "u8", "--shape", elements, name]);
-        outcome(command.output().unwrap())
-    };
-    tag("a.npy", "300").ended(0, "255 different values");
-    assert_eq!(tag("b.npy", "16"), (0, String::new(), String::new()));
+    let tag = |words: &str| ran_in(folder.path(), &format!("tag --dtype u8 {words}"));
+    tag("--shape 300 a.npy").ended(0, "255 different values");
+    let quiet = tag("--shape 16 b.npy");
+    assert_eq!(quiet, (0, String::new(), String::new()));
 }
 
 #[test]
@@ -317,38 +291,31 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let copy = Copy::of("digits-g52");
     let nan = Tensor::from_f32(&[10], &[f32::NAN; 10]).unwrap();
     write_npy(&copy.at("nan.npy"), &nan).unwrap();
-    let (input, bias) = ("input=rec/inputs/3.npy", "fc.bias=nan.npy");
-    let run = [
-        "run", "rec", "--input", input, "--bind", bias, "--output", "o.json",
-    ];
-    let out = copy.ran(&run).gave(0);
+    let run = "run rec --input input=rec/inputs/3.npy --bind fc.bias=nan.npy";
+    let out = copy.ran(&format!("{run} --output o.json")).gave(0);
     out.says("10 elements of probabilities 10 are NaN");
     assert!(!out.contains("→ digit"), "{out}");
     let text = fs::read_to_string(copy.at("o.json")).unwrap();
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let value = json(&text);
     assert_eq!(value["data"][0], "NaN");
     // A NaN is infinitely far off, in JSON too.
-    let expect = "rec/expected/0.npy";
-    let json = [
-        "run", "rec", "--input", input, "--bind", bias, "--expect", expect, "--json",
-    ];
-    let out = copy.ran(&json).gave(1);
-    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let compared = format!("{run} --expect rec/expected/0.npy --json");
+    let out = copy.ran(&compared).gave(1);
+    let value = json(&out);
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
     // Recorded values are no answer to an input.
-    let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
+    let (_, out, _) = copy.ran("run rec --layers pool1.. --recorded-values");
     out.says("not from an input");
 }
 
 #[test]
 fn finding_15_verify_names_files_of_cases_that_are_missing() {
     let copy = Copy::of("saxpy-g52");
-    assert_eq!(copy.ran(&["verify", "rec"]).0, 0);
+    copy.ran("verify rec").gave(0);
     fs::remove_file(copy.at("rec/expected/out.npy")).unwrap();
-    copy.ran(&["verify", "rec"])
-        .ended(4, "rec/expected/out.npy");
+    copy.ran("verify rec").ended(4, "rec/expected/out.npy");
 }
 
 #[test]
@@ -356,7 +323,7 @@ fn finding_20_threads_have_bounds() {
     let copy = Copy::of("saxpy-g52");
     for threads in ["0", "100000", "-1", "x"] {
         let threads = format!("--threads={threads}");
-        copy.ran(&["run", "rec", &threads])
+        copy.ran(&format!("run rec {threads}"))
             .ended(2, "from 1 to 512");
     }
 }
@@ -366,7 +333,7 @@ fn messages_say_what_is_expected_and_what_to_do() {
     let copy = Copy::of("digits-g52");
     let message = |tensor: &Tensor| {
         write_npy(&copy.at("x.npy"), tensor).unwrap();
-        copy.ran(&["run", "rec", "--input", "x.npy"]).ended(4, "")
+        copy.ran("run rec --input x.npy").ended(4, "")
     };
     let double = message(&Tensor::zeros(ElementType::F64, &[8, 8]).unwrap());
     double.says("expected f32[8,8] for input `input`, got f64[8,8]");
@@ -375,16 +342,14 @@ fn messages_say_what_is_expected_and_what_to_do() {
     deep.says("reshape(8, 8)");
     let file = |name: &str, bytes: &[u8]| {
         fs::write(copy.at(name), bytes).unwrap();
-        copy.ran(&["run", "rec", "--input", name]).2
+        copy.ran(&format!("run rec --input {name}")).2
     };
     assert!(file("x.npz", b"PK\x03\x04....").contains("archive of several arrays"));
     assert!(file("x.csv", b"1,2,3\n").contains("numpy.save"));
-    let mut empty = 2u64.to_le_bytes().to_vec();
-    empty.extend(b"{}");
-    assert!(file("x.safetensors", &empty).contains("it has no tensors"));
-    let (_, _, error) = copy.ran(&["disasm", "rec", "--jobs", "99"]);
+    assert!(file("x.safetensors", &safetensors("{}")).contains("it has no tensors"));
+    let (_, _, error) = copy.ran("disasm rec --jobs 99");
     error.says("jobs are 0 to 19");
-    let (_, _, error) = copy.ran(&["bench", "rec", "--runs", "x"]);
+    let (_, _, error) = copy.ran("bench rec --runs x");
     error.says("expected a whole number");
     let far = "run rec --input rec/inputs/3.npy --expect rec/expected/4.npy";
     let out = copy.ran(far).gave(1);
@@ -403,7 +368,7 @@ fn a_buffer_takes_an_array_of_any_shape() {
         let tensor = Tensor::new(ElementType::F32, shape, bytes.to_vec()).unwrap();
         write_npy(&copy.at("x.npy"), &tensor).unwrap();
         let words = "run rec --input x=x.npy --input y=rec/inputs/y.npy --output out=y.npy";
-        copy.ran(&words.split(' ').collect::<Vec<_>>())
+        copy.ran(words)
     };
     let x: Vec<u8> = (0..1000u16)
         .flat_map(|at| f32::from(at).to_le_bytes())

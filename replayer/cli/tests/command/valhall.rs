@@ -4,52 +4,56 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{Ended, Says, said as code};
+use crate::start::{Ended, Says, repository, said as code, shipped};
 
 #[test]
 fn a_file_with_valhall_code_is_printed_for_its_gpu() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
+    let golden = repository().join("mali/isa/tests/golden");
     let file = golden.join("loop_with_exits.bin").display().to_string();
     let lines = fs::read_to_string(golden.join("loop_with_exits.txt")).unwrap();
-    let text = code(&["disasm", &file, "--gpu", "Mali-G57"]).ended(0, "464 bytes, 58 instructions");
+    let text =
+        code(&format!("disasm {file} --gpu Mali-G57")).ended(0, "464 bytes, 58 instructions");
     assert!(text.ends_with(&lines), "{text}");
     // Bifrost's decoder refuses it, and the other way round.
-    assert_ne!(code(&["disasm", &file]).0, 0);
+    assert_ne!(code(&format!("disasm {file}")).0, 0);
     let folder = tempfile::tempdir().unwrap();
     let cut = folder.path().join("cut.bin");
     let whole = fs::read(golden.join("loop_with_exits.bin")).unwrap();
     fs::write(&cut, &whole[..whole.len() - 8]).unwrap();
-    let (done, text) = code(&["disasm", &cut.display().to_string(), "--gpu", "g57"]);
-    assert!(done != 0 && text.contains("ends at word 57"), "{text}");
+    code(&format!("disasm {} --gpu g57", cut.display())).failed("ends at word 57");
     // Only known things have names.
-    assert_eq!(code(&["disasm", "saxpy-g52", "--gpu", "g57"]).0, 2);
-    assert_eq!(code(&["disasm", &file, "--gpu", "g99"]).0, 2);
+    code("disasm saxpy-g52 --gpu g57").gave(2);
+    code(&format!("disasm {file} --gpu g99")).gave(2);
 }
 
 #[test]
 fn a_file_with_a_command_stream_is_printed() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
+    let golden = repository().join("mali/isa/tests/golden");
     let file = golden.join("dispatch.bin").display().to_string();
-    let (done, text) = code(&["disasm", &file, "--streams"]);
+    let (done, text) = code(&format!("disasm {file} --streams"));
     let line = "   78  0400000000008001  RUN_COMPUTE Task increment=0x1 Task axis=Z";
     assert!(done == 0 && text.lines().any(|it| it == line), "{text}");
     assert_eq!(text.lines().count(), 20);
     for wrong in ["--json", "--gpu=g57", "--job=1"] {
-        assert_eq!(code(&["disasm", &file, "--streams", wrong]).0, 2, "{wrong}");
+        assert_eq!(
+            code(&format!("disasm {file} --streams {wrong}")).0,
+            2,
+            "{wrong}"
+        );
     }
-    assert_eq!(code(&["disasm", "saxpy-g52", "--streams"]).0, 2);
+    code("disasm saxpy-g52 --streams").gave(2);
 }
 
 #[test]
 fn findings_name_words_and_stand_beside_blocks() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
-    code(&["disasm", folder]).ended(0, "20 instructions");
-    let json = code(&["analyse", folder, "--json"]).gave(0);
+    code(&format!("disasm {folder}")).ended(0, "20 instructions");
+    let json = code(&format!("analyse {folder} --json")).gave(0);
     let path = recording.path().join("found.json");
     fs::write(&path, &json).unwrap();
     let path = path.display().to_string();
-    let text = code(&["disasm", folder, "--annotate", &path]).gave(0);
+    let text = code(&format!("disasm {folder} --annotate {path}")).gave(0);
     // 125 groups of 8 threads are as many warps; the block from word 16 on has the store.
     let lines: Vec<&str> = text.lines().collect();
     let at = |wanted: &str| lines.iter().position(|line| line.contains(wanted));
@@ -68,40 +72,32 @@ fn sizes_of_a_job_are_changed_and_compared() {
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
     // 1000 threads, warps of 16: groups of 8 leave half of each idle.
-    let words = ["--jobs", "0", "--local", "40x1x1", "-o", &new];
-    code(&[&["patch", folder][..], &words].concat())
+    let patch = format!("patch {folder} --jobs 0");
+    code(&format!("{patch} --local 40x1x1 -o {new}"))
         .ended(0, "job 0: proven")
         .says("writes the same bytes for 3 inputs");
-    code(&["jobs", &new]).ended(0, "1000x1x1  40x1x1");
-    code(&["verify", &new, "--deep"]).gave(0);
+    code(&format!("jobs {new}")).ended(0, "1000x1x1  40x1x1");
+    code(&format!("verify {new} --deep")).gave(0);
     for (global, local, said) in [
         ("504x1x1", "8x1x1", "computes something else"),
         ("1000x1x1", "1000x1x1", "runs at most 512"),
         ("1000x1x1", "7x1x1", "no whole number of work groups"),
     ] {
-        let words = ["patch", folder, "--jobs", "0", "--global", global];
-        let (done, text) = code(&[&words[..], &["--local", local]].concat());
-        assert!(done != 0 && text.contains(said), "{global} {local}: {text}");
+        code(&format!("{patch} --global {global} --local {local}")).failed(said);
     }
-    code(&["tune", folder, "--jobs", "0", "--local", "40,20"]).ended(0, "local 40x1x1");
+    code(&format!("tune {folder} --jobs 0 --local 40,20")).ended(0, "local 40x1x1");
 }
 
 fn saxpy() -> tempfile::TempDir {
-    let recording = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../mali/measure/tests/data/saxpy-g57.gpr"
-    );
-    let inputs = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../recordings/saxpy-g52/inputs"
-    );
+    let recording = repository().join("mali/measure/tests/data/saxpy-g57.gpr");
     let folder = tempfile::tempdir().unwrap();
     fs::copy(recording, folder.path().join("recording.gpr")).unwrap();
     let manifest =
         "version = 1\nname = \"saxpy\"\n[[case]]\n[case.inputs]\nx = \"x.npy\"\ny = \"y.npy\"\n";
     fs::write(folder.path().join("manifest.toml"), manifest).unwrap();
     for name in ["x.npy", "y.npy"] {
-        fs::copy(Path::new(inputs).join(name), folder.path().join(name)).unwrap();
+        let input = shipped("saxpy-g52").join("inputs").join(name);
+        fs::copy(input, folder.path().join(name)).unwrap();
     }
     folder
 }
@@ -111,7 +107,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
     let place = |name: &str| recording.path().join(name).display().to_string();
-    code(&["disasm", folder, "--save", &place("code")]).gave(0);
+    code(&format!("disasm {folder} --save {}", place("code"))).gave(0);
     let saved = recording.path().join("code/d84f0a4703cc5cc7.bin");
     let mut words = fs::read(&saved).unwrap();
     // Nothing changes; the file beside it says the GPU, and what the job must give.
@@ -143,7 +139,7 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
             "uniforms: it was compiled for",
         ),
     ] {
-        assert!(interface.contains(from), "{from}: {interface}");
+        interface.says(from);
         fs::write(&beside, interface.replacen(from, to, 1)).unwrap();
         code(&own).ended(4, said);
     }
@@ -153,9 +149,8 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     fs::write(&file, &words).unwrap();
     let file = file.display().to_string();
     let new = place("new");
-    let patch = ["patch", folder, "--jobs", "0", "--shader", &file];
-    code(&[&patch[..], &["-o", &new]].concat()).gave(0);
-    code(&["verify", &new, "--deep"]).gave(0);
+    code(&format!("patch {folder} --jobs 0 --shader {file} -o {new}")).gave(0);
+    code(&format!("verify {new} --deep")).gave(0);
     let read = |name: &str| {
         let tensor = gpureplay_tensors::read_npy(Path::new(&place(name))).unwrap();
         let words = tensor.bytes().as_chunks().0.iter();
@@ -163,14 +158,15 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
             .map(|word| f32::from_le_bytes(*word))
             .collect::<Vec<_>>()
     };
-    for (recording, output) in [(folder, "old.npy"), (new.as_str(), "new.npy")] {
-        let inputs =
-            ["x", "y"].map(|name| format!("--input={name}={}", place(&format!("{name}.npy"))));
-        let output = format!("--output=out={}", place(output));
-        code(&["run", recording, &inputs[0], &inputs[1], &output]).gave(0);
-    }
+    let result = |recording: &str, name: &str| {
+        let [x, y, out] = ["x.npy", "y.npy", name].map(place);
+        let values = format!("--input x={x} --input y={y} --output out={out}");
+        code(&format!("run {recording} {values}")).gave(0);
+        read(name)
+    };
     // y + a x, and y - a x.
-    let (old, new, y) = (read("old.npy"), read("new.npy"), read("y.npy"));
+    let (old, new) = (result(folder, "old.npy"), result(&new, "new.npy"));
+    let y = read("y.npy");
     assert!(old.iter().zip(&new).any(|(old, new)| old != new));
     for ((old, new), y) in old.iter().zip(&new).zip(&y) {
         assert!((old + new - 2.0 * y).abs() <= 1e-4, "{old} {new} {y}");
@@ -178,17 +174,17 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
     let (changed, third, same) = (place("new"), place("third"), place("same"));
     for (from, output) in [(changed.as_str(), &third), (folder, &same)] {
         let from = format!("{from}:0");
-        code(&["patch", folder, "--jobs=0", "--from", &from, "-o", output]).gave(0);
-        code(&["verify", output, "--deep"]).gave(0);
+        code(&format!(
+            "patch {folder} --jobs=0 --from {from} -o {output}"
+        ))
+        .gave(0);
+        code(&format!("verify {output} --deep")).gave(0);
     }
     let file = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert_eq!(file(&same), file(folder));
     assert_ne!(file(&third), file(&changed));
-    let inputs = ["x", "y"].map(|name| format!("--input={name}={}", place(&format!("{name}.npy"))));
-    let output = format!("--output=out={}", place("third.npy"));
-    code(&["run", &third, &inputs[0], &inputs[1], &output]).gave(0);
-    assert_eq!(read("third.npy"), new);
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali/isa/tests/golden");
+    assert_eq!(result(&third, "third.npy"), new);
+    let golden = repository().join("mali/isa/tests/golden");
     for (name, text, said) in [
         ("push", "MOV.i32 r2, u60", "slots of push uniforms"),
         ("first", "MOV.i32 r2, r50", "r50"),
@@ -204,17 +200,14 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
         ),
     ] {
         let mut changed = words.clone();
-        let word =
-            mali_isa::valhall::assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let word = mali_isa::valhall::assemble(text).expect(text);
         changed[8 * 14..8 * 15].copy_from_slice(&word.to_le_bytes());
         let file = place(name);
         fs::write(&file, &changed).unwrap();
-        let (done, text) = code(&["patch", folder, "--jobs", "0", "--shader", &file]);
-        assert!(done != 0 && text.contains(said), "{name}: {text}");
+        code(&format!("patch {folder} --jobs 0 --shader {file}")).failed(said);
     }
     let loops = golden.join("loop_with_exits.bin").display().to_string();
-    let (done, text) = code(&["patch", folder, "--jobs", "0", "--shader", &loops]);
-    assert!(done != 0 && text.contains("initial registers"), "{text}");
+    code(&format!("patch {folder} --jobs 0 --shader {loops}")).failed("initial registers");
 }
 
 #[test]
@@ -222,50 +215,40 @@ fn what_is_not_done_with_valhall_is_said() {
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
     // Its descriptors cannot be replaced.
-    let streams = ["patch", "digits-g610", "--jobs=0", "--from=digits-g610:0"];
-    let (done, text) = code(&streams);
-    assert!(done != 0 && text.contains("in a command stream"), "{text}");
-    let (done, text) = code(&["verify", folder, "--deep", "--for", "g52"]);
-    assert!(
-        done != 0 && text.contains("only recordings of Bifrost"),
-        "{text}"
-    );
+    code("patch digits-g610 --jobs=0 --from=digits-g610:0").failed("in a command stream");
+    code(&format!("verify {folder} --deep --for g52")).failed("only recordings of Bifrost");
 }
 
 #[test]
 fn a_recording_fits_boards_with_its_own_gpu() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
-    code(&["verify", folder, "--deep", "--for", "genio-700"]).gave(0);
+    code(&format!("verify {folder} --deep --for genio-700")).gave(0);
     let new = tempfile::tempdir().unwrap();
     let output = new.path().join("board").display().to_string();
-    code(&["retarget", folder, "--gpu", "genio-700", "-o", &output]).gave(0);
+    code(&format!("retarget {folder} --gpu genio-700 -o {output}")).gave(0);
     let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
     assert_eq!(read(Path::new(&output)), read(recording.path()));
 }
 
 #[test]
 fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
-    let recording = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../library/tests/data/saxpy-g610.gpr"
-    );
-    code(&["jobs", recording, "--static"]).ended(0, "1024x1x1  256x1x1");
-    code(&["disasm", recording]).ended(0, "21 instructions");
+    let recording = repository().join("replayer/library/tests/data/saxpy-g610.gpr");
+    let recording = recording.display();
+    code(&format!("jobs {recording} --static")).ended(0, "1024x1x1  256x1x1");
+    code(&format!("disasm {recording}")).ended(0, "21 instructions");
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).display().to_string();
     let ones = gpureplay_tensors::Tensor::from_f32(&[1024], &[1.5; 1024]).unwrap();
     fs::write(place("ones.npy"), gpureplay_tensors::encode_npy(&ones)).unwrap();
     let (ones, alone, changed) = (place("ones.npy"), place("alone"), place("changed"));
     let [x, y] = ["x", "y"].map(|name| format!("--input=saxpy.{name}={ones}"));
-    let (done, text) = code(&["analyse", recording, &x, &y]);
+    let (done, text) = code(&format!("analyse {recording} {x} {y}"));
     assert!(done == 0 && !text.contains("not looked into"), "{text}");
-    code(&["extract", recording, "--jobs", "0", &x, &y, "-o", &alone]).gave(0);
-    let sizes = ["--jobs", "0", "--local", "128", "-o", &changed];
-    code(&[&["patch", &alone][..], &sizes].concat()).ended(0, "the same bytes");
-    code(&["jobs", &changed, "--static"]).ended(0, "1024x1x1  128x1x1");
-    code(&["run", &changed]).ended(0, "bit for bit");
-    let (done, text) = code(&["link", recording, "-o", &place("linked")]);
-    assert!(done != 0 && text.contains("command streams"), "{text}");
+    code(&format!("extract {recording} --jobs 0 {x} {y} -o {alone}")).gave(0);
+    code(&format!("patch {alone} --jobs 0 --local 128 -o {changed}")).ended(0, "the same bytes");
+    code(&format!("jobs {changed} --static")).ended(0, "1024x1x1  128x1x1");
+    code(&format!("run {changed}")).ended(0, "bit for bit");
+    let text = code(&format!("link {recording} -o {}", place("linked"))).failed("command streams");
     assert!(!text.contains("rule"), "no rule is broken: {text}");
 }

@@ -33,34 +33,33 @@ fn a_run_takes_the_variant_that_fits() {
         assert!(bytes < first.len() as u64 / 10, "{variant}: {bytes}");
     }
     let made = made.to_str().unwrap();
-    assert!(well(&["info", made]).contains("with variants for rk3566, g76"));
-    well(&["verify", "--deep", made]);
+    assert!(well(&format!("info {made}")).contains("with variants for rk3566, g76"));
+    well(&format!("verify --deep {made}"));
     let [pack, key] = ["digits.pack", "key"].map(|name| folder.path().join(name));
     let (pack, key) = (pack.to_str().unwrap(), key.to_str().unwrap());
-    well(&["keygen", key]);
+    well(&format!("keygen {key}"));
     let [secret, public] = [".pem", ".pub.pem"].map(|end| format!("{key}{end}"));
-    well(&["sign", "--key", &secret, made]);
-    well(&["pack", made, "-o", pack]);
+    well(&format!("sign --key {secret} {made}"));
+    well(&format!("pack {made} -o {pack}"));
     for recording in [made, pack] {
         for device in ["model", "model:g52-r1", "model:g76"] {
             for digit in ["3", "7"] {
                 let picture = shipped("digits-g52").join(format!("inputs/{digit}.npy"));
                 let input = format!("input={}", picture.display());
-                let run = ["run", recording, "--device", device, "--input", &input];
-                let text = well(&[&run[..], &["--require-signature", &public]].concat());
-                assert!(text.contains("bit for bit"), "{device}: {text}");
+                let run = format!("run {recording} --device {device} --input {input}");
+                let text = well(&format!("{run} --require-signature {public}"));
+                text.says("bit for bit");
             }
         }
     }
     let other = fs::read(at("rk3566.variant")).unwrap();
     let variant = fs::read(at("g76.variant")).unwrap();
     fs::write(at("g76.variant"), other).unwrap();
-    let (code, text) = ran(&["run", made, "--require-signature", &public]);
-    assert_ne!(code, 0, "{text}");
-    text.says("g76.variant: it is not the file that was signed");
+    ran(&format!("run {made} --require-signature {public}"))
+        .failed("g76.variant: it is not the file that was signed");
     fs::write(at("g76.variant"), variant).unwrap();
     // A G31 is another product.
-    ran(&["run", made, "--device", "model:g31"]).ended(5, "GPU_ID");
+    ran(&format!("run {made} --device model:g31")).ended(5, "GPU_ID");
 }
 
 #[test]
@@ -75,59 +74,46 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     fs::write(&variant, damaged).unwrap();
-    for command in [
-        &["verify", path][..],
-        &["run", path, "--device", "model:g76"],
-    ] {
-        let (code, text) = ran(command);
-        assert_ne!(code, 0, "{text}");
-        text.says("g76.variant").says("checksum");
+    let on_g76 = format!("run {path} --device model:g76");
+    for command in [&format!("verify {path}"), &on_g76] {
+        ran(command).failed("g76.variant").says("checksum");
     }
     let key = folder.path().join("key");
     let key = key.to_str().unwrap();
-    well(&["keygen", key]);
+    well(&format!("keygen {key}"));
     let secret = format!("{key}.pem");
     let packed = folder.path().join("digits.pack");
     let packed = packed.to_str().unwrap();
     for command in [
-        &["sign", "--key", &secret, path][..],
-        &["pack", path, "-o", packed],
+        format!("sign --key {secret} {path}"),
+        format!("pack {path} -o {packed}"),
     ] {
-        ran(command).ended(3, "g76.variant");
+        ran(&command).ended(3, "g76.variant");
     }
     assert!(!Path::new(packed).exists() && !made.join("recording.sig").exists());
-    well(&["run", path]);
+    well(&format!("run {path}"));
 
     fs::copy(made.join("rk3566.variant"), &variant).unwrap();
-    let (code, text) = ran(&["verify", path]);
-    assert_ne!(code, 0, "{text}");
-    text.says("g76.variant: its SHA-256 is");
+    ran(&format!("verify {path}")).failed("g76.variant: its SHA-256 is");
 
     fs::remove_file(&variant).unwrap();
-    let (code, text) = ran(&["run", path, "--device", "model:g76"]);
-    assert_ne!(code, 0, "{text}");
-    text.says("g76.variant");
+    ran(&on_g76).failed("g76.variant");
 
-    let (code, text) = ran(&["verify", made.join("rk3566.variant").to_str().unwrap()]);
-    assert_ne!(code, 0, "{text}");
+    ran(&format!("verify {path}/rk3566.variant")).failed("");
 
     // Variants hold this recording's data.
     fs::write(&variant, sound).unwrap();
-    for command in [
-        &["link", path, "--split", "-o"][..],
-        &["retarget", path, "--gpu", "h616", "--trials", "1", "-o"],
-        &["patch", path, "--job", "11", "--local", "1x1", "-o"],
+    for (command, options) in [
+        ("link", "--split"),
+        ("retarget", "--gpu h616 --trials 1"),
+        ("patch", "--job 11 --local 1x1"),
     ] {
-        let other = folder.path().join(command[0]);
-        let other_text = other.to_str().unwrap();
-        let mut line = command.to_vec();
-        line.push(other_text);
-        well(&line);
-        well(&["verify", other_text]);
-        assert!(!other.join("g76.variant").exists(), "{line:?}");
-        assert!(
-            !well(&["info", other_text]).contains("variants"),
-            "{line:?}"
-        );
+        let other = folder.path().join(command);
+        let place = other.display();
+        well(&format!("{command} {path} {options} -o {place}"));
+        well(&format!("verify {place}"));
+        assert!(!other.join("g76.variant").exists(), "{command}");
+        let shown = well(&format!("info {place}"));
+        assert!(!shown.contains("variants"), "{command}");
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces with expensive notes.
 
+use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
+
 use super::*;
 
 /// Submits `jobs` empty chains after these notes.
@@ -10,50 +12,52 @@ fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
 
 /// `None` submits an empty chain.
 fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
-    use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
-    let mut page = [0; 4096];
-    page[16] = 1 | 4 << 1;
-    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-    trace.reg_read(0, GPU).unwrap();
-    trace.region(0, RegionFlags(3), JOBS, 1).unwrap();
-    trace.page(0, Phase::Before, JOBS, &page).unwrap();
-    trace.reg_write(0x18c0, JOBS as u32).unwrap();
+    let mut trace = begun();
     for step in steps {
         match step {
             Some(note) => trace.note(&note).unwrap(),
-            None => {
-                trace.submit(1, 0, JOBS).unwrap();
-                trace.complete(1, 1).unwrap();
-            }
+            None => submit(&mut trace),
         }
     }
     trace.end().unwrap()
 }
 
-/// More processor seconds than any sound algorithm needs.
-fn compiled(trace: &[u8]) -> (i32, String) {
+/// With a page of jobs.
+fn begun() -> Writer<Vec<u8>> {
+    let mut page = [0; 4096];
+    page[16] = 1 | 4 << 1;
+    let mut trace = empty();
+    trace.reg_read(0, GPU).unwrap();
+    trace.region(0, RegionFlags(3), JOBS, 1).unwrap();
+    trace.page(0, Phase::Before, JOBS, &page).unwrap();
+    trace.reg_write(0x18c0, JOBS as u32).unwrap();
+    trace
+}
+
+fn empty() -> Writer<Vec<u8>> {
+    Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap()
+}
+
+fn submit(trace: &mut Writer<Vec<u8>>) {
+    trace.submit(1, 0, JOBS).unwrap();
+    trace.complete(1, 1).unwrap();
+}
+
+fn compiled(trace: &[u8]) -> (i32, String, String) {
     compiled_from(trace, false)
 }
 
 /// `twice`: also as the second run's.
-fn compiled_from(trace: &[u8], twice: bool) -> (i32, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("trace");
+fn compiled_from(trace: &[u8], twice: bool) -> (i32, String, String) {
+    let folder = Folder::default();
+    let path = folder.text("trace");
     std::fs::write(&path, trace).unwrap();
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -t 20 && ulimit -v $0 && exec \"$@\"", MEMORY])
-        .arg(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(["compile", "--suggest"])
-        .arg(&path)
-        .args(twice.then_some("--second"))
-        .args(twice.then_some(&path))
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (
-        output.status.code().unwrap_or(-1),
-        String::from_utf8(text).unwrap(),
-    )
+    let second = match twice {
+        true => format!("--second {path}"),
+        false => String::new(),
+    };
+    let compile = format!("compile --suggest {path} {second}");
+    limited(&[SECONDS, MEMORY], &compile)
 }
 
 fn launch(id: usize, queue: usize, items: u64) -> String {
@@ -62,8 +66,7 @@ fn launch(id: usize, queue: usize, items: u64) -> String {
 
 #[test]
 fn pages_may_come_in_descending_order() {
-    use gpureplay_trace::{Driver, Phase, Writer};
-    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+    let mut trace = empty();
     for page in (1..350_000).rev() {
         trace
             .page(0, Phase::Before, page << 12, &[0; 4096])
@@ -135,22 +138,15 @@ fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
 /// Every four bytes of a page are written into each buffer; a launch is given them. A last buffer is written and
 /// given to another launch. Then come `jobs` jobs.
 fn trace_of_writes(buffers: usize, jobs: usize) -> Vec<u8> {
-    use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
-    let mut page = [0; 4096];
-    page[16] = 1 | 4 << 1;
     let data: [u8; 4096] = std::array::from_fn(|at| (at % 251) as u8 + 1);
     let write = |buffer: usize, at: usize| {
         let hash = gpureplay_trace::note::content_hash(&data[at..at + 4]);
         written(buffer, at, hash)
     };
-    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
-    trace.reg_read(0, GPU).unwrap();
-    trace.region(0, RegionFlags(3), JOBS, 1).unwrap();
+    let mut trace = begun();
     trace.region(0, RegionFlags(3), DATA, 100).unwrap();
     trace.mapping(true, Some(0), 0, DATA, 4096).unwrap();
-    trace.page(0, Phase::Before, JOBS, &page).unwrap();
     trace.page(0, Phase::Before, DATA, &data).unwrap();
-    trace.reg_write(0x18c0, JOBS as u32).unwrap();
     for id in 0..=buffers {
         let object = format!("cl2 object id={id} kind=buffer size=4096");
         trace.note(&object).unwrap();
@@ -162,21 +158,18 @@ fn trace_of_writes(buffers: usize, jobs: usize) -> Vec<u8> {
     trace.note(&write(buffers, 4000)).unwrap();
     let last = launch(1, 1, 1) + &given(buffers..buffers + 1);
     trace.note(&last).unwrap();
-    for _ in 0..jobs {
-        trace.submit(1, 0, JOBS).unwrap();
-        trace.complete(1, 1).unwrap();
-    }
+    (0..jobs).for_each(|_| submit(&mut trace));
     trace.end().unwrap()
 }
 
 #[test]
 fn weights_are_looked_for_among_what_the_app_loads_in_one_pass() {
-    let (code, text) = compiled(&trace_of_writes(50, 100_000));
-    assert_eq!(code, 0, "{}", text.len());
+    let (code, ..) = compiled(&trace_of_writes(50, 100_000));
+    assert_eq!(code, 0);
 }
 
 #[test]
 fn values_of_a_second_run_are_looked_up() {
-    let (code, text) = compiled_from(&trace_of_writes(150, 2), true);
-    assert_eq!(code, 0, "{}", text.len());
+    let (code, ..) = compiled_from(&trace_of_writes(150, 2), true);
+    assert_eq!(code, 0);
 }

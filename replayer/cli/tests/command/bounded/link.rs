@@ -29,26 +29,17 @@ fn chains_that_share_pages(chains: u64) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
-/// `memory` in KiB of address space; few processor seconds.
-fn linked(recording: &[u8], memory: &str) -> (i32, String) {
+fn linked(recording: &[u8], memory: &str) -> (i32, String, String) {
     let file = File::new(recording);
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -t 20 && ulimit -v $0 && exec \"$@\"", memory])
-        .arg(env!("CARGO_BIN_EXE_gpureplay"))
-        .arg("link")
-        .arg(file.0.path())
-        .arg("-o")
-        .arg(file.at("linked"))
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let code = output.status.code().unwrap_or(-1);
-    (code, String::from_utf8(text).unwrap())
+    let (from, to) = (file.0.path().display(), file.0.text("linked"));
+    limited(&[SECONDS, memory], &format!("link {from} -o {to}"))
 }
 
 #[test]
 fn chains_that_share_pages_are_looked_at_once() {
-    linked(&chains_that_share_pages(30_000), MEMORY).ended(0, "30000 chains instead of 30000");
+    linked(&chains_that_share_pages(30_000), MEMORY)
+        .gave(0)
+        .says("30000 chains instead of 30000");
 }
 
 #[test]
@@ -67,11 +58,9 @@ fn chains_have_as_many_copies_as_they_may() {
         builder.finish().unwrap()
     };
     // A quarter of other commands'.
-    let memory = "262144";
-    let (code, text) = linked(&submitted(1 << 14), memory);
-    assert!(
-        text.contains("256 chains instead of 16384"),
-        "{code} {text}"
-    );
+    let memory = "-v 262144";
+    linked(&submitted(1 << 14), memory)
+        .gave(0)
+        .says("256 chains instead of 16384");
     linked(&submitted((1 << 14) + 1), memory).ended(3, "more than 16384 pages");
 }

@@ -7,7 +7,7 @@ mod link;
 mod shown;
 mod work;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use gpureplay_format::encode::assemble;
@@ -15,64 +15,66 @@ use gpureplay_format::layout::{Platform, SECTIONS};
 use gpureplay_format::{
     Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
 };
+use gpureplay_kit::command::{Words, outcome};
+use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, null_chain, null_job};
 
-use crate::null_job::{null_chain, null_job};
-use crate::start::{Ended, Says};
+use crate::start::{Ended, Folder, GPUREPLAY, Says, json, shipped};
+use crate::values::{npy, png, safetensors};
 
-const GPU: u32 = 0x7212_0000;
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
 /// KiB of address space: 1 GiB, of which the program is a small part.
-const MEMORY: &str = "1048576";
+const MEMORY: &str = "-v 1048576";
 /// The model takes 8 GiB.
-const MEMORY_WITH_MODEL: &str = "10485760";
+const MEMORY_WITH_MODEL: &str = "-v 10485760";
 /// Bytes.
 const PRINTED: usize = 2 << 20;
 
-struct File(tempfile::TempDir);
+/// Processor seconds: more than any sound algorithm needs.
+const SECONDS: &str = "-t 20";
+
+struct File(Folder);
 
 impl File {
     fn new(bytes: &[u8]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("recording.gpr"), bytes).unwrap();
+        let folder = Folder::default();
+        std::fs::write(folder.at("recording.gpr"), bytes).unwrap();
         Self(folder)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+    fn of(builder: Builder) -> Self {
+        Self::new(&builder.finish().unwrap())
     }
 
-    fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
-        ran(self.0.path(), arguments)
+    fn ran(&self, words: &str) -> (i32, String, String) {
+        ran(self.0.path(), words)
+    }
+
+    fn run(&self, words: &str) -> (i32, String, String) {
+        run(self.0.path(), words)
     }
 }
 
-fn ran(recording: &Path, arguments: &[&str]) -> (i32, String, String) {
-    ran_in(MEMORY, recording, arguments)
+fn ran(recording: &Path, words: &str) -> (i32, String, String) {
+    limited(&[MEMORY], &format!("{words} {}", recording.display()))
 }
 
-fn ran_in(memory: &str, recording: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -v $0 && exec \"$@\"", memory])
-        .arg(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(arguments)
-        .arg(recording)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap_or(-1),
-        text(output.stdout),
-        text(output.stderr),
-    )
+/// On the model.
+fn run(recording: &Path, words: &str) -> (i32, String, String) {
+    let run = format!("run --threads 1 {words} {}", recording.display());
+    limited(&[MEMORY_WITH_MODEL], &run)
+}
+
+/// Each limit as `ulimit` takes it.
+fn limited(limits: &[&str], words: &str) -> (i32, String, String) {
+    println!("{words}");
+    let limits: String = limits.iter().map(|it| format!("ulimit {it} && ")).collect();
+    let script = limits + "exec \"$0\" \"$@\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, GPUREPLAY]).args(words.words());
+    outcome(shell.output().unwrap())
 }
 
 fn builder() -> Builder {
-    let mut builder = Builder::new(GPU);
-    builder.identity(0, 0xffff_0000, GPU);
-    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
-    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
-    builder
+    jobs::builder(1, 1)
 }
 
 fn named(name: &str, binds: u32) -> Vec<u8> {
@@ -89,13 +91,13 @@ fn named(name: &str, binds: u32) -> Vec<u8> {
 }
 
 /// KiB, from the kernel.
-fn peak(arguments: &[&str]) -> u64 {
-    peak_with(arguments, &[])
+fn peak(words: &str) -> u64 {
+    peak_with(words, &[])
 }
 
-fn peak_with(arguments: &[&str], variables: &[(&str, &str)]) -> u64 {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(arguments)
+fn peak_with(words: &str, variables: &[(&str, &str)]) -> u64 {
+    let mut child = Command::new(GPUREPLAY)
+        .args(words.words())
         .envs(variables.iter().copied())
         .stdout(std::process::Stdio::null())
         .spawn()
@@ -112,11 +114,6 @@ fn peak_with(arguments: &[&str], variables: &[(&str, &str)]) -> u64 {
         most = most.max(number.unwrap_or(0));
         std::thread::sleep(std::time::Duration::from_millis(2));
     };
-    assert!(ended.success(), "{arguments:?}");
+    assert!(ended.success(), "{words}");
     most
-}
-
-fn shipped(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    folder.join(name)
 }

@@ -15,20 +15,18 @@ fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
 
 fn is_refused_and_shown_within_bounds(file: &File, reason: &str) {
     for command in ["info", "dump"] {
-        let (code, out, error) = file.ran(&[command]);
+        let (code, out, error) = file.ran(command);
         assert_eq!((code, out.as_str()), (3, ""), "{command}: {error}");
-        assert!(error.contains(reason), "{command}: {error}");
-        let out = file.ran(&[command, "--unverified"]).gave(0);
-        assert!(out.contains("not sound: "), "{command}: {out}");
-        assert!(out.contains(reason), "{command}: {out}");
+        error.says(reason);
+        let out = file.ran(&format!("{command} --unverified")).gave(0);
+        out.says("not sound: ").says(reason);
         assert!(out.len() < PRINTED, "{command}: {}", out.len());
     }
-    let out = file.ran(&["info", "--unverified", "--json"]).gave(0);
+    let out = file.ran("info --unverified --json").gave(0);
     assert!(out.len() < 4 * PRINTED, "{}", out.len());
-    let shown: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert!(shown["unsound"].as_str().unwrap().contains(reason));
-    let output = file.at("out.pack");
-    file.ran(&["pack", "--output", output.to_str().unwrap()])
+    assert!(json(&out)["unsound"].as_str().unwrap().contains(reason));
+    let output = file.0.at("out.pack");
+    file.ran(&format!("pack --output {}", output.display()))
         .gave(3);
     assert!(!output.exists());
 }
@@ -45,9 +43,9 @@ fn many_empty_layers_are_listed_in_one_pass() {
     for _ in 0..200_000 {
         builder.segment("run", SegmentKind::Run);
     }
-    let file = File::new(&builder.finish().unwrap());
+    let file = File::of(builder);
     for command in ["info", "dump", "verify"] {
-        file.ran(&[command]).gave(0);
+        file.ran(command).gave(0);
     }
 }
 
@@ -66,9 +64,10 @@ fn segments_that_share_all_actions_are_looked_at_within_a_bound() {
 fn a_sound_recording_is_shown_whole_either_way() {
     let recording = shipped("digits-g52");
     for command in ["info", "dump"] {
-        let plain = ran(&recording, &[command]);
+        let plain = ran(&recording, command);
         assert_eq!(plain.0, 0);
-        assert_eq!(ran(&recording, &[command, "--unverified"]), plain);
+        let unverified = ran(&recording, &format!("{command} --unverified"));
+        assert_eq!(unverified, plain);
     }
 }
 
@@ -77,17 +76,9 @@ fn an_error_about_a_shape_of_a_million_dimensions_is_short() {
     let file = File::new(&named("a", 1));
     let ones = vec!["1"; 1_900_000].join(",");
     let header = format!(r#"{{"a":{{"dtype":"U8","shape":[{ones}],"data_offsets":[0,1]}}}}"#);
-    let bytes = [
-        &(header.len() as u64).to_le_bytes()[..],
-        header.as_bytes(),
-        &[7],
-    ]
-    .concat();
-    let path = file.at("x.safetensors");
-    std::fs::write(&path, bytes).unwrap();
-    let input = format!("a={}#a", path.display());
-    let arguments = ["run", "--threads", "1", "--input", &input];
-    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+    let path = file.0.at("x.safetensors");
+    std::fs::write(&path, [safetensors(&header), vec![7]].concat()).unwrap();
+    let (code, _, error) = file.run(&format!("--input a={}#a", path.display()));
     assert_eq!(code, 4, "{}", error.len());
     assert!(error.len() < 4096, "{}", error.len());
     error.says("1900000 dimensions");
@@ -96,7 +87,7 @@ fn an_error_about_a_shape_of_a_million_dimensions_is_short() {
 #[test]
 fn manifests_that_nest_or_repeat_are_refused_in_little_memory() {
     let file = File::new(&named("a", 1));
-    let path = file.at("manifest.toml");
+    let path = file.0.at("manifest.toml");
     let deep = 1 << 18;
     let texts = [
         format!(
@@ -115,7 +106,7 @@ fn manifests_that_nest_or_repeat_are_refused_in_little_memory() {
     ];
     for text in texts {
         std::fs::write(&path, &text).unwrap();
-        let (code, _, error) = file.ran(&["info"]);
+        let (code, _, error) = file.ran("info");
         assert!((3..=4).contains(&code), "{code} {error}");
         assert!(error.len() < 1 << 16, "{}", error.len());
     }

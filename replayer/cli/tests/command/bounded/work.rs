@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs, checkpoints and the choice of layers.
 
+use crate::start::{self, recordings};
+
 use super::*;
 
 #[test]
@@ -15,9 +17,8 @@ fn checkpoints_take_no_memory_for_what_is_not_used() {
             builder.submit(1, JOBS, 1000);
         }
     }
-    let file = File::new(&builder.finish().unwrap());
-    let arguments = ["run", "--threads", "1", "--retry", "1"];
-    ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments).gave(0);
+    let file = File::of(builder);
+    file.run("--retry 1").gave(0);
 }
 
 #[test]
@@ -26,12 +27,10 @@ fn a_job_that_follows_itself_is_not_tried_again() {
     builder.segment("run", SegmentKind::Run);
     builder.upload(JOBS, &null_job(JOBS));
     builder.submit(1, JOBS, 1000);
-    let file = File::new(&builder.finish().unwrap());
-    let path = file.0.path();
+    let file = File::of(builder);
     // Retries share the work of one run.
-    for limit in [&[][..], &["--limit-work", "100000"]] {
-        let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
-        ran_in(MEMORY_WITH_MODEL, path, &arguments)
+    for limit in ["", "--limit-work 100000"] {
+        file.run(&format!("--retry 1000000 {limit}"))
             .ended(5, "job 0x2000000 on slot 1")
             .says("needs more work than the limit");
     }
@@ -58,31 +57,18 @@ fn layers_are_chosen_in_time_that_grows_with_the_file() {
         null_chain(&mut builder, JOBS);
         builder.bind_output(output);
     }
-    let file = File::new(&builder.finish().unwrap());
+    let file = File::of(builder);
     let began = std::time::Instant::now();
     for range in ["200", "199..200", "100..150"] {
-        let arguments = ["run", "--threads", "1", "--layers", range];
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        let (code, _, error) = file.run(&format!("--layers {range}"));
         assert!(code == 0 || code == 4, "{code} {error}");
     }
     assert!(began.elapsed().as_secs() < 60);
 }
-fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args([
-            command,
-            "--threads",
-            "1",
-            "--limit-work",
-            &limit.to_string(),
-        ])
-        .arg(recording)
-        .output()
-        .unwrap();
-    (
-        output.status.code().unwrap(),
-        String::from_utf8(output.stderr).unwrap(),
-    )
+
+fn saxpy(command: &str, limit: u64) -> (i32, String, String) {
+    let run = format!("{command} saxpy-g52 --threads 1 --limit-work {limit}");
+    start::ran_in(&recordings(), &run)
 }
 
 #[test]
@@ -103,24 +89,21 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
         // A weight beside the recording counts as one inside.
         let limit = (1 << 28) + 2 * (bytes.len() + if external { 4000 } else { 0 });
         let file = File::new(&bytes);
-        let weight = file.at("x.bin");
+        let weight = file.0.at("x.bin");
         std::fs::write(&weight, [7; 4000]).unwrap();
-        let weight = format!("x={}", weight.display());
+        let weight = match external {
+            true => format!("--input x={}", weight.display()),
+            false => String::new(),
+        };
         // Half of what a run may do; other attempts go on until the limit.
-        let mut arguments = vec!["run", "--threads", "1", "--retry", "3"];
-        if external {
-            arguments.extend(["--input", &weight]);
-        }
-        let error = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments).ended(5, "");
-        let named = format!("the limit of {limit} clauses");
-        assert!(error.contains(&named), "{named}: {error}");
+        file.run(&format!("--retry 3 {weight}"))
+            .ended(5, &format!("the limit of {limit} clauses"));
     }
 }
 
 #[test]
 fn work_on_the_model_ends_at_the_limit() {
-    let saxpy = shipped("saxpy-g52");
-    let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
+    let enough = |limit: u64| saxpy("run", limit).0 == 0;
     let (mut less, mut more) = (1, 1 << 24);
     assert!(!enough(less) && enough(more));
     while more - less > 1 {
@@ -130,66 +113,44 @@ fn work_on_the_model_ends_at_the_limit() {
             false => less = middle,
         }
     }
-    let error = limited("run", &saxpy, less).gave(5);
-    for part in [
-        "job 0x",
-        " on slot 1 ",
-        &format!("limit of {less} clauses"),
-        "--limit-work N",
-    ] {
-        assert!(error.contains(part), "{part}: {error}");
-    }
-    limited("bench", &saxpy, less).ended(5, "--limit-work N");
+    saxpy("run", less)
+        .ended(5, &format!("limit of {less} clauses"))
+        .says("job 0x")
+        .says(" on slot 1 ")
+        .says("--limit-work N");
+    saxpy("bench", less).ended(5, "--limit-work N");
 }
 
 #[test]
 fn every_command_that_runs_a_recording_names_the_job_that_needs_too_much_work() {
-    let folder = tempfile::tempdir().unwrap();
-    let made = folder.path().join("made.npy");
+    let folder = Folder::default();
+    let made = folder.at("made.npy");
     for command in [
         "diff --against model",
-        "retarget --gpu g31 -o MADE",
-        "extract --job 0 -o MADE",
-        "extract --tensor out -o MADE",
+        "retarget --gpu g31 -o @made.npy",
+        "extract --job 0 -o @made.npy",
+        "extract --tensor out -o @made.npy",
         "patch --jobs 0 --local 4",
         "tune --jobs 0 --local 4",
         "jobs",
         "analyse",
     ] {
-        let words = command.split(' ').map(|word| match word {
-            "MADE" => made.as_os_str(),
-            _ => word.as_ref(),
-        });
-        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-            .args(words)
-            .args(["--limit-work", "1"])
-            .arg(shipped("saxpy-g52"))
-            .output()
-            .unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert!(
-            !output.status.success() && !made.exists(),
-            "{command}: {error}"
-        );
-        for part in ["job 0x", "the limit of 1 clauses", "--limit-work N"] {
-            assert!(error.contains(part), "{command}, {part}: {error}");
-        }
-    }
-}
-
-#[test]
-fn rules_of_the_host_are_named() {
-    let text = ran(Path::new("--rules"), &["verify"]).gave(0);
-    for rule in gpureplay_library::host_rules::HostRule::ALL {
-        assert!(text.contains(rule.name()), "{}", rule.name());
+        let recording = shipped("saxpy-g52");
+        let line = format!("{command} --limit-work 1 {}", recording.display());
+        folder
+            .ran(GPUREPLAY, &line)
+            .failed("job 0x")
+            .says("the limit of 1 clauses")
+            .says("--limit-work N");
+        assert!(!made.exists(), "{command}");
     }
 }
 
 #[test]
 fn finding_22_a_benchmark_takes_little_more_memory_than_a_run() {
-    let lenet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
-    let lenet = lenet.to_str().unwrap();
-    let run = peak(&["run", lenet]);
-    let bench = peak(&["bench", lenet, "--runs", "3"]);
+    let lenet = shipped("lenet-g52");
+    let lenet = lenet.display();
+    let run = peak(&format!("run {lenet}"));
+    let bench = peak(&format!("bench {lenet} --runs 3"));
     assert!(run > 0 && bench < run + (100 << 10), "{run} {bench} KiB");
 }
