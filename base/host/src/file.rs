@@ -135,48 +135,32 @@ mod tests {
 
     use super::*;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let name = format!("gpureplay-atomic-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn links_stay_links() {
-        let folder = Folder::new("links");
-        let (link, second) = (folder.0.join("link"), folder.0.join("second"));
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (link, second) = (at("link"), at("second"));
         std::os::unix::fs::symlink("link", &second).unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
         for contents in ["new", "newer"] {
             write_atomic(&second, contents.as_bytes()).unwrap();
-            assert_eq!(fs::read_to_string(folder.0.join("file")).unwrap(), contents);
+            assert_eq!(fs::read_to_string(at("file")).unwrap(), contents);
             assert!(link.is_symlink() && second.is_symlink());
         }
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
-        std::os::unix::fs::symlink("circle", folder.0.join("circle")).unwrap();
-        assert!(write_atomic(&folder.0.join("circle"), b"x").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        std::os::unix::fs::symlink("circle", at("circle")).unwrap();
+        assert!(write_atomic(&at("circle"), b"x").is_err());
     }
 
     #[test]
     fn what_is_no_file_is_written_and_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
-        let folder = Folder::new("pipe");
-        let pipe = folder.0.join("pipe");
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
         // Like /dev/stdout.
-        let link = folder.0.join("link");
+        let link = folder.path().join("link");
         std::os::unix::fs::symlink("pipe", &link).unwrap();
         for path in [&pipe, &link] {
             let from = pipe.clone();
@@ -186,37 +170,37 @@ mod tests {
             assert!(link.is_symlink());
             assert_eq!(reader.join().unwrap(), "through");
         }
-        let error = write_atomic(&folder.0, b"x").unwrap_err();
+        let error = write_atomic(folder.path(), b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]
     fn what_exists_stays_unless_it_is_to_be_replaced() {
-        let folder = Folder::new("existing");
-        let path = folder.0.join("x");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
         write_whole(&path, b"old", Existing::Keep).unwrap();
         let error = write_whole(&path, b"new", Existing::Keep).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         write_whole(&path, b"new", Existing::Replace).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
     fn errors_leave_nothing_and_name_no_temporary_file() {
-        let folder = Folder::new("errors");
-        let error = write_atomic(&folder.0.join("none/x"), b"x").unwrap_err();
+        let folder = tempfile::tempdir().unwrap();
+        let error = write_atomic(&folder.path().join("none/x"), b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(!error.to_string().contains("part"), "{error}");
-        assert!(write_atomic(&folder.0.join(".."), b"x").is_err());
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+        assert!(write_atomic(&folder.path().join(".."), b"x").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_file_that_stays_is_not_replaced_whatever_leads_to_it() {
-        let folder = Folder::new("stays");
-        let at = |name: &str| folder.0.join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
         fs::write(at("input"), b"input").unwrap();
         std::os::unix::fs::symlink("input", at("link")).unwrap();
         let found = fs::metadata(at("input")).unwrap();
@@ -227,13 +211,13 @@ mod tests {
             assert_eq!(fs::read(at("input")).unwrap(), b"input");
         }
         write_unless(&at("other"), b"output", Existing::Replace, stays).unwrap();
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[test]
     fn a_secret_is_its_owners() {
-        let folder = Folder::new("secret");
-        let path = folder.0.join("key");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
         write_secret(&path, b"x").unwrap();
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
