@@ -28,6 +28,17 @@ fn opened<'a, G: Gpu>(
         .map_err(|error| error.kind)
 }
 
+/// What a GPU's register is given from opening to the end of a run.
+fn written(builder: Builder, register: u32) -> Vec<u32> {
+    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
+    session.run(&mut Bound::new(RAMP)).unwrap();
+    let writes = session.gpu().writes.iter();
+    let own = writes.filter(|(of, _)| *of == register);
+    own.map(|(_, value)| *value).collect()
+}
+
 fn broken(change: impl FnOnce(&mut Builder)) -> Option<Rule> {
     let mut builder = support::builder();
     support::set_up(&mut builder);
@@ -232,18 +243,11 @@ fn a_chain_that_differs_in_its_configuration_alone_gets_it() {
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(TensorId(0));
     for configuration in CONFIGURATIONS {
-        builder.rearm(DESCRIPTORS);
-        builder.rearm(DESCRIPTORS + 64);
-        builder.submit_with(1, configuration, DESCRIPTORS, 1_000_000);
+        support::submit(&mut builder, configuration);
     }
     builder.bind_output(TensorId(1));
-    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
-    let view = Recording::parse(&file).unwrap();
-    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
-    session.run(&mut Bound::new(RAMP)).unwrap();
-    let writes = session.gpu().writes.iter();
-    let configured = writes.filter(|(register, _)| *register == 0x18d8);
-    let values: Vec<u32> = configured.map(|(_, value)| value & 0xffff).collect();
+    let configured = written(builder, 0x18d8).into_iter();
+    let values: Vec<u32> = configured.map(|value| value & 0xffff).collect();
     assert_eq!(values, [1 << 8, 0]);
 }
 
@@ -261,14 +265,7 @@ fn a_chain_that_differs_in_its_high_word_alone_gets_it() {
         builder.submit(1, headers[0], 1_000_000);
     }
     builder.bind_output(TensorId(1));
-    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
-    let view = Recording::parse(&file).unwrap();
-    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
-    session.run(&mut Bound::new(RAMP)).unwrap();
-    let writes = session.gpu().writes.iter();
-    let heads = writes.filter(|(register, _)| *register == 0x18c4);
-    let values: Vec<u32> = heads.map(|(_, value)| *value).collect();
-    assert_eq!(values, [0, 1]);
+    assert_eq!(written(builder, 0x18c4), [0, 1]);
 }
 
 #[test]
@@ -279,22 +276,11 @@ fn a_chain_is_configured_as_recorded_but_for_its_flag() {
     support::set_up(&mut builder);
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(TensorId(0));
-    builder.rearm(DESCRIPTORS);
-    builder.rearm(DESCRIPTORS + 64);
-    builder.submit_with(1, START_CLEAN | CHAIN_FLAG, DESCRIPTORS, 1_000_000);
+    support::submit(&mut builder, START_CLEAN | CHAIN_FLAG);
     builder.bind_output(TensorId(1));
-    let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
-    let view = Recording::parse(&file).unwrap();
-    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
-    session.run(&mut Bound::new(RAMP)).unwrap();
-    let writes = &session.gpu().writes;
-    let configs: Vec<u32> = writes
-        .iter()
-        .filter(|(register, _)| *register == 0x18d8)
-        .map(|(_, value)| *value)
-        .collect();
     // Address space 0, priority above.
-    assert_eq!(configs, [8 << 16 | u32::from(START_CLEAN)]);
+    let expected = [8 << 16 | u32::from(START_CLEAN)];
+    assert_eq!(written(builder, 0x18d8), expected);
 }
 
 #[test]

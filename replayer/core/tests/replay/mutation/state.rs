@@ -13,7 +13,7 @@ use mali_drive::page_table::{Format, PageTables, TableMemory};
 use mali_drive::{Session, verify};
 
 use super::{RAMP, Registers, opened};
-use crate::support::{self, Bound, COUNT, DATA, DESCRIPTORS, Fake, OUTPUT, PRODUCT, recording};
+use crate::support::{self, Bound, COUNT, DATA, Fake, OUTPUT, PRODUCT, recording};
 
 #[test]
 fn a_poll_ends_behind_its_bound() {
@@ -42,9 +42,7 @@ fn settings_come_before_power_and_power_once() {
     let mut builder = support::builder();
     support::set_up(&mut builder);
     // Power before set-up's chain.
-    builder.rearm(DESCRIPTORS);
-    builder.rearm(DESCRIPTORS + 64);
-    builder.submit(1, DESCRIPTORS, 1_000_000);
+    support::submit(&mut builder, 0);
     support::run(&mut builder);
     let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
@@ -91,9 +89,7 @@ impl Wrapper for Shared {
 fn a_gpu_that_was_lent_is_set_and_powered_again() {
     let mut builder = support::builder();
     support::set_up(&mut builder);
-    builder.rearm(DESCRIPTORS);
-    builder.rearm(DESCRIPTORS + 64);
-    builder.submit(1, DESCRIPTORS, 1_000_000);
+    support::submit(&mut builder, 0);
     support::run(&mut builder);
     let (file, view_of) = (builder.finish().unwrap(), Recording::parse);
     let view = view_of(&file).unwrap();

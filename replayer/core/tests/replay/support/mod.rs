@@ -339,10 +339,15 @@ pub fn run(builder: &mut Builder) {
     builder.segment("run", SegmentKind::Run);
     builder.fill(OUTPUT, COUNT * 4, 0);
     builder.bind_input(TensorId(0));
+    submit(builder, 0);
+    builder.bind_output(TensorId(1));
+}
+
+/// Both jobs.
+pub fn submit(builder: &mut Builder, configuration: u16) {
     builder.rearm(DESCRIPTORS);
     builder.rearm(DESCRIPTORS + 64);
-    builder.submit(1, DESCRIPTORS, 1_000_000);
-    builder.bind_output(TensorId(1));
+    builder.submit_with(1, configuration, DESCRIPTORS, 1_000_000);
 }
 
 pub fn recording() -> Vec<u8> {
