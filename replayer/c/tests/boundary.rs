@@ -60,6 +60,16 @@ fn last_error() -> String {
     unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
 }
 
+#[track_caller]
+fn failed_as(text: &str) {
+    assert!(last_error().contains(text), "{}", last_error());
+}
+
+#[track_caller]
+fn well(status: Status) {
+    assert_eq!(status, Status::Ok, "{}", last_error());
+}
+
 fn text(path: &Path) -> CString {
     CString::new(path.to_str().unwrap()).unwrap()
 }
@@ -67,27 +77,20 @@ fn text(path: &Path) -> CString {
 #[test]
 fn bad_callers_get_errors() {
     let path = text(&digits());
-    let mut recording = null_mut();
-    let mut session = null_mut();
+    let (mut recording, mut session) = (null_mut(), null_mut());
+    let f32s = ElementType::F32 as u32;
     // SAFETY: every pointer is null or comes from the function that makes it.
     unsafe {
         assert_eq!(gpureplay_open(null(), &raw mut recording), Status::Usage);
-        assert!(last_error().contains("path is a null pointer"));
+        failed_as("path is a null pointer");
         assert_eq!(gpureplay_open(path.as_ptr(), null_mut()), Status::Usage);
-        assert_eq!(
-            gpureplay_open(c"\xff".as_ptr(), &raw mut recording),
-            Status::Usage
-        );
-        assert_eq!(
-            gpureplay_open(c"/none".as_ptr(), &raw mut recording),
-            Status::Recording
-        );
-        assert!(last_error().contains("/none"), "{}", last_error());
+        for (path, status) in [(c"\xff", Status::Usage), (c"/none", Status::Recording)] {
+            let opened = gpureplay_open(path.as_ptr(), &raw mut recording);
+            assert_eq!(opened, status, "{path:?}");
+        }
+        failed_as("/none");
         assert!(recording.is_null());
-        assert_eq!(
-            gpureplay_open(path.as_ptr(), &raw mut recording),
-            Status::Ok
-        );
+        well(gpureplay_open(path.as_ptr(), &raw mut recording));
         assert_eq!(gpureplay_tensor_count(recording), 16);
         assert_eq!(gpureplay_tensor_count(null()), 0);
         assert_eq!(gpureplay_layer_count(recording), 7);
@@ -105,17 +108,13 @@ fn bad_callers_get_errors() {
             gpureplay_session_open(recording, options, session)
         };
         assert_eq!(open(&options(c"gpu"), &raw mut session), Status::Usage);
-        assert!(last_error().contains("devices are"));
-        assert_eq!(
-            open(&options(c"model:g99"), &raw mut session),
-            Status::Usage
-        );
+        failed_as("devices are");
+        let unknown = open(&options(c"model:g99"), &raw mut session);
+        assert_eq!(unknown, Status::Usage);
         // Another GPU shows when the session is opened.
-        assert_eq!(
-            open(&options(c"model:g71"), &raw mut session),
-            Status::Device
-        );
-        assert!(last_error().contains("another GPU"), "{}", last_error());
+        let other = open(&options(c"model:g71"), &raw mut session);
+        assert_eq!(other, Status::Device);
+        failed_as("another GPU");
         let mut many = options(c"model");
         many.threads = 100_000;
         assert_eq!(open(&raw const many, &raw mut session), Status::Usage);
@@ -129,83 +128,36 @@ fn bad_callers_get_errors() {
         gpureplay_close(null_mut());
         assert_eq!(gpureplay_run(null_mut()), Status::Usage);
         assert_eq!(gpureplay_run(session), Status::Input);
-        assert!(
-            last_error().contains("input f32[8,8] has no value"),
-            "{}",
-            last_error()
-        );
+        failed_as("input f32[8,8] has no value");
         let image = [0f32; 64];
         let data = image.as_ptr().cast();
-        assert_eq!(
-            gpureplay_bind(
-                session,
-                c"input".as_ptr(),
-                ElementType::F32 as u32,
-                data,
-                255
-            ),
-            Status::Usage
-        );
-        assert!(last_error().contains("has 256 bytes, 255 were given"));
-        assert_eq!(
-            gpureplay_bind(
-                session,
-                c"input".as_ptr(),
-                ElementType::F32 as u32,
-                null(),
-                256
-            ),
-            Status::Usage
-        );
-        assert_eq!(
-            gpureplay_bind(session, c"x".as_ptr(), ElementType::F32 as u32, data, 256),
-            Status::Usage
-        );
-        assert_eq!(
-            gpureplay_bind(
-                session,
-                c"input".as_ptr(),
-                ElementType::F32 as u32,
-                data,
-                256
-            ),
-            Status::Ok
-        );
+        let bind = |name: &CStr, element, data, bytes| {
+            gpureplay_bind(session, name.as_ptr(), element, data, bytes)
+        };
+        assert_eq!(bind(c"input", f32s, data, 255), Status::Usage);
+        failed_as("has 256 bytes, 255 were given");
+        assert_eq!(bind(c"input", f32s, null(), 256), Status::Usage);
+        assert_eq!(bind(c"x", f32s, data, 256), Status::Usage);
+        well(bind(c"input", f32s, data, 256));
         // Integers of the same size are no single-precision numbers.
         let integers = [16i32; 64];
         let wrong = ElementType::I32 as u32;
         for wrong in [wrong, 99] {
             let data = integers.as_ptr().cast();
-            let bound = gpureplay_bind(session, c"input".as_ptr(), wrong, data, 256);
-            assert_eq!(bound, Status::Usage);
+            assert_eq!(bind(c"input", wrong, data, 256), Status::Usage);
         }
-        assert!(last_error().contains("no element type 99"));
+        failed_as("no element type 99");
         assert_eq!(gpureplay_run_layers(session, 3, 2), Status::Usage);
         let mut out = [0f32; 10];
         let room = out.as_mut_ptr().cast();
         let name = c"probabilities".as_ptr();
-        assert_eq!(
-            gpureplay_read(session, name, ElementType::F32 as u32, room, 40),
-            Status::Input
-        );
-        assert_eq!(gpureplay_run(session), Status::Ok, "{}", last_error());
-        assert_eq!(
-            gpureplay_read(session, name, ElementType::F32 as u32, room, 36),
-            Status::Usage
-        );
-        assert_eq!(
-            gpureplay_read(session, name, ElementType::F32 as u32, room, 40),
-            Status::Ok
-        );
-        assert_eq!(
-            gpureplay_read(session, name, wrong, room, 40),
-            Status::Usage
-        );
-        assert!(
-            last_error().contains("expected elements of f32"),
-            "{}",
-            last_error()
-        );
+        let read = |element, bytes| gpureplay_read(session, name, element, room, bytes);
+        assert_eq!(read(f32s, 40), Status::Input);
+        well(gpureplay_run(session));
+        assert_eq!(read(f32s, 36), Status::Usage);
+        well(read(f32s, 40));
+        assert_eq!(read(wrong, 40), Status::Usage);
+        failed_as("expected elements of f32");
         let mut timing = RunTiming::default();
         assert_eq!(gpureplay_timing(session, &raw mut timing), Status::Ok);
         assert!(timing.chains > 0 && timing.run >= timing.device && timing.device > 0.0);
@@ -223,7 +175,7 @@ fn recordings_come_from_memory_and_from_packs_and_signed() {
     // SAFETY: every pointer is null, comes from the function that makes it, or points to what lives here.
     unsafe {
         let open = gpureplay_open_bytes(data, bytes.len(), &raw mut recording);
-        assert_eq!(open, Status::Ok, "{}", last_error());
+        well(open);
         assert_eq!(gpureplay_tensor_count(recording), 16);
         gpureplay_close(recording);
         let cut = gpureplay_open_bytes(data, bytes.len() - 1, &raw mut recording);
@@ -237,11 +189,7 @@ fn recordings_come_from_memory_and_from_packs_and_signed() {
         let path = text(&digits());
         let signed = gpureplay_open_signed(path.as_ptr(), key, 0, &raw mut recording);
         assert_eq!(signed, Status::Recording);
-        assert!(
-            last_error().contains("a signature is required"),
-            "{}",
-            last_error()
-        );
+        failed_as("a signature is required");
         let version = CStr::from_ptr(gpureplay_version()).to_str().unwrap();
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
     }
@@ -286,7 +234,7 @@ fn a_thread_that_ends_may_still_call() {
             if failed_before {
                 // SAFETY: null is refused.
                 unsafe { gpureplay_run(null_mut()) };
-                assert!(last_error().contains("session"));
+                failed_as("session");
             }
         });
         thread.join().unwrap();
@@ -307,9 +255,9 @@ unsafe fn write(session: *mut SessionHandle, characters: usize) -> String {
         let (name, element) = (c"character".as_ptr(), ElementType::U8 as u32);
         // SAFETY: the caller's promise, and one byte is there.
         unsafe {
-            assert_eq!(gpureplay_run(session), Status::Ok, "{}", last_error());
+            well(gpureplay_run(session));
             let done = gpureplay_read(session, name, element, (&raw mut read).cast(), 1);
-            assert_eq!(done, Status::Ok, "{}", last_error());
+            well(done);
         }
         text.push(char::from(read));
     }
@@ -326,31 +274,28 @@ fn states_are_read_written_and_reset() {
     let own = -1i32;
     // SAFETY: every pointer is null, comes from the function that makes it, or points to what lives here.
     unsafe {
-        let opened = gpureplay_open(path.as_ptr(), &raw mut recording);
-        assert_eq!(opened, Status::Ok);
+        well(gpureplay_open(path.as_ptr(), &raw mut recording));
         let opened = gpureplay_session_open(recording, null(), &raw mut session);
-        assert_eq!(opened, Status::Ok, "{}", last_error());
+        well(opened);
         gpureplay_close(recording);
+        let bind = |name, element, data, bytes| gpureplay_bind(session, name, element, data, bytes);
         let forced = (&raw const own).cast();
-        let bound = gpureplay_bind(session, c"forced".as_ptr(), i32s, forced, 4);
-        assert_eq!(bound, Status::Ok, "{}", last_error());
+        well(bind(c"forced".as_ptr(), i32s, forced, 4));
 
         assert_eq!(write(session, 30), "ten little frogs on the log, o");
         let read = gpureplay_read(session, hidden, f32s, kept.as_mut_ptr().cast(), 768);
-        assert_eq!(read, Status::Ok, "{}", last_error());
+        well(read);
         let read = gpureplay_read(session, token, i32s, (&raw mut last).cast(), 4);
-        assert_eq!(read, Status::Ok, "{}", last_error());
+        well(read);
         assert!(kept.iter().any(|value| *value != 0.0));
         let rest = write(session, 26);
         assert_eq!(rest, "ne hopped off, nine left.\n");
 
         // It goes on from the read state.
-        let bound = gpureplay_bind(session, hidden, f32s, kept.as_ptr().cast(), 768);
-        assert_eq!(bound, Status::Ok, "{}", last_error());
-        let bound = gpureplay_bind(session, token, i32s, (&raw const last).cast(), 4);
-        assert_eq!(bound, Status::Ok, "{}", last_error());
+        well(bind(hidden, f32s, kept.as_ptr().cast(), 768));
+        well(bind(token, i32s, (&raw const last).cast(), 4));
         assert_eq!(write(session, 26), rest);
-        let short = gpureplay_bind(session, hidden, f32s, kept.as_ptr().cast(), 764);
+        let short = bind(hidden, f32s, kept.as_ptr().cast(), 764);
         assert_eq!(short, Status::Usage);
 
         assert_eq!(gpureplay_reset_states(session), Status::Ok);
