@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Retries after each error until enough runs are right.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write as _;
 
@@ -20,7 +19,6 @@ pub(crate) fn test<F: Family>(
     mut gpu: Stock,
     verified: Verified<'_, F>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
 ) -> Result<String, Box<dyn Error>> {
     let mut workspace = Box::new(Workspace::new());
     let mut session = Session::new(&mut gpu, verified, &mut workspace, Options::default());
@@ -30,7 +28,7 @@ pub(crate) fn test<F: Family>(
             output.fill(0xa5);
         }
         match session.run(values) {
-            Ok(()) if values.found == *expected => {
+            Ok(()) if values.found == values.expected => {
                 right += 1;
                 std::io::stdout().write_all(b"right\n")?;
             }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Unverified chains on panfrost or kbase must fail; the next replay is right.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 
 use gpureplay_core::{Chain, DeviceError, Gpu, Wrapper};
@@ -144,7 +143,6 @@ impl Twisted<'_> {
 pub(crate) fn test(
     verified: Verified<'_>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
     twist: Twist,
     gpu: Stock,
 ) -> Result<String, Box<dyn Error>> {
@@ -153,5 +151,5 @@ pub(crate) fn test(
         recording: verified.recording(),
         twist: Some(twist),
     };
-    wrong_then_right(&mut gpu, verified, values, expected)
+    wrong_then_right(&mut gpu, verified, values)
 }

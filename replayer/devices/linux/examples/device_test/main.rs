@@ -45,9 +45,11 @@ use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfros
 use mali_drive::verify;
 
 /// Values by tensor index.
+#[derive(Default)]
 struct Values {
     given: BTreeMap<u32, Vec<u8>>,
     found: BTreeMap<u32, Vec<u8>>,
+    expected: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Tensors for Values {
@@ -96,11 +98,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     };
     let bytes = std::fs::read(path)?;
     let recording = Recording::parse(&bytes).map_err(|error| format!("{path}: {error:?}"))?;
-    let mut values = Values {
-        given: BTreeMap::new(),
-        found: BTreeMap::new(),
-    };
-    let mut expected = BTreeMap::new();
+    let mut values = Values::default();
     for file in files {
         let (name, file) = file.split_once('=').ok_or("files are NAME=FILE")?;
         let (index, entry) = recording
@@ -111,32 +109,33 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             .to_vec();
         if entry.kind == TensorKind::Output.code() {
             values.found.insert(index, vec![0; contents.len()]);
-            expected.insert(index, contents);
+            values.expected.insert(index, contents);
         } else {
             values.given.insert(index, contents);
         }
     }
+    let agreed = |runs: u32, submits: u32| {
+        format!("{path} on {device}: {runs} runs agree, {submits} submissions each")
+    };
     match (device.as_str(), how.strip_prefix("stream")) {
         ("panthor", _) => {
             let runs = how.parse()?;
-            let submits = streams::run(&recording, &mut values, &expected, runs)?;
-            return Ok(format!(
-                "{path} on {device}: {runs} runs agree, {submits} submissions each"
-            ));
+            let submits = streams::run(&recording, &mut values, runs)?;
+            return Ok(agreed(runs, submits));
         }
         ("hostile", Some(_)) => {
             let twist = named(streams::TWISTS, how)?;
-            return streams::hostile(&recording, &mut values, &expected, twist);
+            return streams::hostile(&recording, &mut values, twist);
         }
         ("again", _) if how == "panthor" => {
-            return streams::again(&recording, &mut values, &expected);
+            return streams::again(&recording, &mut values);
         }
         _ => {}
     }
     let verified =
         verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
     if device == "again" {
-        return again::test(stock(how)?, verified, &mut values, &expected);
+        return again::test(stock(how)?, verified, &mut values);
     }
     if device == "hostile" {
         let gpu = stock(match panfrost::find(Path::new("/")) {
@@ -144,34 +143,30 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             Err(_) => "kbase",
         })?;
         let twist = named(hostile::TWISTS, how)?;
-        return hostile::test(verified, &mut values, &expected, twist, gpu);
+        return hostile::test(verified, &mut values, twist, gpu);
     }
     let runs: u32 = how.parse()?;
     let mode = match device.as_str() {
         "panfrost" | "kbase" => {
-            let mut gpu = stock(device)?;
-            let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
-            return Ok(format!(
-                "{path} on {device}: {runs} runs agree, {submits} submissions each"
-            ));
+            let submits = replay(&mut stock(device)?, verified, &mut values, runs)?;
+            return Ok(agreed(runs, submits));
         }
         "nano" => Mode::Guarded,
         "nano:shared" => Mode::Shared,
         "devmem" => {
             let mut gpu = DevMem::open(None)?;
-            let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
-            return Ok(format!(
-                "{path} on {device}: {runs} runs agree, {submits} submissions each"
-            ));
+            let submits = replay(&mut gpu, verified, &mut values, runs)?;
+            return Ok(agreed(runs, submits));
         }
         other => return Err(format!("no device {other}").into()),
     };
     let mut gpu = Nano::open(Path::new(nano::PATH), mode)?;
     let started = Instant::now();
-    let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
+    let submits = replay(&mut gpu, verified, &mut values, runs)?;
     let seconds = started.elapsed().as_secs_f64();
+    let agreed = agreed(runs, submits);
     Ok(format!(
-        "{path} on {device}: {runs} runs agree, {submits} submissions each, lent {} times, {seconds:.1} s",
+        "{agreed}, lent {} times, {seconds:.1} s",
         gpu.lent()
     ))
 }
@@ -188,7 +183,6 @@ fn replay<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
     runs: u32,
 ) -> Result<u32, Box<dyn Error>> {
     let mut workspace = Box::new(Workspace::new());
@@ -202,7 +196,7 @@ fn replay<F: Family>(
         session
             .run(values)
             .map_err(|error| format!("run {run}: {error:?}"))?;
-        if values.found != *expected {
+        if values.found != values.expected {
             return Err(format!("run {run}: an output differs").into());
         }
     }
@@ -221,7 +215,6 @@ fn wrong_then_right<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
 ) -> Result<String, Box<dyn Error>> {
     let mut workspace = Box::new(Workspace::new());
     let mut session = Session::new(&mut *gpu, verified, &mut workspace, Options::default());
@@ -233,7 +226,7 @@ fn wrong_then_right<F: Family>(
         return Err(format!("nothing was submitted: {error:?}").into());
     }
     drop(session);
-    replay(gpu, verified, values, expected, 1)?;
+    replay(gpu, verified, values, 1)?;
     Ok(format!("{:?}, then right", error.kind))
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays and unverified streams on panthor; bad ones must fail.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 
@@ -112,29 +111,26 @@ fn verified<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a, Streams>, B
 pub(crate) fn run(
     recording: &Recording<'_>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
     runs: u32,
 ) -> Result<u32, Box<dyn Error>> {
-    replay(&mut open()?, verified(recording)?, values, expected, runs)
+    replay(&mut open()?, verified(recording)?, values, runs)
 }
 
 pub(crate) fn again(
     recording: &Recording<'_>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
 ) -> Result<String, Box<dyn Error>> {
-    again::test(open()?, verified(recording)?, values, expected)
+    again::test(open()?, verified(recording)?, values)
 }
 
 pub(crate) fn hostile(
     recording: &Recording<'_>,
     values: &mut Values,
-    expected: &BTreeMap<u32, Vec<u8>>,
     twist: Twist,
 ) -> Result<String, Box<dyn Error>> {
     let mut gpu = Twisted {
         gpu: open()?,
         twist: Some(twist),
     };
-    wrong_then_right(&mut gpu, verified(recording)?, values, expected)
+    wrong_then_right(&mut gpu, verified(recording)?, values)
 }
