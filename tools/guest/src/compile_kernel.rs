@@ -2,7 +2,6 @@
 //! `guest compile-kernel`: Mesa's code of an OpenCL kernel, for `gpureplay patch --shader`.
 
 use std::{
-    env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::Duration,
@@ -13,7 +12,8 @@ use clap::Args;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::{
         driver::Driver,
         report,
@@ -94,8 +94,8 @@ impl CompileKernel {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let share = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
-        copy(&self.file, &share.path().join(SOURCE))?;
+        let share = files::temporary()?;
+        files::copy(&self.file, share.path().join(SOURCE))?;
         let options = Options {
             gpu: self.gpu.clone(),
             driver: Driver::Patched,
@@ -111,14 +111,14 @@ impl CompileKernel {
             ));
         }
         let code = save(&folder, &share.path().join(RECORDING), share.path())?;
-        copy(&code, &self.output)?;
-        copy(&code.with_extension("toml"), &interface)?;
+        files::copy(&code, &self.output)?;
+        files::copy(code.with_extension("toml"), &interface)?;
         if let Some(directory) = &self.recording {
-            create_dir(directory)?;
+            files::create_dir(directory)?;
             for name in ["recording.gpr", "manifest.toml"] {
-                copy(
-                    &share.path().join(RECORDING).join(name),
-                    &directory.join(name),
+                files::copy(
+                    share.path().join(RECORDING).join(name),
+                    directory.join(name),
                 )?;
             }
         }
@@ -166,19 +166,12 @@ pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<Pat
         "the binary",
         &folder.local.join("log/compile-kernel.log"),
     )?;
-    let entries = fs::read_dir(&code).map_err(Error::io("read", &code))?;
-    let mut files = entries.flatten().map(|entry| entry.path());
+    let mut files = files::entries(&code)?.into_iter();
     let found = files.find(|path| path.extension().is_some_and(|end| end == "bin"));
     found.ok_or_else(|| Error::Missing {
         what: "the kernel's binary".into(),
         remedy: "look at target/guest/log/compile-kernel.log".into(),
     })
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(Error::io("copy", from))
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ use std::{
 
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// Moves the guest out of the repository.
 pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
@@ -90,7 +93,7 @@ impl Folder {
     /// `old`, `stock` or `new`: those with headers.
     pub(crate) fn kernel(&self, which: &str) -> Result<String> {
         let path = self.guest.join("kernels");
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = files::text(&path)?;
         text.lines()
             .find_map(|line| line.strip_prefix(which)?.strip_prefix('='))
             .map(|version| format!("{version}-arm64"))
@@ -102,7 +105,7 @@ impl Folder {
 
     /// Held until dropped.
     pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
-        create_dir(dir)?;
+        files::create_dir(dir)?;
         let path = dir.join("lock");
         let file = fs::File::create(&path).map_err(Error::io("create", &path))?;
         let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -115,30 +118,24 @@ impl Folder {
     }
 }
 
-pub(crate) fn create_dir(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(Error::io("create", path))
-}
-
 /// Replaces it whole: a guest may be running it.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let copy = tempfile::NamedTempFile::new_in(directory).map_err(Error::io("write", to))?;
-    fs::copy(from, copy.path()).map_err(Error::io("copy", from))?;
+    files::copy(from, copy.path())?;
     copy.persist(to)
         .map(drop)
         .map_err(|error| Error::io("write", to)(error.error))
 }
 
 pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).map_err(Error::io("create", to))?;
-    let entries = fs::read_dir(from).map_err(Error::io("read", from))?;
-    for entry in entries {
-        let path = entry.map_err(Error::io("read", from))?.path();
+    files::create_dir(to)?;
+    for path in files::entries(from)? {
         let target = to.join(path.file_name().unwrap_or_default());
         if path.is_dir() {
             copy_dir(&path, &target)?;
         } else {
-            fs::copy(&path, &target).map_err(Error::io("copy", &path))?;
+            files::copy(&path, &target)?;
         }
     }
     Ok(())

@@ -14,7 +14,8 @@ use crate::{
     build::{self, payload, step::logged},
     devices::panfrost,
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     record::{app, registers},
     run::{
         driver::Driver,
@@ -75,12 +76,12 @@ impl Kbase {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
-        let temporary = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let temporary = files::temporary()?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
             None => temporary.path().to_path_buf(),
         };
-        create_dir(&work)?;
+        files::create_dir(&work)?;
         let job = match (&self.recording, &self.values) {
             (Some(recording), Some(values)) => {
                 Some(Job::new(recording, values, &self.output, &work)?)
@@ -146,17 +147,16 @@ struct Job {
 impl Job {
     fn new(recording: &Path, values: &Path, outputs: &[String], work: &Path) -> Result<Job> {
         let to = work.join("job");
-        create_dir(&to)?;
-        copy(&recording.join("recording.gpr"), &to.join("recording.gpr"))?;
-        create_dir(&work.join("values"))?;
+        files::create_dir(&to)?;
+        files::copy(recording.join("recording.gpr"), to.join("recording.gpr"))?;
+        files::create_dir(work.join("values"))?;
         let mut inputs = Vec::new();
-        for entry in fs::read_dir(values).map_err(Error::io("read", values))? {
-            let path = entry.map_err(Error::io("read", values))?.path();
+        for path in files::entries(values)? {
             if let (Some(name), true) = (
                 path.file_stem().and_then(|stem| stem.to_str()),
                 path.extension().is_some_and(|end| end == "npy"),
             ) {
-                copy(&path, &work.join("values").join(format!("{name}.npy")))?;
+                files::copy(&path, work.join("values").join(format!("{name}.npy")))?;
                 inputs.push(format!("--input={name}=values/{name}.npy"));
             }
         }
@@ -192,8 +192,8 @@ impl<'a> Trial<'a> {
         payload::kbase(folder, driver)?;
         let recording = folder.repository.join("recordings/saxpy-g52");
         let to = self.work.join("saxpy-g52");
-        create_dir(&to)?;
-        copy(&recording.join("recording.gpr"), &to.join("recording.gpr"))?;
+        files::create_dir(&to)?;
+        files::copy(recording.join("recording.gpr"), to.join("recording.gpr"))?;
         app::write_files(folder, "saxpy", self.work)?;
         let guest = Folder {
             guest: folder.guest.join("linux-5.10"),
@@ -300,7 +300,7 @@ impl<'a> Trial<'a> {
             trace.display()
         );
         let replay = "run --force said --output=out=replayed-said.bin".to_owned();
-        copy(said, &self.work.join("said.bin")).map_err(|error| error.to_string())?;
+        files::copy(said, self.work.join("said.bin")).map_err(|error| error.to_string())?;
         for (what, line) in [("compile", compile), ("replay", replay)] {
             let words: Vec<String> = line.split(' ').map(String::from).collect();
             self.gpureplay(&words, what)?;
@@ -364,12 +364,6 @@ fn values(given: &str, gives: &str, set: &str, out: &str) -> [String; 3] {
         format!("--{given}=y=inputs/y{set}.npy"),
         format!("--{gives}=out={out}"),
     ]
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(Error::io("copy", from))
 }
 
 const RUNS: [(&str, &str); 2] = [("first", ""), ("second", "2")];

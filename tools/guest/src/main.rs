@@ -22,7 +22,7 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use gpureplay_task::error;
+use gpureplay_task::{error, files};
 
 use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
 use compile_kernel::CompileKernel;

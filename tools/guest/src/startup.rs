@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::{
     build::payload,
     error::{Error, Result},
+    files,
     folder::{Folder, copy_dir},
     record::{
         app::{self, App},
@@ -118,7 +119,7 @@ impl BenchStartup {
     ) -> Result<Row> {
         let app = App::find(folder, name)?;
         let place = (folder, self.counted);
-        let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let share = files::temporary()?;
         app::write_files(folder, name, share.path())?;
         let recording = format!("{name}-g52");
         let file = recording_of(folder, name, &recording)?;
@@ -273,8 +274,7 @@ const GRACE: f64 = 0.020;
 
 /// Earlier resets; time without the guest's standstill.
 fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
-    let path = logs.join("model.log");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", path))?;
+    let text = files::text(logs.join("model.log"))?;
     let mut chains = Vec::new();
     let mut started = None;
     let mut group = 0;
@@ -321,7 +321,7 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
 
 fn counts(outcome: &Outcome) -> Result<Counted> {
     let path = outcome.logs.join("model.log");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", path.clone()))?;
+    let text = files::text(&path)?;
     let line = text.lines().rev().find_map(|line| {
         let (_, rest) = line.split_once("the guest has ended: ")?;
         let numbers: Vec<u64> = rest

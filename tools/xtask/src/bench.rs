@@ -13,6 +13,7 @@ use gpureplay_task::output;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -198,7 +199,7 @@ fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
         }
     }
     let directory = top.join("target/bench");
-    std::fs::create_dir_all(&directory).map_err(Error::io("create", &directory))?;
+    files::create_dir(&directory)?;
     let program = directory.join("opencl");
     let mut compiler = Command::new("cc");
     compiler.args(["-O2", "-o"]).arg(&program);

@@ -2,7 +2,7 @@
 //! `cargo xtask foreign`: PyOpenCL and others' programs, recorded on the model.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -15,6 +15,7 @@ use gpureplay_task::{
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -110,7 +111,7 @@ impl Foreign {
     }
 
     fn case(&self, case: &str, refusal: &str) -> Result<End> {
-        let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let work = files::temporary()?;
         let here = work.path();
         output(self.script().arg("make").arg(here))?;
         let third = here.join("c.bin");

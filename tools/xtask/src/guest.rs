@@ -35,9 +35,6 @@ impl Guest {
             .args(before)
             .args(self.arguments)
             .exec();
-        Err(Error::Start {
-            program: "cargo".into(),
-            source,
-        })
+        Err(Error::start("cargo")(source))
     }
 }

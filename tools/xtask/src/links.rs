@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Component, Path, PathBuf},
     process::ExitCode,
 };
@@ -13,6 +12,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::{git, root},
 };
 
@@ -43,8 +43,7 @@ pub(crate) fn check() -> Result<String> {
     let mut pages = BTreeMap::new();
     for file in &files {
         if file.extension().is_some_and(|extension| extension == "md") {
-            let path = top.join(file);
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = files::text(top.join(file))?;
             pages.insert(file.clone(), Page::read(&text));
         }
     }

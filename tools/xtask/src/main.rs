@@ -22,7 +22,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use gpureplay_task::error;
+use gpureplay_task::{error, files};
 
 /// Tasks of the project that are more than `cargo build`.
 #[derive(Parser)]

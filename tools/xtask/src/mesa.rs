@@ -14,6 +14,7 @@ use gpureplay_task::output;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -56,7 +57,7 @@ impl Mesa {
             return fetch_cases(&cache);
         }
         let recipe = root().join(RECIPE);
-        let text = fs::read(&recipe).map_err(Error::io("read", &recipe))?;
+        let text = files::read(&recipe)?;
         let folder = cache.join(format!("mesa-{:016x}", hash(&text)));
         let built = folder.join(RUNTIME).exists();
         if self.path {
@@ -78,7 +79,7 @@ impl Mesa {
     }
 
     fn build(&self, cache: &Path, recipe: &Path, folder: &Path) -> Result<()> {
-        fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
+        files::create_dir(cache)?;
         // An interrupted build must not look whole.
         let work = tempfile::Builder::new().prefix(".mesa-").tempdir_in(cache);
         let work = work.map_err(Error::io("create a folder in", cache))?;
@@ -120,8 +121,7 @@ impl Mesa {
         let library = folder.join("lib/libRusticlOpenCL.so.1");
         let icd = out.join("icd");
         fs::create_dir(&icd).map_err(Error::io("create", &icd))?;
-        fs::write(&runtime, format!("{}\n", library.display()))
-            .map_err(Error::io("write", &runtime))?;
+        files::write(&runtime, format!("{}\n", library.display()))?;
         match fs::rename(&out, folder) {
             // Another one was quicker.
             Err(_) if folder.join(RUNTIME).exists() => Ok(()),
@@ -133,8 +133,8 @@ impl Mesa {
 fn fetch_cases(cache: &Path) -> Result<ExitCode> {
     let file = cache.join(CASES.1);
     if !file.exists() {
-        fs::create_dir_all(cache).map_err(Error::io("create", cache))?;
-        let sources = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        files::create_dir(cache)?;
+        let sources = files::temporary()?;
         write_sources(sources.path())?;
         let mut fetch = Command::new("bash");
         fetch.arg(root().join(CASES.0)).env("OUT", cache);

@@ -3,7 +3,7 @@
 
 mod strings;
 
-use std::{collections::BTreeMap, fs, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode};
 
 use clap::Args;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::{git, root},
 };
 
@@ -41,15 +42,14 @@ struct Style {
 impl Words {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let path = root().join("docs/words.toml");
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = files::text(&path)?;
         let style: Style = toml::from_str(&text).map_err(|error| Error::FellShort {
             what: format!("reading {}: {error}", path.display()),
             remedy: "write subjects_after, sentence, total, comments, pages and phrases".into(),
         })?;
         let (mut found, mut all) = (Vec::new(), 0);
         for (page, most) in &style.pages {
-            let path = root().join(page);
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = files::text(root().join(page))?;
             all += Prose::read(&text).words();
             found.extend(
                 style
@@ -64,8 +64,7 @@ impl Words {
         let sources = git(&["ls-files", "*.rs"])?;
         let (mut texts, mut comments) = (0, 0);
         for source in &sources {
-            let path = root().join(source);
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = files::text(root().join(source))?;
             comments += commented(&text);
             if !speaks(source) {
                 continue;

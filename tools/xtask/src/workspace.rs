@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -14,6 +13,7 @@ use gpureplay_task::output;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::{git, root},
 };
 
@@ -81,7 +81,7 @@ pub(crate) fn crates() -> Result<Vec<Crate>> {
     let mut crates = Vec::new();
     for manifest in manifests()? {
         let path = top.join(&manifest);
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = files::text(&path)?;
         if !text.lines().any(|line| line.trim() == "[workspace]") {
             continue;
         }
@@ -127,7 +127,7 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
     let mut no_std = true;
     for target in package.targets.iter().filter(|target| target.is_product()) {
         let path = &target.src_path;
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = files::text(path)?;
         unsafe_code = unsafe_code.max(rule(&text));
         no_std &= has_attribute(&text, "no_std");
     }

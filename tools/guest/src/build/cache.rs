@@ -5,7 +5,8 @@ use std::{fs, time::Duration};
 
 use crate::{
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::session::{self, End, Options},
     run::shader_cache::dir,
 };
@@ -21,7 +22,7 @@ pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     }
     let temporary = tempfile::tempdir_in(&folder.guest)
         .map_err(Error::io("create a directory in", &folder.guest))?;
-    create_dir(&temporary.path().join("cache"))?;
+    files::create_dir(temporary.path().join("cache"))?;
     let options = Options {
         gpu: gpu.to_owned(),
         share: Some(temporary.path().to_path_buf()),
@@ -44,7 +45,7 @@ pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     }
     let made = temporary.path().join("cache");
     fs::write(made.join("made-for"), image).map_err(Error::io("write", &stamp))?;
-    create_dir(&folder.guest.join("cache"))?;
+    files::create_dir(folder.guest.join("cache"))?;
     let _ = fs::remove_dir_all(&dir);
     match fs::rename(&made, &dir) {
         // Another work tree was quicker.

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    folder::{Folder, GUEST_VARIABLE, create_dir},
+    files,
+    folder::{Folder, GUEST_VARIABLE},
 };
 
 /// `old`: the previous release's kernel; `new`: backports'. Panfrost is loaded first: the run loads only panthor.
@@ -49,8 +50,7 @@ pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
 }
 
 pub(crate) fn of_source(folder: &Folder, tree: &Path) -> Result<Folder> {
-    let makefile = tree.join("Makefile");
-    let text = fs::read_to_string(&makefile).map_err(Error::io("read", &makefile))?;
+    let text = files::text(tree.join("Makefile"))?;
     let version = version(&text).ok_or_else(|| {
         Error::Usage(format!("--linux {}: no source of a kernel", tree.display()))
     })?;
@@ -90,12 +90,12 @@ fn own(folder: &Folder, name: &str, tree: Option<&Path>) -> Result<Folder> {
             .current_dir(&folder.repository);
         let log = guest.join("build.log");
         logged(&mut build, &format!("kernel {name}"), &log)?;
-        fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))?;
+        files::write(&stamp, wanted)?;
     }
     let local = folder.local.join(name);
-    create_dir(&local)?;
+    files::create_dir(&local)?;
     for name in ["cargo", "cargo-shared"] {
-        create_dir(&folder.local.join(name))?;
+        files::create_dir(folder.local.join(name))?;
         let link = local.join(name);
         if !link.exists() {
             symlink(folder.local.join(name), &link).map_err(Error::io("create", link))?;

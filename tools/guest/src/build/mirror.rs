@@ -3,7 +3,6 @@
 
 use std::{
     fmt::Write as _,
-    fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -11,7 +10,10 @@ use std::{
 use clap::Args;
 use gpureplay_task::output;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// For machines whose apt does not point at Debian.
 const MIRROR_VARIABLE: &str = "GPUREPLAY_DEBIAN_MIRROR";
@@ -44,9 +46,9 @@ pub(crate) fn write_sources(guest: &Path) -> Result<()> {
         )
     };
     let sources = entry("trixie") + &entry("trixie-backports");
-    write_if_changed(&guest.join("sources.list"), &sources)?;
-    write_if_changed(&guest.join("sources-old.list"), &entry("bookworm"))?;
-    write_if_changed(&guest.join("apt.conf"), &acquire_options()?)
+    files::write_if_changed(guest.join("sources.list"), &sources)?;
+    files::write_if_changed(guest.join("sources-old.list"), &entry("bookworm"))?;
+    files::write_if_changed(guest.join("apt.conf"), &acquire_options()?)
 }
 
 fn of_machine() -> Result<String> {
@@ -89,13 +91,6 @@ fn acquire_options() -> Result<String> {
         }
     }
     Ok(conf)
-}
-
-fn write_if_changed(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|old| old == text) {
-        return Ok(());
-    }
-    fs::write(path, text).map_err(Error::io("write", path))
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use clap::Args;
 use self::step::Step;
 use crate::{
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::machine,
 };
 
@@ -82,7 +83,7 @@ pub(crate) fn kbase_kernel(folder: &Folder) -> Result<()> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
     let script = "steps/kbase-kernel.sh";
-    copy(&folder.recipe().join(script), &guest.join(script))?;
+    files::copy(folder.recipe().join(script), guest.join(script))?;
     let step = Step {
         name: "kbase-kernel",
         makes: "guest with Linux 5.10",
@@ -135,23 +136,16 @@ fn steps() -> Vec<Step> {
 
 fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
     for dir in ["steps", "guest-files"] {
-        create_dir(&guest.join(dir))?;
+        files::create_dir(guest.join(dir))?;
         let source = recipe.join(dir);
-        let entries = fs::read_dir(&source).map_err(Error::io("read", &source))?;
-        for entry in entries {
-            let entry = entry.map_err(Error::io("read", &source))?;
-            copy(&entry.path(), &guest.join(dir).join(entry.file_name()))?;
+        for path in files::entries(&source)? {
+            let name = path.file_name().unwrap_or_default();
+            files::copy(&path, guest.join(dir).join(name))?;
         }
     }
-    copy(&recipe.join("gpu.dtso"), &guest.join("gpu.dtso"))?;
+    files::copy(recipe.join("gpu.dtso"), guest.join("gpu.dtso"))?;
     let enter = guest.join("in-root");
-    copy(&recipe.join("in-root"), &enter)?;
+    files::copy(recipe.join("in-root"), &enter)?;
     fs::set_permissions(&enter, fs::Permissions::from_mode(0o755))
         .map_err(Error::io("change", &enter))
-}
-
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(Error::io("copy", from))
 }

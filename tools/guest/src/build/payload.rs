@@ -12,7 +12,8 @@ use std::{
 use crate::{
     build::step::{Fingerprint, logged},
     error::{Error, Result},
-    folder::{Folder, create_dir, place},
+    files,
+    folder::{Folder, place},
     run::driver::Driver,
 };
 
@@ -182,7 +183,7 @@ fn c_program(
 }
 
 fn install(program: &Path, to: &Path) -> Result<()> {
-    create_dir(to)?;
+    files::create_dir(to)?;
     place(program, &to.join(program.file_name().unwrap_or_default()))
 }
 
@@ -284,7 +285,7 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
         .arg("--out")
         .arg(modules);
     run(folder, &mut build, "kbase")?;
-    fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
+    files::write(&stamp, wanted)
 }
 
 fn patched_driver(folder: &Folder) -> Result<()> {
@@ -313,7 +314,7 @@ fn patched_driver(folder: &Folder) -> Result<()> {
         ])
         .arg(modules);
     run(folder, &mut build, "patched driver")?;
-    fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
+    files::write(&stamp, wanted)
 }
 
 pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
@@ -406,13 +407,12 @@ pub(crate) fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
 
 fn sources(folder: &Folder, from: &str, name: &str) -> Result<PathBuf> {
     let work = folder.local.join(name);
-    create_dir(&work)?;
+    files::create_dir(&work)?;
     let sources = folder.repository.join(from);
-    for entry in fs::read_dir(&sources).map_err(Error::io("read", &sources))? {
-        let path = entry.map_err(Error::io("read", &sources))?.path();
+    for path in files::entries(&sources)? {
         if path.is_file() {
             let to = work.join(path.file_name().unwrap_or_default());
-            fs::copy(&path, to).map_err(Error::io("copy", &path))?;
+            files::copy(&path, to)?;
         }
     }
     Ok(work)
@@ -428,7 +428,7 @@ pub(crate) fn nano_mutant(
     let release = folder.stock_kernel()?;
     let work = nano_sources(folder, "nano-mutant")?;
     let path = work.join(file);
-    let mut text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let mut text = files::text(&path)?;
     for (from, to) in changes {
         if text.matches(from).count() != 1 {
             let message = format!("nano-driver/{file} has `{from}` not once");
@@ -436,7 +436,7 @@ pub(crate) fn nano_mutant(
         }
         text = text.replace(from, to);
     }
-    fs::write(&path, text).map_err(Error::io("write", &path))?;
+    files::write(&path, text)?;
     let mut make = nano_make(folder, &release, &work);
     run(folder, &mut make, "changed nano driver")?;
     let built = work.join("gpureplay_nano.ko");

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::{
     build::payload,
     error::{Error, Result},
+    files,
     folder::Folder,
 };
 
@@ -26,7 +27,7 @@ impl Static {
         let folder = Folder::find()?;
         folder.require_built()?;
         let built = payload::static_command(&folder)?;
-        let bytes = fs::read(&built).map_err(Error::io("read", &built))?;
+        let bytes = files::read(&built)?;
         if !is_static_aarch64(&bytes) {
             return Err(Error::Usage(format!(
                 "{}: not a static aarch64 program",

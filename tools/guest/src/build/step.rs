@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    folder::create_dir,
+    files,
 };
 
 const TAIL: usize = 25;
@@ -44,8 +44,8 @@ impl Step {
             .envs(self.environment.iter().map(|(k, v)| (k, v)));
         let log = guest.join("log").join(format!("{}.log", self.name));
         logged(&mut command, self.makes, &log)?;
-        create_dir(&guest.join("stamps"))?;
-        fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))?;
+        files::create_dir(guest.join("stamps"))?;
+        files::write(&stamp, wanted)?;
         Ok(true)
     }
 
@@ -78,7 +78,7 @@ fn stamp_path(guest: &Path, step: &str) -> PathBuf {
 
 pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()> {
     if let Some(parent) = log.parent() {
-        create_dir(parent)?;
+        files::create_dir(parent)?;
     }
     let file = fs::File::create(log).map_err(Error::io("create", log))?;
     let copy = file.try_clone().map_err(Error::io("open", log))?;
@@ -142,21 +142,13 @@ impl Fingerprint {
     }
 
     pub(crate) fn file(&mut self, path: &Path) -> Result<()> {
-        let bytes = fs::read(path).map_err(Error::io("read", path))?;
+        let bytes = files::read(path)?;
         self.bytes(&bytes);
         Ok(())
     }
 
     pub(crate) fn tree(&mut self, dir: &Path) -> Result<()> {
-        let mut entries: Vec<PathBuf> = fs::read_dir(dir)
-            .and_then(|entries| {
-                entries
-                    .map(|entry| entry.map(|entry| entry.path()))
-                    .collect()
-            })
-            .map_err(Error::io("read", dir))?;
-        entries.sort();
-        for path in entries {
+        for path in files::entries(dir)? {
             self.bytes(path.to_string_lossy().as_bytes());
             if path.is_dir() {
                 self.tree(&path)?;

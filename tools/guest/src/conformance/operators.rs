@@ -18,7 +18,8 @@ use serde_json::json;
 use crate::{
     build::payload,
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::driver::Driver,
     run::session::{self, End, Options},
 };
@@ -82,7 +83,7 @@ impl Operators {
                     if dir.exists() {
                         fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
                     }
-                    create_dir(&dir)?;
+                    files::create_dir(&dir)?;
                     generate(&folder, &dir, self.seed, self.every)?;
                 }
                 eprintln!("results: {}", dir.display());
@@ -106,7 +107,7 @@ impl Operators {
 
 pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let causes = Causes::read(folder)?;
-    let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let work = files::temporary()?;
     generate(folder, work.path(), 1, 8)?;
     let results = run(folder, work.path(), gpu, 900)?;
     let mut open = unexplained(&results, &causes);
@@ -171,10 +172,7 @@ struct Causes {
 
 impl Causes {
     fn read(folder: &Folder) -> Result<Causes> {
-        let path = folder.recipe().join("operators/causes.toml");
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+        files::from_toml(folder.recipe().join("operators/causes.toml"))
     }
 
     fn of(&self, case: &str) -> Option<&str> {
@@ -232,10 +230,7 @@ fn run(folder: &Folder, dir: &Path, gpu: &str, timeout: u64) -> Result<Vec<Judge
 fn compare(folder: &Folder, dir: &Path) -> Result<Vec<Judged>> {
     let program = folder.recipe().join("operators/operators.py");
     payload::python(folder, &program, &["check".as_ref(), dir.as_os_str()])?;
-    let path = dir.join("results.json");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    serde_json::from_str(&text)
-        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
+    files::from_json(dir.join("results.json"))
 }
 
 fn right(results: &[Judged]) -> usize {

@@ -4,7 +4,6 @@
 pub(crate) mod panfrost;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::{Duration, Instant},
@@ -17,6 +16,7 @@ use serde_json::json;
 use crate::{
     build::{kernel, payload, step::logged},
     error::{Error, Result},
+    files,
     folder::{Folder, copy_dir},
     run::driver::Driver,
     run::session::{self, Checked, Options},
@@ -130,7 +130,7 @@ impl Devices {
         if !self.no_build {
             payload::nano_driver(folder)?;
         }
-        let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let share = files::temporary()?;
         for name in RECORDINGS {
             expect(folder, name, share.path())?;
         }
@@ -174,8 +174,7 @@ pub(crate) fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     let recording = folder.repository.join("recordings").join(name);
     let to = share.join(name);
     copy_dir(&recording, &to)?;
-    let text = fs::read_to_string(recording.join("manifest.toml"))
-        .map_err(Error::io("read", recording.join("manifest.toml")))?;
+    let text = files::text(recording.join("manifest.toml"))?;
     let manifest: toml::Table = text
         .parse()
         .map_err(|error| Error::Usage(format!("{name}/manifest.toml: {error}")))?;
@@ -206,6 +205,5 @@ pub(crate) fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     }
     let log = folder.local.join("log").join(format!("model-{name}.log"));
     logged(&mut replay, "replay on the model", &log)?;
-    let path = to.join("words");
-    fs::write(&path, words).map_err(Error::io("write", path))
+    files::write(to.join("words"), words)
 }

@@ -17,7 +17,8 @@ use serde_json::json;
 use crate::{
     build::{kernel, payload, step::logged},
     error::{Error, Result},
-    folder::{Folder, copy_dir, create_dir},
+    files,
+    folder::{Folder, copy_dir},
     run::board::Board,
     run::driver::Driver,
     run::kernel_log,
@@ -108,7 +109,7 @@ impl Panfrost {
                 payload::repaired_driver(folder)?;
             }
         }
-        let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let share = files::temporary()?;
         copy_dir(
             &folder.repository.join("recordings/saxpy-g52/inputs"),
             &share.path().join("saxpy"),
@@ -198,9 +199,9 @@ pub(crate) fn expect(
     recordings: &[String],
 ) -> Result<u32> {
     let all = folder.repository.join("recordings");
-    let entries = fs::read_dir(&all).map_err(Error::io("read", &all))?;
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+    let entries = files::entries(&all)?.into_iter();
+    let names: Vec<String> = entries
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
         .filter(|name| all.join(name).join("manifest.toml").is_file())
         .filter(|name| name.ends_with(&format!("-{gpu}")))
         .filter(|name| {
@@ -208,7 +209,6 @@ pub(crate) fn expect(
             recordings.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
         })
         .collect();
-    names.sort();
     // May hold results of other cases.
     let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
@@ -216,7 +216,7 @@ pub(crate) fn expect(
         copy_dir(&all.join(name), &share.join("recordings").join(name))?;
         for words in cases(&all.join(name))? {
             let results = share.join("by-model").join(count.to_string());
-            create_dir(&results)?;
+            files::create_dir(&results)?;
             let mut replay = Command::new(payload::host_command(folder));
             replay
                 .current_dir(&folder.repository)
@@ -233,15 +233,14 @@ pub(crate) fn expect(
             count += 1;
         }
     }
-    let path = share.join("cases");
-    fs::write(&path, lines).map_err(Error::io("write", path))?;
+    files::write(share.join("cases"), lines)?;
     Ok(count)
 }
 
 /// A recording with states makes several steps.
 fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
     let path = recording.join("manifest.toml");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let text = files::text(&path)?;
     let manifest: toml::Table = text
         .parse()
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;

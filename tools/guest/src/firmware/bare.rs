@@ -11,7 +11,8 @@ use std::{
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
 };
 
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
@@ -70,7 +71,7 @@ pub(crate) struct Linked<'a> {
 
 pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) -> Result<PathBuf> {
     let copies = folder.local.join("firmware");
-    create_dir(&copies)?;
+    files::create_dir(&copies)?;
     let absolute = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
     let copy = |from: &Path, name: String| -> Result<PathBuf> {
         let to = copies.join(name);
@@ -128,7 +129,7 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
     let built = build.run(folder)?;
     let image = built.join(format!("embed-{language}"));
     let copy = built.join("input.npy");
-    fs::copy(input, &copy).map_err(Error::io("copy", input))?;
+    files::copy(input, &copy)?;
     let mut compiler = String::from(
         "-std=gnu11 -Os -Wall -Wextra -Wno-unused-parameter -Werror -ffreestanding -mgeneral-regs-only \
          -mstrict-align -ffunction-sections -nostdlib -static -no-pie -Wl,--gc-sections,--build-id=none \

@@ -12,6 +12,7 @@ use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
 
 use crate::{
     error::{Error, Result},
+    files,
     firmware::{
         Gpu, Machine,
         bare::{self, Linked},
@@ -28,16 +29,12 @@ fn digits(folder: &Folder) -> PathBuf {
     folder.repository.join("recordings/digits-g52")
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(Error::io("read", path))
-}
-
 pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     for (gpu, linked) in [("g52", true), ("g52", false), ("g57", true)] {
         let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
         let file = recording.join("recording.gpr");
         let inputs = [recording.join("inputs/3.npy")];
-        let stack = read(&recording.join("expected/3.npy"))?;
+        let stack = files::read(recording.join("expected/3.npy"))?;
         let (bits, expected) = (bits(&stack), largest(&stack));
         let parts = Linked {
             recording: linked.then_some(&file),
@@ -76,7 +73,7 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
 /// bits.
 pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked> {
     let original = digits(folder);
-    let expected = read(&original.join("expected/3.npy"))?;
+    let expected = files::read(original.join("expected/3.npy"))?;
     let parts = Linked {
         recording: Some(&recording.join("recording.gpr")),
         inputs: &[original.join("inputs/3.npy")],
@@ -150,7 +147,7 @@ fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<Str
 /// States continue: the text equals the host model's and NumPy's.
 pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
     for writer in [GENERATE, DECODE] {
-        let written = read(&folder.repository.join(writer.text))?;
+        let written = files::read(folder.repository.join(writer.text))?;
         let runs = u32::try_from(written.len()).unwrap_or(u32::MAX);
         let said = go_on(folder, &writer, runs, 0)?;
         let expected = format!("text {}\n", String::from_utf8_lossy(&written));
@@ -214,7 +211,7 @@ struct Case {
 }
 
 pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
-    let good = read(&digits(folder).join("recording.gpr"))?;
+    let good = files::read(digits(folder).join("recording.gpr"))?;
     let mut damaged = good.clone();
     let middle = damaged.len() / 2;
     if let Some(byte) = damaged.get_mut(middle) {
@@ -259,10 +256,10 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
 
 /// All boots use the same flash.
 fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<Checked> {
-    let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let dir = files::temporary()?;
     let file = dir.path().join("recording");
     for case in cases {
-        fs::write(&file, &case.recording).map_err(Error::io("write", &file))?;
+        files::write(&file, &case.recording)?;
         let has = Machine {
             gpu: case.gpu,
             loaded: Some(&file),
@@ -308,7 +305,7 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
 pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
     let recording = digits(folder);
     let file = recording.join("recording.gpr");
-    let expected = largest(&read(&recording.join("expected/3.npy"))?);
+    let expected = largest(&files::read(recording.join("expected/3.npy"))?);
     for language in ["c", "rs"] {
         let image = bare::embedding(folder, language, &recording.join("inputs/3.npy"))?;
         let has = Machine {
@@ -331,7 +328,7 @@ fn flash(dir: &Path) -> Result<PathBuf> {
     const BANK: u64 = 64 << 20;
     const BLOCK: usize = 256 << 10;
     let path = dir.join("flash");
-    fs::write(&path, vec![0xff; BLOCK]).map_err(Error::io("write", &path))?;
+    files::write(&path, vec![0xff; BLOCK])?;
     let file = fs::OpenOptions::new().write(true).open(&path);
     file.and_then(|file| file.set_len(BANK))
         .map_err(Error::io("extend", &path))?;
@@ -339,7 +336,7 @@ fn flash(dir: &Path) -> Result<PathBuf> {
 }
 
 pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
-    let good = read(&digits(folder).join("recording.gpr"))?;
+    let good = files::read(digits(folder).join("recording.gpr"))?;
     let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {
         let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
         let key = SecretKey::from_seed([seed; 32]).map_err(fail)?;
@@ -389,7 +386,7 @@ pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
         ),
         case("the last again", pack(7, 6)?, "DONE"),
     ];
-    let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let dir = files::temporary()?;
     let flash = flash(dir.path())?;
     if let Err(error) = check(folder, &image, &cases, Some(&flash))? {
         return Ok(Err(error));

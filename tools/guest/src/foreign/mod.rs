@@ -20,7 +20,8 @@ use crate::{
         step::{Fingerprint, Step},
     },
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::driver::Driver,
     run::session::{self, End, Options},
 };
@@ -152,12 +153,12 @@ impl Foreign {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let temporary = files::temporary()?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
             None => temporary.path().to_path_buf(),
         };
-        create_dir(&work)?;
+        files::create_dir(&work)?;
         let mut good = true;
         let what = match self.overhead {
             false => What::Recordings,
@@ -179,7 +180,7 @@ impl Foreign {
 
 /// Returns right ones and faults.
 pub(crate) fn run_sample(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
-    let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let work = files::temporary()?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
     let found = run(folder, work.path(), &apps, (gpu, What::Recordings, 1800))?;
     let wrong = |(name, found): &(&str, Found)| Some(format!("{name}: {}", found.as_ref().err()?));
@@ -235,7 +236,7 @@ fn run<'a>(
     (gpu, what, timeout): (&str, What, u64),
 ) -> Result<Vec<(&'a str, Found)>> {
     let tree = unpack(folder)?;
-    let put = |path: PathBuf, text: &str| fs::write(&path, text).map_err(Error::io("write", &path));
+    let put = |path: PathBuf, text: &str| files::write(&path, text);
     let text = match what {
         What::Recordings => RUN,
         What::Overhead => overhead::RUN,
@@ -243,14 +244,14 @@ fn run<'a>(
     put(work.join("run.sh"), text)?;
     for app in apps {
         let own = work.join(app.name);
-        create_dir(&own)?;
+        files::create_dir(&own)?;
         put(own.join("command"), app.command)?;
         let files = folder.recipe().join("foreign/files.py");
         payload::python(folder, &files, &[app.name.as_ref(), own.as_os_str()])?;
     }
     let cache = cache_file(folder)?;
     if cache.is_file() {
-        build::copy(&cache, &work.join("cache.tar"))?;
+        files::copy(&cache, work.join("cache.tar"))?;
     }
     let mut command: Vec<String> = ["bash", "-c", &format!("{MOUNT}{ALL}"), "foreign"]
         .map(String::from)
@@ -302,11 +303,11 @@ fn unpack(folder: &Folder) -> Result<PathBuf> {
     let _lock = Folder::lock(guest)?;
     let recipe = folder.recipe().join("foreign");
     let sources = guest.join("foreign-sources");
-    create_dir(&guest.join("steps"))?;
-    create_dir(&sources)?;
-    build::copy(&recipe.join("foreign.sh"), &guest.join("steps/foreign.sh"))?;
+    files::create_dir(guest.join("steps"))?;
+    files::create_dir(&sources)?;
+    files::copy(recipe.join("foreign.sh"), guest.join("steps/foreign.sh"))?;
     for name in ["gemm.c", "photo.c", "witness.c", "picture.py"] {
-        build::copy(&recipe.join(name), &sources.join(name))?;
+        files::copy(recipe.join(name), sources.join(name))?;
     }
     let step = Step {
         name: "foreign",
@@ -334,9 +335,9 @@ fn cache_file(folder: &Folder) -> Result<PathBuf> {
 
 fn keep_cache(made: &Path, to: &Path) -> Result<()> {
     if let Some(parent) = to.parent() {
-        create_dir(parent)?;
+        files::create_dir(parent)?;
     }
     let temporary = to.with_extension(format!("{}.new", std::process::id()));
-    build::copy(made, &temporary)?;
+    files::copy(made, &temporary)?;
     fs::rename(&temporary, to).map_err(Error::io("create", to))
 }

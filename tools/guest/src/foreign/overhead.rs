@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The OpenCL layer's cost in instructions: a busy host's times would hide it.
 
-use crate::error::{Error, Result};
+use crate::{error::Result, files};
 
 const MOST: f64 = 0.02;
 
@@ -33,7 +33,7 @@ fn least(log: &str) -> Option<[f64; 2]> {
 }
 
 pub(super) fn judge(log: &std::path::Path) -> Result<super::Found> {
-    let text = std::fs::read_to_string(log).map_err(Error::io("read", log))?;
+    let text = files::text(log)?;
     Ok(verdict(&text))
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
-    folder::{Folder, create_dir},
-    networks::from_json,
+    files,
+    folder::Folder,
     record::{Recording, app::App, network_dir},
     run::{driver::Driver, report},
 };
@@ -76,7 +76,7 @@ impl Granularity {
     fn rows(&self, folder: &Folder, name: &str, table: &mut Table) -> Result<()> {
         let app = App::find(folder, name)?;
         let work = network_dir(folder, name, "g52");
-        create_dir(&work)?;
+        files::create_dir(&work)?;
         let job = Recording {
             folder,
             name,
@@ -119,14 +119,14 @@ fn row(job: &Recording<'_>, size: &str, options: &[&str]) -> Result<Value> {
     let mut info = Command::new(&program);
     info.args(["info", "--json"]).arg(&output);
     logged(&mut info, "information", &log("info.json"))?;
-    let info: Info = from_json(&log("info.json"))?;
+    let info: Info = files::from_json(log("info.json"))?;
     let counts = output.join("bench.json");
     let mut bench = Command::new(&program);
     bench.arg("bench").arg(&output);
     bench.args(["--warmup", "0", "--runs", "2", "--force", "--export-json"]);
     bench.arg(&counts);
     logged(&mut bench, "counting", &log("bench.log"))?;
-    let bench: Bench = from_json(&counts)?;
+    let bench: Bench = files::from_json(&counts)?;
     let parts = info.segments.iter().filter(|s| s.kind == "run").count();
     let (accesses, moved) = (bench.register_accesses_per_run, bench.bytes_moved_per_run);
     Ok(json!([

@@ -21,7 +21,8 @@ use self::others::Others;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     record::{
         Recording,
         app::{self, App, SETS},
@@ -168,7 +169,7 @@ impl Networks {
             for (name, app) in apps.iter().filter(|(_, app)| app.network) {
                 let path = network_dir(&folder, name, &self.gpu).join(MEASURED);
                 if path.is_file() {
-                    all.row(row(name, app, &self.gpu, &read(&path)?));
+                    all.row(row(name, app, &self.gpu, &files::from_toml(&path)?));
                 } else if let Some(old) = kept.as_ref().and_then(|old| row_of(old, name)) {
                     all.row(json!(old));
                 }
@@ -185,7 +186,7 @@ impl Networks {
             return Err(Error::Usage(format!("{name} is not a network")));
         }
         let work = network_dir(folder, name, &self.gpu);
-        create_dir(&work)?;
+        files::create_dir(&work)?;
         let job = Recording {
             folder,
             name,
@@ -220,7 +221,7 @@ impl Networks {
         if !output.join("recording.gpr").is_file() || !path.is_file() {
             return Ok(false);
         }
-        let measured: Measured = read(&path)?;
+        let measured: Measured = files::from_toml(&path)?;
         let (bench, others) = bench(job, &output)?;
         save(
             job,
@@ -273,20 +274,13 @@ fn row(name: &str, app: &App, gpu: &str, m: &Measured) -> Value {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
-    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-    toml::from_str(&text)
-        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
-}
-
 fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
     let mut one = table(job.gpu);
     one.row(row(job.name, job.app, job.gpu, measured));
     println!("{one}");
     let text = toml::to_string(measured)
         .map_err(|error| Error::Usage(format!("{}: {error}", job.name)))?;
-    let path = job.work.join(MEASURED);
-    fs::write(&path, text).map_err(Error::io("write", path))
+    files::write(job.work.join(MEASURED), text)
 }
 
 fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> {
@@ -299,7 +293,7 @@ fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> 
     let begin = Others::now();
     logged(&mut bench, "measuring", &log)?;
     let others = begin.and_then(|begin| begin.until_now());
-    Ok((from_json(&times)?, others))
+    Ok((files::from_json(&times)?, others))
 }
 
 fn measure(job: &Recording<'_>) -> Result<Measured> {
@@ -350,9 +344,9 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     let mut info = Command::new(&program);
     info.args(["info", "--json"]).arg(&output);
     logged(&mut info, "information", &log)?;
-    let info: Info = from_json(&log)?;
+    let info: Info = files::from_json(&log)?;
     let (bench, others) = bench(job, &output)?;
-    let guest: Times = read(&job.work.join("times"))?;
+    let guest: Times = files::from_toml(job.work.join("times"))?;
     Ok(Measured {
         jobs: info.jobs,
         bytes: info.file_bytes,
@@ -367,10 +361,4 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
         identical,
         others,
     })
-}
-
-pub(crate) fn from_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(Error::io("read", path))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
 }

@@ -2,7 +2,7 @@
 //! `guest recording-times`: the cost of recording.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::BufReader,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -19,7 +19,8 @@ use serde_json::json;
 use crate::{
     build::payload,
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     record::{
         app::{self, App},
         network_dir,
@@ -178,19 +179,16 @@ done
 
 fn kept(folder: &Folder, name: &str) -> Result<Option<Row>> {
     let path = kept_path(folder, name);
-    let Ok(text) = fs::read_to_string(&path) else {
-        return Ok(None);
-    };
-    let row = toml::from_str(&text);
-    row.map(Some)
-        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+    match path.is_file() {
+        true => files::from_toml(path).map(Some),
+        false => Ok(None),
+    }
 }
 
 fn keep(folder: &Folder, row: &Row) -> Result<()> {
     let text = toml::to_string(row).map_err(|error| Error::Usage(error.to_string()))?;
-    create_dir(&network_dir(folder, &row.name, "g52"))?;
-    let path = kept_path(folder, &row.name);
-    fs::write(&path, text).map_err(Error::io("write", path))
+    files::create_dir(network_dir(folder, &row.name, "g52"))?;
+    files::write(kept_path(folder, &row.name), text)
 }
 
 fn kept_path(folder: &Folder, name: &str) -> PathBuf {

@@ -11,12 +11,13 @@ use gpureplay_sign::PublicKey;
 
 use crate::{
     build::{
-        self, mirror, payload,
+        mirror, payload,
         step::{Step, logged},
     },
     error::{Error, Result},
+    files,
     firmware::bare,
-    folder::{Folder, create_dir},
+    folder::Folder,
 };
 
 pub(crate) struct Built {
@@ -31,9 +32,8 @@ pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
     let _shared = Folder::lock(&folder.guest.join("optee"))?;
     let out = folder.local.join("optee");
     let header = out.join("key");
-    create_dir(&header)?;
-    let path = header.join("gpureplay_key.h");
-    write_if_changed(&path, &key_header(key))?;
+    files::create_dir(&header)?;
+    files::write_if_changed(header.join("gpureplay_key.h"), &key_header(key))?;
     let replayer = bare::for_secure_core(folder)?;
     let trust = bare::for_trusted_application(folder)?;
     let mut command = payload::in_root(folder);
@@ -51,11 +51,11 @@ pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
     )?;
     let installed = folder.payload().join("optee");
     let _ = fs::remove_dir_all(&installed);
-    create_dir(&folder.payload())?;
+    files::create_dir(folder.payload())?;
     fs::rename(out.join("payload"), &installed).map_err(Error::io("install", &installed))?;
-    build::copy(
-        &folder.recipe().join("optee/start.sh"),
-        &installed.join("start.sh"),
+    files::copy(
+        folder.recipe().join("optee/start.sh"),
+        installed.join("start.sh"),
     )?;
     Ok(Built {
         firmware: out.join("firmware.bin"),
@@ -67,11 +67,8 @@ fn sources(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(guest)?;
     mirror::write_sources(guest)?;
     let recipe = folder.recipe().join("optee");
-    build::copy(&recipe.join("sources.sh"), &guest.join("steps/optee.sh"))?;
-    build::copy(
-        &recipe.join("build.sh"),
-        &guest.join("steps/optee-build.sh"),
-    )?;
+    files::copy(recipe.join("sources.sh"), guest.join("steps/optee.sh"))?;
+    files::copy(recipe.join("build.sh"), guest.join("steps/optee-build.sh"))?;
     let step = Step {
         name: "optee",
         makes: "sources of the secure world",
@@ -92,11 +89,4 @@ fn key_header(key: &PublicKey) -> String {
         let _ = write!(text, " {byte:#04x},");
     }
     text + " };\n"
-}
-
-fn write_if_changed(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|have| have == text) {
-        return Ok(());
-    }
-    fs::write(path, text).map_err(Error::io("write", path))
 }

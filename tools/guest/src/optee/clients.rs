@@ -4,12 +4,13 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, read, recording},
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, recording},
     test_key,
 };
 use crate::{
     build::payload,
     error::{Error, Result},
+    files,
 };
 
 const GPU: u32 = 0x7212_0000;
@@ -57,7 +58,7 @@ pub(super) fn interrupt(said: &str) -> String {
 
 fn digits(rig: &Rig<'_>, share: &Share, names: &[&str]) -> Result<Vec<Vec<u8>>> {
     let folder = recording(rig.folder, "digits-g52");
-    let file = read(&folder.join("recording.gpr"))?;
+    let file = files::read(folder.join("recording.gpr"))?;
     share.write("digits.pack", &pack(&file, &test_key()?, 1)?)?;
     let answer = |name: &&str| {
         share.write(

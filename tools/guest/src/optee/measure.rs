@@ -3,7 +3,6 @@
 
 use std::{
     fmt::Write as _,
-    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,15 +12,15 @@ use serde_json::{Value, json};
 
 use super::{
     options,
-    rig::{Rig, Share, failed, pack, read, recording},
+    rig::{Rig, Share, failed, pack, recording},
     run, test_key,
 };
 use crate::{
     build::payload,
     error::{Error, Result},
+    files,
     firmware::bare,
     folder::copy_dir,
-    networks::from_json,
     run::{
         driver::{Driver, TAKE_BY_NANO},
         session::{self, Options, Outcome},
@@ -39,12 +38,11 @@ pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
     for (name, _) in RECORDINGS {
         let from = recording(rig.folder, name);
         copy_dir(&from, &share.path(name))?;
-        let file = read(&from.join("recording.gpr"))?;
+        let file = files::read(from.join("recording.gpr"))?;
         share.write(&format!("{name}.pack"), &pack(&file, &test_key()?, 1)?)?;
         let inputs = share.path(&format!("{name}-inputs"));
-        fs::create_dir_all(&inputs).map_err(Error::io("create", &inputs))?;
-        let first = first_input(&from)?;
-        fs::copy(&first, inputs.join("input.npy")).map_err(Error::io("copy", &first))?;
+        files::create_dir(&inputs)?;
+        files::copy(first_input(&from)?, inputs.join("input.npy"))?;
     }
     let outcome = session::run(
         rig.folder,
@@ -76,8 +74,8 @@ pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
             ("nano", "normal world, nano driver"),
             ("optee", "secure world"),
         ] {
-            let once: Value = from_json(&share.path(&format!("{name}-{device}-once.json")))?;
-            let many: Value = from_json(&share.path(&format!("{name}-{device}-many.json")))?;
+            let once: Value = files::from_json(share.path(&format!("{name}-{device}-once.json")))?;
+            let many: Value = files::from_json(share.path(&format!("{name}-{device}-many.json")))?;
             let ms = |table: &Value, key: &str| 1e3 * table[key].as_f64().unwrap_or(f64::NAN);
             let first = ms(&once, "load_seconds") + ms(&once, "replay_seconds");
             let further = ms(&many, "seconds") / f64::from(runs);
@@ -117,12 +115,8 @@ fn ended(outcome: &Outcome) -> Result<()> {
 
 fn first_input(recording: &Path) -> Result<PathBuf> {
     let folder = recording.join("inputs");
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
-        .map_err(Error::io("read", &folder))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect();
-    files.sort();
-    files.into_iter().next().ok_or_else(|| Error::Missing {
+    let first = files::entries(&folder)?.into_iter().next();
+    first.ok_or_else(|| Error::Missing {
         what: format!("an input in {}", folder.display()),
         remedy: "take the recording from the tree".into(),
     })

@@ -18,6 +18,7 @@ use gpureplay_sign::{PublicKey, SecretKey};
 
 use crate::{
     error::{Error, Result},
+    files,
     folder::Folder,
     run::{
         driver::Driver,
@@ -94,7 +95,7 @@ impl Key {
         let Some(path) = &self.key else {
             return Ok(test_key()?.public());
         };
-        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        let text = files::text(path)?;
         PublicKey::from_text(&text)
             .map_err(|_| Error::Usage(format!("{}: not a public key", path.display())))
     }

@@ -8,10 +8,13 @@ use gpureplay_sign::{SecretKey, sign};
 
 use super::{
     clients,
-    rig::{Checked, Rig, Share, npy, pack, packed, read, recording},
+    rig::{Checked, Rig, Share, npy, pack, packed, recording},
     test_key,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 const COUNTER: u64 = 5;
 const OLD: u64 = 4;
@@ -46,7 +49,7 @@ fn against_a_rule() -> Result<Vec<u8>> {
 pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let digits = recording(rig.folder, "digits-g52");
-    let good = read(&digits.join("recording.gpr"))?;
+    let good = files::read(digits.join("recording.gpr"))?;
     let key = test_key()?;
     let signature = signature(&key, &good)?;
     let mut changed = good.clone();
@@ -144,28 +147,30 @@ const BY_THE_COMMAND: [(&str, &str); 8] = [
 /// The script leaves words and exit codes in NAME.said.
 pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     let digits = recording(rig.folder, "digits-g52");
-    let good = read(&digits.join("recording.gpr"))?;
+    let good = files::read(digits.join("recording.gpr"))?;
     let key = test_key()?;
     share.write("unsigned", &packed(&good, None)?)?;
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
     share.write("old", &pack(&good, &key, OLD)?)?;
     // Another's signature: only the secure world refuses it.
-    let lenet = read(&recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
+    let lenet = files::read(recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
     share.write("forged", &packed(&lenet, Some(signature(&key, &good)?))?)?;
     share.write(
         "short.pack",
         &pack(&clients::long(&clients::SHORT)?, &key, COUNTER)?,
     )?;
     share.write("x.bin", b"8 bytes.")?;
-    share.write("3.npy", &read(&digits.join("inputs/3.npy"))?)?;
+    share.write("3.npy", &files::read(digits.join("inputs/3.npy"))?)?;
     let case = rig.folder.repository.join("recordings/lenet-g52/inputs");
-    let first = std::fs::read_dir(&case).map_err(Error::io("read", &case))?;
-    let first = first.flatten().next().map(|entry| entry.path());
-    share.write("lenet.npy", &read(&first.unwrap_or(case))?)?;
-    share.write("expected-3.npy", &read(&digits.join("expected/3.npy"))?)?;
+    let first = files::entries(&case)?.into_iter().next();
+    share.write("lenet.npy", &files::read(first.unwrap_or(case))?)?;
+    share.write(
+        "expected-3.npy",
+        &files::read(digits.join("expected/3.npy"))?,
+    )?;
     let pem = share.path("key.pem");
-    std::fs::write(&pem, key.public().to_pem()).map_err(Error::io("write", &pem))?;
+    files::write(&pem, key.public().to_pem())?;
     let interrupt = clients::interrupt("cancelled.said");
     let script = format!(
         "say() {{ local name=$1; shift; \"$@\" > $name.said 2>&1; echo $? >> $name.said; }}\n\

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::{build, options, run};
 use crate::{
     error::{Error, Result},
+    files,
     folder::Folder,
     run::{
         secure_log::{LATE_POWER_OFF, is_complaint},
@@ -44,7 +45,7 @@ pub(super) struct Share(TempDir);
 
 impl Share {
     pub(super) fn new() -> Result<Share> {
-        let directory = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let directory = files::temporary()?;
         Ok(Share(directory))
     }
 
@@ -53,21 +54,16 @@ impl Share {
     }
 
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path(name);
-        fs::write(&path, bytes).map_err(Error::io("write", &path))
+        files::write(self.path(name), bytes)
     }
 
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>> {
-        read(&self.path(name))
+        files::read(self.path(name))
     }
 
     pub(super) fn text(&self, name: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.read(name)?).into_owned())
     }
-}
-
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(Error::io("read", path))
 }
 
 pub(super) fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {

@@ -4,7 +4,6 @@
 use std::{
     ffi::OsString,
     fmt::Write as _,
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,12 +11,13 @@ use std::{
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
 use super::{
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, recording},
     test_key,
 };
 use crate::{
     build::payload,
     error::{Error, Result},
+    files,
     folder::Folder,
 };
 
@@ -50,7 +50,7 @@ fn assigned(name: &str, path: &Path) -> OsString {
 }
 
 fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) -> Result<Vec<u8>> {
-    let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let temporary = files::temporary()?;
     let file = temporary.path().join("output.npy");
     let words = [
         recording(folder, name).into(),
@@ -84,9 +84,8 @@ impl Digits {
         let tensor = Tensor::new(ElementType::F32, &shape, images.clone())
             .map_err(|error| Error::Usage(error.to_string()))?;
         let inputs = share.path("inputs");
-        fs::create_dir_all(&inputs).map_err(Error::io("create", &inputs))?;
-        let file = inputs.join("input.npy");
-        fs::write(&file, encode_npy(&tensor)).map_err(Error::io("write", &file))?;
+        files::create_dir(&inputs)?;
+        files::write(inputs.join("input.npy"), encode_npy(&tensor))?;
         let answers = share.path("expected.npy");
         let words = [
             recording(folder, "digits-g52").into(),
@@ -110,7 +109,7 @@ impl Digits {
 /// Writes a shipped recording as the signed pack NAME.pack.
 pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result<PathBuf> {
     let folder = recording(rig.folder, &format!("{name}-g52"));
-    let file = read(&folder.join("recording.gpr"))?;
+    let file = files::read(folder.join("recording.gpr"))?;
     share.write(&format!("{name}.pack"), &pack(&file, &test_key()?, 1)?)?;
     Ok(folder)
 }
@@ -123,9 +122,9 @@ struct Case {
 
 fn lenet_cases(rig: &Rig<'_>, lenet: &Path) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for entry in fs::read_dir(lenet.join("expected")).map_err(Error::io("read", lenet))? {
-        let entry = entry.map_err(Error::io("read", lenet))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for path in files::entries(lenet.join("expected"))? {
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
         let input = lenet
             .join("inputs")
             .join(name.replace("probabilities", "input"));
@@ -219,7 +218,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
         digits.count
     );
     for case in &cases {
-        share.write(&format!("in-{}", case.name), &read(&case.input)?)?;
+        share.write(&format!("in-{}", case.name), &files::read(&case.input)?)?;
         let _ = writeln!(
             script,
             "run lenet.pack --input in-{name} --output out-{name} --json > {name}.json || exit 1",
@@ -265,7 +264,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
 fn song(rig: &Rig<'_>, share: &Share) -> Result<Vec<u8>> {
     let generate = pack_recording(rig, share, "generate")?;
     let forced = generate.join("inputs/forced2.npy");
-    share.write("forced.npy", &read(&forced)?)?;
+    share.write("forced.npy", &files::read(&forced)?)?;
     // Both continue from the first characters.
     let state = share.path("state.safetensors");
     let begin: [OsString; 7] = [

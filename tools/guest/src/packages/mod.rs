@@ -21,7 +21,8 @@ use gpureplay_task::{
 use crate::{
     build::{payload, step::last_lines},
     error::{Error, Result},
-    folder::{Folder, copy_dir, create_dir},
+    files,
+    folder::{Folder, copy_dir},
     run::driver::Driver,
     run::session::{self, End, Options, Outcome},
 };
@@ -134,7 +135,7 @@ impl Packages {
             .iter()
             .filter(|part| self.names.is_empty() || self.names.iter().any(|n| n == part.name))
             .collect();
-        let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let temporary = files::temporary()?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
             None => temporary.path().to_path_buf(),
@@ -169,7 +170,7 @@ fn of_this_commit(top: &Path, made: &Made) -> Result<()> {
         .args(["rev-parse", "--short=12", "HEAD"]);
     let commit = output(&mut git)?;
     let commit = commit.trim();
-    let bytes = fs::read(&made.command).map_err(Error::io("read", &made.command))?;
+    let bytes = files::read(&made.command)?;
     let mut places = bytes.windows(commit.len());
     if places.any(|place| place == commit.as_bytes()) {
         return Ok(());
@@ -187,18 +188,20 @@ fn prepare(folder: &Folder, made: &Made, work: &Path) -> Result<()> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io("remove", path)(error));
             }
-            _ => create_dir(&path)?,
+            _ => files::create_dir(&path)?,
         }
     }
     for package in made.debs.iter().chain([&made.wheel]) {
         let to = work
             .join("packages")
             .join(package.file_name().unwrap_or_default());
-        crate::build::copy(package, &to)?;
+        files::copy(package, &to)?;
     }
     copy_dir(&digits(&folder.repository), &work.join("digits"))?;
-    let example = folder.repository.join("replayer/c/examples/digits.py");
-    crate::build::copy(&example, &work.join("digits.py"))
+    files::copy(
+        folder.repository.join("replayer/c/examples/digits.py"),
+        work.join("digits.py"),
+    )
 }
 
 impl Part {
@@ -227,8 +230,7 @@ impl Part {
         };
         for digit in 0..10 {
             let file = |end: &str| out.join(format!("{}-{digit}.{end}", self.name));
-            let path = file("txt");
-            let mut text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let mut text = files::text(file("txt"))?;
             if written {
                 for probability in probabilities(&file("npy"))? {
                     text += &format!(" {probability:e}");

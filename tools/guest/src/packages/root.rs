@@ -8,9 +8,10 @@ use std::{
 };
 
 use crate::{
-    build::{self, step::Step},
+    build::step::Step,
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::driver::Driver,
     run::session::{self, End, Options},
 };
@@ -21,15 +22,12 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
     let recipe = folder.recipe().join("packages");
-    create_dir(&guest.join("steps"))?;
-    create_dir(&guest.join("packages-sources"))?;
-    build::copy(
-        &recipe.join("packages.sh"),
-        &guest.join("steps/packages.sh"),
-    )?;
-    build::copy(
-        &recipe.join("configure.sh"),
-        &guest.join("packages-sources/configure.sh"),
+    files::create_dir(guest.join("steps"))?;
+    files::create_dir(guest.join("packages-sources"))?;
+    files::copy(recipe.join("packages.sh"), guest.join("steps/packages.sh"))?;
+    files::copy(
+        recipe.join("configure.sh"),
+        guest.join("packages-sources/configure.sh"),
     )?;
     let step = Step {
         name: "packages",
@@ -47,7 +45,7 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     remove(&guest.join("stamps/packages"))?;
     step.run(guest)?;
     configure(folder, &made)?;
-    fs::write(&configured, "").map_err(Error::io("write", &configured))?;
+    files::write(&configured, "")?;
     Ok(made)
 }
 

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use crate::{
     build::payload,
     error::{Error, Result},
+    files,
     folder::Folder,
     run::machine,
 };
@@ -73,10 +73,7 @@ pub(crate) const SETS: [&str; 2] = ["", "2"];
 
 impl App {
     pub(crate) fn all(folder: &Folder) -> Result<BTreeMap<String, App>> {
-        let path = folder.recipe().join("recordable.toml");
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+        files::from_toml(folder.recipe().join("recordable.toml"))
     }
 
     /// Hyphens may be missing: `resnet50` is `resnet-50`.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest record`'s additions to `manifest.toml`; keys keep their order.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// Whole manifest, in the order of docs/reference/format.md; unchanged parts stay.
 #[derive(Debug, Deserialize, Serialize)]
@@ -52,13 +55,11 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Manifest)) -> Result<()> {
-    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-    let mut manifest: Manifest = toml::from_str(&text)
-        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+    let mut manifest: Manifest = files::from_toml(path)?;
     change(&mut manifest);
     let text = toml::to_string_pretty(&manifest)
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-    fs::write(path, text).map_err(Error::io("write", path))
+    files::write(path, text)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ pub(crate) mod registers;
 pub(crate) mod tensors;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::Duration,
@@ -29,7 +28,8 @@ use self::{
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::{
         board::Board,
         driver::Driver,
@@ -89,13 +89,13 @@ impl Record {
         if self.non_coherent && !self.no_build {
             payload::board_modules(&folder)?;
         }
-        let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let temporary = files::temporary()?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
             None if app.network => network_dir(&folder, &name, &self.gpu),
             None => temporary.path().to_path_buf(),
         };
-        create_dir(&work)?;
+        files::create_dir(&work)?;
         let job = Recording {
             folder: &folder,
             name: &name,
@@ -334,9 +334,7 @@ impl Recording<'_> {
                 app::file(self.work, kind, name, set)
             };
             let to = app::file(output, kind, name, set);
-            fs::copy(&from, &to)
-                .map(drop)
-                .map_err(Error::io("copy", from))
+            files::copy(&from, &to)
         };
         let mut cases = Vec::new();
         for name in &self.app.samples {
@@ -443,8 +441,7 @@ impl Recording<'_> {
             pairs.push(("framework", format!("Arm Compute Library {library}")));
         }
         if self.app.uses_clblast() {
-            let path = self.folder.local.join("clblast/version");
-            let version = fs::read_to_string(&path).map_err(Error::io("read", path))?;
+            let version = files::text(self.folder.local.join("clblast/version"))?;
             pairs.push(("framework", format!("CLBlast {}", version.trim())));
         }
         if self.app.network {

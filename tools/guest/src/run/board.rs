@@ -2,7 +2,6 @@
 //! What boards have and QEMU lacks, by a device tree at boot: non-coherent caches, power domain, supply, firmware.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,8 +11,9 @@ use mali_facts::StreamGpu;
 use super::{driver::Driver, machine::tool};
 use crate::{
     build::step::logged,
-    error::{Error, Result},
-    folder::{Folder, copy_dir, create_dir},
+    error::Result,
+    files,
+    folder::{Folder, copy_dir},
 };
 
 const GPU: &str = "/gpu@10000000";
@@ -134,18 +134,19 @@ impl Board {
             // The disk has no modules for other kernels.
             modules if modules.is_dir() => copy_dir(&modules, &to)?,
             _ => {
-                create_dir(&to)?;
+                files::create_dir(&to)?;
                 let modules = folder.guest.join("kernel/usr/lib/modules");
                 let name = "fixed.ko.xz";
                 let supply = modules.join(folder.stock_kernel()?);
-                let supply = supply.join("kernel/drivers/regulator").join(name);
-                fs::copy(&supply, to.join(name)).map_err(Error::io("copy", supply))?;
-                let order = to.join("order");
-                fs::write(&order, name).map_err(Error::io("write", order))?;
+                files::copy(
+                    supply.join("kernel/drivers/regulator").join(name),
+                    to.join(name),
+                )?;
+                files::write(to.join("order"), name)?;
             }
         }
         let firmware = host.join("mali_csffw.bin");
-        fs::write(&firmware, mali_facts::firmware::file()).map_err(Error::io("write", firmware))
+        files::write(&firmware, mali_facts::firmware::file())
     }
 
     /// `None` if the guest's own is right.
@@ -154,8 +155,7 @@ impl Board {
             return Ok(None);
         }
         let path = to.join("board.dtb");
-        let from = folder.boot(&format!("{cpu}.dtb"));
-        fs::copy(&from, &path).map_err(Error::io("copy", &from))?;
+        files::copy(folder.boot(&format!("{cpu}.dtb")), &path)?;
         let changes = [
             (self.non_coherent, NON_COHERENT),
             (self.power_domain, POWER_DOMAIN),

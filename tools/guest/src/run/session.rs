@@ -21,7 +21,8 @@ use tempfile::TempDir;
 use crate::{
     build::{payload, step::last_lines},
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::{
         board::Board,
         driver::Driver,
@@ -201,8 +202,8 @@ pub(crate) fn run(
         shader_cache::provide(folder, &options.gpu, &host)?;
     }
     let empty = private.path().join("share");
-    create_dir(&empty)?;
-    create_dir(&folder.payload())?;
+    files::create_dir(&empty)?;
+    files::create_dir(folder.payload())?;
     let share = options.share.clone().unwrap_or(empty);
 
     let tree = board.tree(folder, &options.cpu, private.path())?;
@@ -548,11 +549,8 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
 
 /// Writes what the guest's init reads.
 fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
-    create_dir(host)?;
-    let write = |name: &str, bytes: Vec<u8>| {
-        let path = host.join(name);
-        fs::write(&path, bytes).map_err(Error::io("write", path))
-    };
+    files::create_dir(host)?;
+    let write = |name: &str, bytes: Vec<u8>| files::write(host.join(name), bytes);
     let first = options.board.with_gpu(&options.gpu).start(options.driver);
     let driver = match first {
         Some(_) => Driver::None,
@@ -574,11 +572,11 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
 
 fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     if let Some(logs) = &options.logs {
-        create_dir(logs)?;
+        files::create_dir(logs)?;
         return Ok(logs.clone());
     }
     let runs = folder.local.join("runs");
-    create_dir(&runs)?;
+    files::create_dir(&runs)?;
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_millis());
@@ -586,12 +584,8 @@ fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let logs = runs.join(format!("{seconds}-{}-{number}", std::process::id()));
-    create_dir(&logs)?;
-    let mut old: Vec<PathBuf> = fs::read_dir(&runs)
-        .map_err(Error::io("read", &runs))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .collect();
-    old.sort();
+    files::create_dir(&logs)?;
+    let old = files::entries(&runs)?;
     let surplus = old.len().saturating_sub(KEPT_RUNS);
     for dir in old.iter().take(surplus) {
         let _ = fs::remove_dir_all(dir);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Around the nano driver: power domain, supply, little memory, lockdown, failed reset, sleep.
 
-use std::fs;
-
-use super::scene::temporary;
 use crate::{
     build::payload,
     devices::expect,
-    error::{Error, Result},
+    error::Result,
+    files,
     folder::Folder,
     run::driver::Driver,
     run::{
@@ -44,7 +42,7 @@ const NO_CLOCK: [(&str, &str); 1] = [(
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     for name in RECORDINGS {
         expect(folder, name, share.path())?;
     }
@@ -63,8 +61,7 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     };
     let outcome = session::script(folder, &options, SCRIPT)?;
     // A guest that slept has lost disks and channel: read the kernel's log.
-    let path = outcome.logs.join("kernel.log");
-    let log = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let log = files::text(outcome.logs.join("kernel.log"))?;
     let last = log.lines().rfind(|line| line.contains("around: "));
     Ok(
         if outcome.end != End::GuestDied

@@ -4,11 +4,12 @@
 #[cfg(test)]
 use std::{fs, path::Path};
 
-use super::{kernels::kernels_with, programs::record_on, runner::Verdict, scene::temporary};
+use super::{kernels::kernels_with, programs::record_on, runner::Verdict};
 use crate::{
     build::payload,
     devices::expect,
     error::Result,
+    files,
     folder::Folder,
     run::session::{self, Checked, Options},
     run::{board::Board, driver::Driver},
@@ -85,7 +86,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
 pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     for name in RECORDINGS {
         expect(folder, name, share.path())?;
     }

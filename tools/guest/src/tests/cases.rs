@@ -4,13 +4,11 @@
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
 use mali_facts::StreamGpu;
 
-use super::{
-    runner::{Verdict, sample},
-    scene::temporary,
-};
+use super::runner::{Verdict, sample};
 use crate::{
     build::payload,
     error::Result,
+    files,
     folder::Folder,
     run::driver::Driver,
     run::session::{self, Options},
@@ -48,7 +46,7 @@ pub(super) fn on_panthor(folder: &Folder) -> Result<Verdict> {
 }
 
 fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Verdict> {
-    let share = temporary()?;
+    let share = files::temporary()?;
     let work = share.path();
     cases::write_inputs(work)?;
     let options = Options {

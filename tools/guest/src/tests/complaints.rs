@@ -10,6 +10,7 @@ use std::{
 use crate::{
     build::payload::{in_root, nano_make, nano_sources},
     error::{Error, Result},
+    files,
     folder::Folder,
 };
 
@@ -44,13 +45,13 @@ pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
     let release = folder.stock_kernel()?;
     let work = nano_sources(folder, "nano-without")?;
     let (header, kbuild) = (work.join("without.h"), work.join("Kbuild"));
-    let own = fs::read_to_string(&kbuild).map_err(Error::io("read", &kbuild))?;
+    let own = files::text(&kbuild)?;
     let text = format!("{own}ccflags-y += -include {}\n", header.display());
-    fs::write(&kbuild, text).map_err(Error::io("write", &kbuild))?;
+    files::write(&kbuild, text)?;
     let mut unneeded = Vec::new();
     for option in NEEDED {
         let text = format!("#undef {option}\n");
-        fs::write(&header, text).map_err(Error::io("write", &header))?;
+        files::write(&header, text)?;
         let said = listen(&mut nano_make(folder, &release, &work), option)?;
         let reason = format!("needs {option}");
         if !said.iter().any(|line| line.contains(&reason)) {
@@ -88,8 +89,7 @@ fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
     let mut files: Vec<PathBuf> = Vec::new();
     for name in folders {
         let dir = folder.repository.join(name);
-        for entry in fs::read_dir(&dir).map_err(Error::io("read", &dir))? {
-            let path = entry.map_err(Error::io("read", &dir))?.path();
+        for path in files::entries(&dir)? {
             if path.extension().is_some_and(|end| end == "c" || end == "h") {
                 files.push(path);
             }

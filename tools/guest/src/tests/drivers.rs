@@ -3,11 +3,12 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{runner::Verdict, scene::temporary};
+use super::runner::Verdict;
 use crate::{
     build::payload,
     devices::{Devices, panfrost::Panfrost},
     error::Result,
+    files,
     folder::Folder,
     kbase,
     run::{
@@ -150,7 +151,7 @@ pub(super) fn copies(folder: &Folder) -> Result<Checked> {
 /// The former class takes bad lists; using it crashes.
 pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     payload::hostile(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     let freed = [&FORMER_CLASS[..], &FREED_LIST].concat();
     for (name, changes) in [("former.ko", &FORMER_CLASS[..]), ("freed.ko", &freed)] {
         payload::nano_mutant(folder, "file.c", changes, &share.path().join(name))?;
@@ -176,7 +177,7 @@ pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
         let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);
         return Ok(Verdict::skip(reason));
     };
-    let work = temporary()?;
+    let work = files::temporary()?;
     let trial = kbase::Trial::new(folder, work.path());
     let outcome = trial.run(&kbase::driver(Path::new(&source))?)?;
     Ok(if outcome.end == End::Exit(0) {

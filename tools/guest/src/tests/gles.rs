@@ -3,10 +3,10 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
-    error::{Error, Result},
+    error::Result,
+    files,
     folder::Folder,
     record::tensors::{Tensor, tensors},
     run::driver::Driver,
@@ -38,11 +38,10 @@ const RECORDINGS: [(&str, [&str; 2]); 2] = [
 ];
 
 pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
-    let share = temporary()?;
+    let share = files::temporary()?;
     let work = share.path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
-        let path = work.join(name).with_extension("raw");
-        fs::write(&path, picture(start)).map_err(Error::io("write", path))?;
+        files::write(work.join(name).with_extension("raw"), picture(start))?;
     }
     let options = Options::sharing(Driver::Patched, work);
     let outcome = session::script(folder, &options, SCRIPT)?;
@@ -59,7 +58,7 @@ pub(super) fn unnoted(folder: &Folder) -> Result<Checked> {
     }
     let third = picture(40);
     let input = work.join("c.bin");
-    fs::write(&input, bytes(&numbers(&third))).map_err(Error::io("write", &input))?;
+    files::write(&input, bytes(&numbers(&third)))?;
     let mut run = Command::new(program);
     run.args(["run", "--force"]).arg(work.join("recording"));
     run.arg(format!("--input=picture={}", input.display()));

@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
-use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     devices::expect,
     error::Result,
+    files,
     firmware::checks,
     folder::Folder,
     run::{
@@ -35,7 +35,7 @@ type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
 pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     expect(folder, RECORDING, share.path())?;
     for (form, option) in FORMS {
         make(folder, option, &share.path().join(form))?;

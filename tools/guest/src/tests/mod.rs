@@ -18,7 +18,6 @@ mod panthor;
 mod programs;
 mod recorder;
 mod runner;
-mod scene;
 mod state;
 mod user;
 mod valhall;

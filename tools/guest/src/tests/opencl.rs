@@ -3,10 +3,10 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     error::Result,
+    files,
     folder::Folder,
     record::{app, registers},
     run::driver::Driver,
@@ -29,7 +29,7 @@ gpureplay record --raw without --no-layer -- $alike $(run 2 without)
 "#;
 
 pub(super) fn names(folder: &Folder) -> Result<Checked> {
-    let share = temporary()?;
+    let share = files::temporary()?;
     let work = share.path();
     app::write_files(folder, "lenet", work)?;
     let options = Options::sharing(Driver::Patched, work);

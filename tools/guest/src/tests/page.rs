@@ -8,6 +8,7 @@ use gpureplay_task::page::guest_blocks;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
+    files,
     folder::Folder,
     run::session::Checked,
 };
@@ -18,7 +19,7 @@ const MADE: &str = "target/your-own-app";
 /// The page's own comparison decides.
 pub(super) fn own_app(folder: &Folder) -> Result<Checked> {
     let page = folder.repository.join(PAGE);
-    let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;
+    let text = files::text(&page)?;
     let made = folder.repository.join(MADE);
     if made.exists() {
         fs::remove_dir_all(&made).map_err(Error::io("remove", &made))?;

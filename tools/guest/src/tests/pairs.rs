@@ -7,11 +7,11 @@ use std::{
     process::Command,
 };
 
-use super::scene::temporary;
 use crate::{
     build::payload,
     compile_kernel,
     error::{Error, Result},
+    files,
     folder::Folder,
     run::{
         driver::Driver,
@@ -60,8 +60,7 @@ fn write_inputs(work: &Path) -> Result<()> {
                 (whole + add as f32 / 64.0).abs()
             };
             let bytes: Vec<u8> = (0..COUNT).flat_map(|i| number(i).to_le_bytes()).collect();
-            let path = work.join(format!("{name}{suffix}.bin"));
-            fs::write(&path, bytes).map_err(Error::io("write", path))?;
+            files::write(work.join(format!("{name}{suffix}.bin")), bytes)?;
         }
     }
     Ok(())
@@ -95,7 +94,7 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
 }
 
 pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Checked> {
-    let share = temporary()?;
+    let share = files::temporary()?;
     let work = share.path();
     write_inputs(work)?;
     let pairs = PAIRS.get(..count).unwrap_or(&PAIRS);
@@ -178,10 +177,7 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
                 return Ok(Err(format!("{recording}: {text}")));
             }
         }
-        let read = |name: &str| {
-            let path = work.join(name);
-            fs::read(&path).map_err(Error::io("read", path))
-        };
+        let read = |name: &str| files::read(work.join(name));
         let live = read(&format!("{new}{set}.bin"))?;
         if live.len() != 4 * COUNT || live.iter().all(|byte| *byte == 0) {
             return Ok(Err(format!("the live app wrote {} bytes", live.len())));

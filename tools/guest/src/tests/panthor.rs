@@ -5,11 +5,11 @@ use std::{fs, process::Command, time::Duration};
 
 use tempfile::TempDir;
 
-use super::scene::temporary;
 use crate::{
     build::{kernel, payload},
     devices::panfrost::{Panfrost, expect},
     error::{Error, Result},
+    files,
     folder::Folder,
     run::{
         driver::Driver,
@@ -101,11 +101,10 @@ pub(super) fn fills(folder: &Folder) -> Result<Checked> {
 /// Has what saxpy reads; builds the recorder in the app.
 fn prepared(folder: &Folder) -> Result<TempDir> {
     payload::user_recorder(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     for name in ["x2.npy", "y2.npy"] {
         let inputs = folder.repository.join("recordings/saxpy-g52/inputs");
-        let from = inputs.join(name);
-        fs::copy(&from, share.path().join(name)).map_err(Error::io("copy", from))?;
+        files::copy(inputs.join(name), share.path().join(name))?;
     }
     Ok(share)
 }
@@ -132,7 +131,7 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
 /// Every `stride`-th call fails: a clear error, then a right run.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::replayer(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     expect(folder, share.path(), "g610", &["digits".into()])?;
     let options = Options {
         gpu: "g610".into(),

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use super::{runner::Verdict, scene::temporary};
+use super::runner::Verdict;
 use crate::{
     build::payload,
     error::Result,
+    files,
     folder::Folder,
     record::{
         Recording,
@@ -18,7 +19,7 @@ use crate::{
 
 pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
-    let work = temporary()?;
+    let work = files::temporary()?;
     app::write_files(folder, name, work.path())?;
     let options = Options {
         share: Some(work.path().to_path_buf()),
@@ -50,7 +51,7 @@ pub(super) fn record_on(
     non_coherent: bool,
 ) -> Result<Verdict> {
     let app = App::find(folder, name)?;
-    let work = temporary()?;
+    let work = files::temporary()?;
     let recording = Recording {
         folder,
         name,

@@ -6,10 +6,10 @@ use std::{fs, io::BufReader, path::Path, time::Duration};
 use gpureplay_trace::{ErrorCode, Event, Reader};
 use mali_facts::registers::gpu::{GPU_CMD, GpuCommand};
 
-use super::scene::temporary;
 use crate::{
     build::payload,
     error::Result,
+    files,
     folder::Folder,
     record::app::{self, App},
     run::board::Board,
@@ -36,7 +36,7 @@ APP > /dev/null
 const UNSEEN: &str = "recording is not complete: error 11";
 
 pub(super) fn notices(folder: &Folder) -> Result<Checked> {
-    let share = temporary()?;
+    let share = files::temporary()?;
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
@@ -74,7 +74,7 @@ const UNMAPPED: [(&str, ErrorCode); 2] = [
 pub(super) fn holds(folder: &Folder) -> Result<Checked> {
     payload::probes(folder)?;
     payload::board_modules(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");

@@ -2,20 +2,20 @@
 //! Networks with state: text, varying launches, training, faults.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use gpureplay_tensors::{Tensor, read_npy};
 
-use super::scene::temporary;
 use crate::{
     build::{
         payload,
         step::{last_lines, logged},
     },
     error::{Error, Result},
+    files,
     folder::{Folder, copy_dir},
     record::app,
     run::driver::{Driver, TAKE_BY_NANO},
@@ -40,7 +40,7 @@ fn share(folder: &Folder, from: &str, to: &Path) -> Result<()> {
 }
 
 pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
-    let work = temporary()?;
+    let work = files::temporary()?;
     share(
         folder,
         "tools/decoding/weights",
@@ -58,7 +58,7 @@ pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
         return Ok(Err(reason));
     }
     let expected = folder.repository.join("tools/decoding/written.txt");
-    let expected = fs::read(&expected).map_err(Error::io("read", &expected))?;
+    let expected = files::read(&expected)?;
     Ok(read_npy(&work.path().join("live.npy"))
         .map_err(text)
         .and_then(|live| match live.bytes() == expected {
@@ -82,7 +82,7 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
             "launch 2 (look, 1 x 4 x 1) depends on the step: in the second step it is launch 17 (look, 2 x 4 x 1)",
         ),
     ];
-    let work = temporary()?;
+    let work = files::temporary()?;
     app::write_files(folder, "decode", work.path())?;
     let mut commands = String::from("set -e\n");
     for (how, _) in CASES {
@@ -140,7 +140,7 @@ const TRAININGS: [Training; 3] = [
 
 pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
     for training in TRAININGS {
-        let work = temporary()?;
+        let work = files::temporary()?;
         let arguments = ["--sample", SAMPLE, "--network", training.network];
         let mut words: Vec<&std::ffi::OsStr> = arguments.iter().map(|word| word.as_ref()).collect();
         words.push(work.path().as_os_str());
@@ -162,7 +162,7 @@ pub(super) fn learns(folder: &Folder) -> Result<Option<Checked>> {
         return Ok(None);
     };
     for training in TRAININGS {
-        let work = temporary()?;
+        let work = files::temporary()?;
         copy_dir(&batches.join(training.network), work.path())?;
         if let Err(reason) = training.check(folder, work.path())? {
             return Ok(Some(Err(reason)));
@@ -269,7 +269,7 @@ fn near(losses: &Tensor, exact: &Tensor) -> Checked {
 
 pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::nano_driver(folder)?;
-    let work = temporary()?;
+    let work = files::temporary()?;
     for name in ["generate-g52", "decode-g52"] {
         share(
             folder,
@@ -300,8 +300,7 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     ] {
         let wrote = work.path().join(wrote);
         let expected = folder.repository.join(expected);
-        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
-        if read(&wrote)? != read(&expected)? {
+        if files::read(&wrote)? != files::read(expected)? {
             return Ok(Err(format!("{} is not NumPy's text", wrote.display())));
         }
     }

@@ -3,10 +3,11 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use super::{runner::Verdict, scene::temporary};
+use super::runner::Verdict;
 use crate::{
     build::payload,
     error::Result,
+    files,
     folder::Folder,
     foreign,
     record::{
@@ -38,7 +39,7 @@ pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
 fn stock_on(folder: &Folder, name: &str, gpu: &str, non_coherent: bool) -> Result<Verdict> {
     payload::user_recorder(folder)?;
     let app = App::find(folder, name)?;
-    let work = temporary()?;
+    let work = files::temporary()?;
     let recording = Recording {
         folder,
         name,
@@ -103,7 +104,7 @@ const FULL: [&str; 2] = ["full: refused", "full: the app ended"];
 
 pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     payload::user_recorder(folder)?;
-    let work = temporary()?;
+    let work = files::temporary()?;
     app::write_files(folder, "saxpy", work.path())?;
     let saxpy = App::find(folder, "saxpy")?.command("");
     let options = Options {
@@ -156,7 +157,7 @@ cp /tmp/user.trace .
 
 pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
     let app = App::find(folder, name)?;
-    let work = temporary()?;
+    let work = files::temporary()?;
     app::write_files(folder, name, work.path())?;
     let options = Options {
         gpu: gpu.into(),
@@ -167,7 +168,7 @@ pub(super) fn both(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
 }
 
 pub(super) fn both_of_others(folder: &Folder, name: &str) -> Result<Verdict> {
-    let work = temporary()?;
+    let work = files::temporary()?;
     let (tree, command) = foreign::alone(folder, name, work.path())?;
     let options = Options {
         extra: Some(tree),
@@ -177,7 +178,7 @@ pub(super) fn both_of_others(folder: &Folder, name: &str) -> Result<Verdict> {
 }
 
 pub(super) fn both_of_case(folder: &Folder, name: &str) -> Result<Verdict> {
-    let work = temporary()?;
+    let work = files::temporary()?;
     let options = Options::sharing(Driver::Patched, work.path());
     compared(
         folder,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mali-G57: live Mesa, and bit-exact replays on two drivers.
 
-use std::{fs, process::Command, time::Duration};
+use std::{process::Command, time::Duration};
 
-use super::scene::temporary;
 use crate::{
     build::{payload, step::logged},
     devices::expect,
-    error::{Error, Result},
+    error::Result,
+    files,
     folder::Folder,
     run::{
         driver::Driver,
@@ -22,13 +22,10 @@ const RUNS: u32 = 3;
 
 pub(super) fn devices(folder: &Folder) -> Result<Checked> {
     payload::nano_driver(folder)?;
-    let share = temporary()?;
+    let share = files::temporary()?;
     expect(folder, "digits-g57", share.path())?;
     let top = &folder.repository;
-    let copy = |from: &str, to: &str| {
-        let from = top.join(from);
-        fs::copy(&from, share.path().join(to)).map_err(Error::io("copy", from))
-    };
+    let copy = |from: &str, to: &str| files::copy(top.join(from), share.path().join(to));
     copy(SAXPY, "saxpy.gpr")?;
     let mut replay = Command::new(payload::host_command(folder));
     replay.current_dir(share.path()).args(["run", "saxpy.gpr"]);

@@ -16,7 +16,10 @@ use super::{
     programs::{build_one_of_ours, nvcc},
     replays::start,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 const EACH: u64 = 60;
 /// Seconds; a recorded replay takes less than two.
@@ -63,7 +66,8 @@ enum End {
 pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     nvcc(bench, "region.cu", "region", &[])?;
-    fs::create_dir_all(bench.work.path().join("seed1")).map_err(io("create", bench.work.path()))?;
+    fs::create_dir_all(bench.work.path().join("seed1"))
+        .map_err(Error::io("create", bench.work.path()))?;
     // A kernel alone, and a whole run.
     let recordings = [
         (
@@ -145,14 +149,14 @@ fn one(
     for file in files {
         let target = copy.join(file.strip_prefix(&from).unwrap_or(file));
         let above = target.parent().unwrap_or(&copy);
-        fs::create_dir_all(above).map_err(io("create", above))?;
+        files::create_dir(above)?;
         if let Some((change, _)) = change
             && changed == Some(file)
         {
-            let bytes = fs::read(file).map_err(io("read", file))?;
-            fs::write(&target, with(bytes, change, &mut random)).map_err(io("write", &target))?;
+            let bytes = files::read(file)?;
+            files::write(&target, with(bytes, change, &mut random))?;
         } else {
-            fs::hard_link(file, &target).map_err(io("link", &target))?;
+            fs::hard_link(file, &target).map_err(Error::io("link", &target))?;
         }
     }
     let mut limited = Command::new("timeout");
@@ -161,10 +165,7 @@ fn one(
         .args(["-s", "KILL", PATIENCE])
         .arg(&bench.command);
     let run = limited.args(["run", &format!("{to}{which}")]).output();
-    let run = run.map_err(|source| Error::Start {
-        program: "timeout".into(),
-        source,
-    })?;
+    let run = run.map_err(Error::start("timeout"))?;
     let mut said = String::from_utf8_lossy(&run.stdout).into_owned();
     said += &String::from_utf8_lossy(&run.stderr);
     let _ = fs::remove_dir_all(&copy);
@@ -247,8 +248,7 @@ fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
 
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(io("read", folder))? {
-        let path = entry.map_err(io("read", folder))?.path();
+    for path in files::entries(folder)? {
         if path.is_dir() {
             files.extend(files_of(&path)?);
         } else {
@@ -257,14 +257,6 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |source| Error::Io {
-        what,
-        path: path.to_owned(),
-        source,
-    }
 }
 
 #[cfg(test)]

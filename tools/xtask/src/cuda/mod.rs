@@ -35,6 +35,7 @@ use gpureplay_task::{
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -168,13 +169,7 @@ impl DeviceTest {
     fn execute(self) -> Result<ExitCode> {
         let path =
             |given: Option<PathBuf>, known: &str| given.unwrap_or_else(|| root().join(known));
-        let absolute = |path: PathBuf| {
-            fs::canonicalize(&path).map_err(|source| Error::Io {
-                what: "find",
-                path,
-                source,
-            })
-        };
+        let absolute = |path: PathBuf| fs::canonicalize(&path).map_err(Error::io("find", path));
         let (began, limit) = (Instant::now(), Duration::from_secs(self.seconds));
         let bench = Bench {
             command: absolute(path(self.command, "target/release/gpureplay-cuda"))?,
@@ -184,11 +179,7 @@ impl DeviceTest {
                 .into_iter()
                 .map(absolute)
                 .collect::<Result<_>>()?,
-            work: tempfile::tempdir().map_err(|source| Error::Io {
-                what: "create",
-                path: std::env::temp_dir(),
-                source,
-            })?,
+            work: files::temporary()?,
         };
         let Ok(doctor) = output(&mut bench.gpureplay("doctor")) else {
             println!("no GPU");

@@ -14,7 +14,10 @@ use super::{
     replays::start,
     watched::{Ran, watched},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// From torch_nets.py: name, description, turns, whether memory continues.
 const NETWORKS: [(&str, &str, u32, bool); 6] = [
@@ -91,11 +94,7 @@ struct Recorded<'a> {
 impl<'a> Recorded<'a> {
     fn new(bench: &'a Bench, script: &str, kind: &str, turns: u32, weights: bool) -> Result<Self> {
         let path = bench.work.path().join(kind);
-        fs::create_dir_all(&path).map_err(|source| Error::Io {
-            what: "create",
-            path: path.clone(),
-            source,
-        })?;
+        files::create_dir(&path)?;
         let mut record = bench.gpureplay(&format!("record --run=turn -o {kind}-run"));
         if weights {
             let file = format!("{kind}.safetensors");

@@ -11,7 +11,10 @@ use super::{
     crew::some_at_a_time,
     programs::{self, HECBENCH, OURS, build, build_foreign, build_suite},
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -47,9 +50,7 @@ struct Counts {
 
 pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .map_err(|source| Error::Start { program, source })?;
+    let output = command.output().map_err(Error::start(program))?;
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text += &String::from_utf8_lossy(&output.stderr);
     Ok((output.status.success(), text))
@@ -451,14 +452,7 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
 /// Replays recordings from another machine, one per directory.
 pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
     let (mut text, mut wrong) = (String::new(), 0);
-    let entries = std::fs::read_dir(folder).map_err(|source| Error::Io {
-        what: "read",
-        path: folder.to_owned(),
-        source,
-    })?;
-    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.sort();
-    for folder in folders {
+    for folder in files::entries(folder)? {
         let (line, bad) = replays_of(bench, &folder.display().to_string(), runs)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         text += &format!("`{name}`, recorded on another machine: {line}\n\n");

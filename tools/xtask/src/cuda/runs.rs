@@ -9,7 +9,10 @@ use std::{
 use serde::Deserialize;
 
 use super::{Bench, programs::nvcc, replays::start};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 use gpureplay_task::output;
 
 const TIMED: usize = 200;
@@ -75,20 +78,14 @@ impl Row {
     }
 }
 
-fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Io { what, path, source }
-}
-
 fn folder(bench: &Bench, name: &str) -> Result<PathBuf> {
     let path = bench.work.path().join(name);
-    fs::create_dir(&path).map_err(io("create", &path))?;
+    fs::create_dir(&path).map_err(Error::io("create", &path))?;
     Ok(path)
 }
 
 fn same(one: &Path, other: &Path) -> Result<bool> {
-    let read = |path: &Path| fs::read(path).map_err(io("read", path));
-    Ok(read(one)? == read(other)?)
+    Ok(files::read(one)? == files::read(other)?)
 }
 
 fn number(said: &str, word: &str) -> f64 {
@@ -119,7 +116,7 @@ fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
 /// Replays with one launch less each; returns launches, and wrong results.
 fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let path = bench.work.path().join(recording).join("runs/0.toml");
-    let text = fs::read_to_string(&path).map_err(io("read", &path))?;
+    let text = files::text(&path)?;
     let mut parts = text.split("[[operation]]");
     let head = parts.next().unwrap_or_default();
     let operations: Vec<&str> = parts.collect();
@@ -131,12 +128,12 @@ fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
         let rest = operations.iter().enumerate();
         let rest = rest.filter(|(number, _)| number != left_out);
         let rest: String = rest.map(|(_, one)| format!("[[operation]]{one}")).collect();
-        fs::write(&path, format!("{head}{rest}")).map_err(io("write", &path))?;
+        files::write(&path, format!("{head}{rest}"))?;
         let (passed, _) = start(&mut bench.gpureplay(&format!("run {recording}")))?;
         tried += 1;
         noticed += usize::from(!passed);
     }
-    fs::write(&path, text).map_err(io("write", &path))?;
+    files::write(&path, text)?;
     Ok((tried, noticed))
 }
 

@@ -8,7 +8,7 @@ use super::{
     programs::{build_one_of_ours, nvcc},
     replays::{named, of, start},
 };
-use crate::error::{Error, Result};
+use crate::{error::Result, files};
 use gpureplay_task::output;
 
 struct Row {
@@ -185,18 +185,13 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
 }
 
 fn cubins(bench: &Bench) -> Result<()> {
-    let source = bench.programs.join("tunable.cu");
-    let io = |what, path: &std::path::Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { what, path, source }
-    };
-    let text = fs::read_to_string(&source).map_err(io("read", &source))?;
+    let text = files::text(bench.programs.join("tunable.cu"))?;
     for (folder, factor) in [("same", "2"), ("other", "3")] {
         let path = bench.work.path().join(folder);
-        fs::create_dir_all(&path).map_err(io("create", &path))?;
+        files::create_dir(&path)?;
         let changed = path.join("tunable.cu");
         let text = text.replace("= 2 * from[i]", &format!("= {factor} * from[i]"));
-        fs::write(&changed, text).map_err(io("write", &changed))?;
+        files::write(&changed, text)?;
         let mut command = std::process::Command::new("nvcc");
         command.current_dir(&path).args([
             "-O3",

@@ -8,7 +8,7 @@ use super::{
     programs::{build_one_of_ours, nvcc},
     replays::{launches, named, of, report, start},
 };
-use crate::error::{Error, Result};
+use crate::{error::Result, files};
 use gpureplay_host::statistics::Sorted;
 use gpureplay_task::output;
 
@@ -59,12 +59,7 @@ fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
 /// CUPTI's medians in microseconds, without stops between kernels.
 fn in_program(bench: &Bench) -> Result<Vec<f64>> {
     output(&mut bench.gpureplay("durations --log bound.csv -- ./bound"))?;
-    let path = bench.work.path().join("bound.csv");
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io {
-        what: "read",
-        path,
-        source,
-    })?;
+    let text = files::text(bench.work.path().join("bound.csv"))?;
     let of = |kernel: &str| {
         let lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let own = lines.filter(|fields| fields.get(1) == Some(&kernel));

@@ -2,7 +2,6 @@
 //! Debian packages: the command and the C library.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,7 +12,7 @@ use super::{
     name, run,
     tree::Tree,
 };
-use crate::error::{Error, Result};
+use crate::{error::Result, files};
 
 /// A recorded app loads them: crate and file.
 pub(super) const COMPANIONS: [(&str, &str); 3] = [
@@ -42,8 +41,7 @@ pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
 }
 
 pub(super) fn read(source: &Source, path: &str) -> Result<Vec<u8>> {
-    let path = source.top.join(path);
-    fs::read(&path).map_err(Error::io("read", &path))
+    files::read(source.top.join(path))
 }
 
 pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
@@ -64,12 +62,12 @@ pub(super) fn command(
     packages: &Path,
 ) -> Result<PathBuf> {
     let tree = Tree::new()?;
-    let bytes = fs::read(command).map_err(Error::io("read", command))?;
+    let bytes = files::read(command)?;
     tree.put("usr/bin/gpureplay", bytes, 0o755)?;
     let mut glibc = (0, 0);
     for file in companions {
         glibc = glibc.max(Needs::ask(file)?.glibc);
-        let bytes = fs::read(file).map_err(Error::io("read", file))?;
+        let bytes = files::read(file)?;
         tree.put(&format!("{PRIVATE}/{}", name(file)), bytes, 0o644)?;
     }
     for recording in SHIPPED {
@@ -103,8 +101,7 @@ pub(super) fn command(
                 .args(["--quiet", "generate", "man", "--output"])
                 .arg(&manual),
         )?;
-        let pages = fs::read_dir(&manual).map_err(Error::io("read", &manual))?;
-        let pages = pages.flatten().map(|page| page.path());
+        let pages = files::entries(&manual)?;
         // Without name and time.
         run(
             "compressing man pages",
@@ -133,14 +130,12 @@ pub(super) fn command(
 }
 
 fn copy(from: &Path, tree: &Tree, to: &str) -> Result<()> {
-    let failed = Error::io("read", from);
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let path = entry.map_err(Error::io("read", from))?.path();
+    for path in files::entries(from)? {
         let to = format!("{to}/{}", name(&path));
         match path.is_dir() {
             true => copy(&path, tree, &to)?,
             false => {
-                let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+                let bytes = files::read(&path)?;
                 tree.put(&to, bytes, 0o644)?;
             }
         }

@@ -12,7 +12,10 @@ use std::{
 use super::{SONAME, Source, VERSION};
 use gpureplay_task::output;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// In every manylinux distribution (PEP 600).
 const EVERYWHERE: [&str; 5] = [
@@ -121,7 +124,6 @@ impl Library {
     }
 
     pub(super) fn placed(&self, source: &Source, layout: &Layout) -> Result<Vec<Placed>> {
-        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
         let header = source.top.join("replayer/c/include/gpureplay.h");
         let Layout { prefix, libraries } = layout;
         let in_libraries = |name: &str| format!("{prefix}/{libraries}/{name}");
@@ -131,7 +133,7 @@ impl Library {
             placed(
                 in_libraries(&real),
                 Part::Runtime,
-                What::File(read(&self.shared)?),
+                What::File(files::read(&self.shared)?),
             ),
             placed(in_libraries(SONAME), Part::Runtime, What::Link(real)),
             placed(
@@ -142,12 +144,12 @@ impl Library {
             placed(
                 in_libraries("libgpureplay.a"),
                 Part::Development,
-                What::File(read(&self.archive)?),
+                What::File(files::read(&self.archive)?),
             ),
             placed(
                 format!("{prefix}/include/gpureplay.h"),
                 Part::Development,
-                What::File(read(&header)?),
+                What::File(files::read(&header)?),
             ),
             placed(
                 in_libraries("pkgconfig/gpureplay.pc"),
@@ -194,14 +196,14 @@ impl Placed {
 
 pub(super) fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<()> {
     make_parent(path)?;
-    fs::write(path, contents).map_err(Error::io("write", path))?;
+    files::write(path, contents)?;
     let mode = fs::Permissions::from_mode(mode);
     fs::set_permissions(path, mode).map_err(Error::io("change", path))
 }
 
 fn make_parent(path: &Path) -> Result<()> {
     match path.parent() {
-        Some(folder) => fs::create_dir_all(folder).map_err(Error::io("create", folder)),
+        Some(folder) => files::create_dir(folder),
         None => Ok(()),
     }
 }

@@ -25,6 +25,7 @@ use gpureplay_task::output;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::{git, root},
 };
 
@@ -109,7 +110,7 @@ impl Dist {
         let source = Source::find()?;
         if self.modules {
             let packages = source.top.join("target/dist/packages");
-            fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
+            files::create_dir(&packages)?;
             for path in modules::write(&source, &packages)? {
                 println!("{}", path.display());
             }
@@ -140,7 +141,7 @@ impl Dist {
     /// Returns names and SHA-256.
     fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
         let packages = folder.join("packages");
-        fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
+        files::create_dir(&packages)?;
         let command = source.build(folder, self.machine, "musl", "gpureplay")?;
         let command = command.join("gpureplay");
         let library = source.build(folder, self.machine, "gnu", "gpureplay-c")?;
@@ -175,7 +176,7 @@ impl Dist {
             .map(|(name, sum)| format!("{sum}  {name}\n"))
             .collect();
         let path = packages.join(format!("SHA256SUMS-{}", self.machine.debian()));
-        fs::write(&path, lines).map_err(Error::io("write", &path))?;
+        files::write(&path, lines)?;
         for path in &made {
             let bytes = fs::metadata(path).map_err(Error::io("read", path))?.len();
             println!("{bytes:>10} bytes  {}", path.display());

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel modules as Debian packages, built by DKMS.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
     Source, VERSION,
     deb::{control, copyright, read},
     tree::Tree,
 };
-use crate::error::{Error, Result};
+use crate::{error::Result, files};
 
 struct Package {
     /// The package adds `-dkms`.
@@ -86,11 +83,10 @@ impl Package {
         let folder = format!("usr/src/{name}-{VERSION}");
         for (from, to) in self.sources {
             let from = source.top.join(from);
-            for entry in fs::read_dir(&from).map_err(Error::io("read", &from))? {
-                let path = entry.map_err(Error::io("read", &from))?.path();
+            for path in files::entries(&from)? {
                 let file = super::name(&path);
                 if path.is_file() && is_source(&file) {
-                    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+                    let bytes = files::read(&path)?;
                     let mode = if file == "build" { 0o755 } else { 0o644 };
                     tree.put(&format!("{folder}/{to}/{file}"), bytes, mode)?;
                 }

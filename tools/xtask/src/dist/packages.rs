@@ -2,7 +2,7 @@
 //! `cargo xtask packages`: installs and uses the packages in fresh Debian.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -18,6 +18,7 @@ use super::{SONAME, VERSION, library::write_file};
 use crate::{
     error::{Error, Result},
     examples::good,
+    files,
     repository::root,
 };
 
@@ -111,7 +112,7 @@ struct Debian<'a> {
 
 impl<'a> Debian<'a> {
     fn make(suite: &str, top: &'a Path, made: &'a Made) -> Result<Self> {
-        let folder = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let folder = files::temporary()?;
         let mut sources = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         sources
             .current_dir(top)
@@ -133,15 +134,14 @@ impl<'a> Debian<'a> {
         bootstrap.arg(debian.folder.path().join(list));
         good("mmdebstrap", &mut bootstrap)?;
 
-        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
         for package in made.debs.iter().chain([&made.wheel]) {
             let to = debian.root().join("packages").join(super::name(package));
-            write_file(&to, &read(package)?, 0o644)?;
+            write_file(&to, &files::read(package)?, 0o644)?;
         }
         for file in ["examples/digits.py", "python/tests/test_gpureplay.py"] {
             let from = top.join("replayer/c").join(file);
             let to = debian.root().join("try").join(super::name(&from));
-            write_file(&to, &read(&from)?, 0o644)?;
+            write_file(&to, &files::read(&from)?, 0o644)?;
         }
         let generate = top.join("recordings/generate-g52");
         for (recording, to) in [(digits(top), "digits"), (generate, "generate")] {

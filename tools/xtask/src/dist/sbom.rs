@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -14,7 +14,10 @@ use serde_json::json;
 use super::Source;
 use gpureplay_task::output;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -91,6 +94,6 @@ pub(super) fn write(source: &Source, packages: &Path) -> Result<PathBuf> {
     });
     let path = packages.join("gpureplay.cdx.json");
     let text = format!("{list:#}\n");
-    fs::write(&path, text).map_err(Error::io("write", &path))?;
+    files::write(&path, text)?;
     Ok(path)
 }

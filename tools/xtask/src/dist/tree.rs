@@ -13,7 +13,10 @@ use super::{
     library::{Placed, write_file},
     run,
 };
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 pub(super) struct Tree {
     folder: tempfile::TempDir,
@@ -21,7 +24,7 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new() -> Result<Self> {
-        let folder = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let folder = files::temporary()?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
             .map_err(Error::io("change", folder.path()))?;
         Ok(Self { folder })

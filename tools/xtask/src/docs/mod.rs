@@ -3,13 +3,14 @@
 
 mod pages;
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{collections::BTreeMap, path::Path, process::Command};
 
 use clap::Args;
 use gpureplay_task::{measured, output};
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::{git, root},
     rules::Reasons,
     workspace::crates,
@@ -30,15 +31,15 @@ impl Docs {
         let write = |name: &str, text: &str| {
             let path = to.join(name);
             let folder = path.parent().unwrap_or(&to);
-            fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-            fs::write(&path, text).map_err(Error::io("write", &path))
+            files::create_dir(folder)?;
+            files::write(&path, text)
         };
         for page in git(&["ls-files", "docs/*.md"])? {
             let path = top.join(&page);
             if !path.exists() {
                 continue;
             }
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = files::text(&path)?;
             write(page.trim_start_matches("docs/"), &filled(&text, &tables)?)?;
         }
         let commands = cargo("gpureplay", &["--", "generate", "markdown"])?;

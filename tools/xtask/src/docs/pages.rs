@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    fs,
     path::Path,
 };
 
@@ -12,6 +11,7 @@ use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
+    files,
     rules::{Reasons, top},
     workspace::{Crate, Unsafe},
 };
@@ -142,7 +142,7 @@ pub(super) fn limits(top: &Path) -> Result<String> {
         limit: Vec<Limit>,
     }
     let path = top.join("docs/reference/limits.toml");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let text = files::text(&path)?;
     let limits: Limits = toml::from_str(&text)
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
     let mut text =

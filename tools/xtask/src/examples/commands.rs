@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::good;
 use crate::{
     error::{Error, Result},
+    files,
     repository::git,
 };
 
@@ -82,7 +83,7 @@ impl LeftOut {
 /// All but docs/start.md, a directory each with recordings and tools.
 pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) -> Result<()> {
     let file = top.join("docs/commands.toml");
-    let text = fs::read_to_string(&file).map_err(Error::io("read", &file))?;
+    let text = files::text(&file)?;
     let rules: Rules = toml::from_str(&text).map_err(|error| Error::FellShort {
         what: format!("reading {}: {error}", file.display()),
         remedy: "write left_out with page, has and why, and before with page, has and shell".into(),
@@ -91,8 +92,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     let mut unused: Vec<&LeftOut> = rules.left_out.iter().collect();
     let mut idle: Vec<&Before> = rules.before.iter().collect();
     for page in pages.iter().filter(|page| *page != "docs/start.md") {
-        let place = top.join(page);
-        let text = fs::read_to_string(&place).map_err(Error::io("read", &place))?;
+        let text = files::text(top.join(page))?;
         let all = commands(&text);
         let out = |command: &String| rules.left_out.iter().find(|it| it.fits(page, command));
         unused.retain(|rule| !all.iter().any(|command| rule.fits(page, command)));

@@ -22,6 +22,7 @@ use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -40,7 +41,7 @@ pub(crate) struct Examples {}
 impl Examples {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let top = root();
-        let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let work = files::temporary()?;
         let library = build_library(&top)?;
         let mut counts = Counts::default();
         counts.add("C", in_c(&top, &library, work.path()));
@@ -164,11 +165,11 @@ fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
         Err(missing) => return Ok(End::Skipped(missing)),
     };
     let page = top.join("docs/start.md");
-    let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;
+    let text = files::text(&page)?;
     // The page says `python3`.
     let script = work.join("python3");
     let line = format!("#!/bin/sh\nexec '{}' \"$@\"\n", python.to_string_lossy());
-    fs::write(&script, line).map_err(Error::io("write", &script))?;
+    files::write(&script, line)?;
     let mode = fs::Permissions::from_mode(0o755);
     fs::set_permissions(&script, mode).map_err(Error::io("change", &script))?;
     let mut shell = Command::new("bash");

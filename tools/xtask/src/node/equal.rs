@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels leave equal bytes on G52, G57 and G610.
 
-use std::{env, fs, path::PathBuf, process::Command};
+use std::{env, path::PathBuf, process::Command};
 
 use gpureplay_task::{checks::End, output};
 
 use super::Here;
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -30,8 +31,7 @@ pub(super) fn all(here: &Here) -> Result<End> {
     ];
     let mut files: Vec<PathBuf> = Vec::new();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        let entries = fs::read_dir(folder).map_err(Error::io("read", folder))?;
-        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let paths = files::entries(folder)?.into_iter();
         // Printing kernels need a program.
         files.extend(paths.filter(|path| {
             path.extension().is_some_and(|end| end == "cl") && !path.ends_with("pf.cl")

@@ -21,6 +21,7 @@ use gpureplay_task::{
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -57,7 +58,7 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn execute(self) -> Result<ExitCode> {
-        let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let work = files::temporary()?;
         let mut counts = Counts::default();
         if let Some(reason) = missing() {
             counts.add("OpenCL programs", Ok(End::Skipped(reason)));
@@ -371,7 +372,6 @@ impl Here {
                 .arg(input(&format!("{name}.npy")));
         }
         output(record.args(["--a", "2.5", "--out", "out.npy"]))?;
-        let read = |path: PathBuf| fs::read(&path).map_err(Error::io("read", path));
         let fell_short = |remedy: &str| {
             let what = "recording saxpy on the model".to_owned();
             Err(Error::FellShort {
@@ -379,7 +379,7 @@ impl Here {
                 remedy: remedy.into(),
             })
         };
-        let file = |folder: &Path| read(folder.join("recording.gpr"));
+        let file = |folder: &Path| files::read(folder.join("recording.gpr"));
         if gpu == "g52" && file(&self.work.join(&folder))? != file(&shipped)? {
             return fell_short(
                 "the recording is not the one that ships; another Mesa compiles other shaders",
@@ -404,7 +404,7 @@ impl Here {
             words.map(|word| f32::from_le_bytes(*word)).collect()
         };
         let [x, y, found] = [input("x2.npy"), input("y2.npy"), self.work.join(&replayed)]
-            .map(|path| read(path).map(numbers));
+            .map(|path| files::read(path).map(numbers));
         let (x, y, found) = (x?, y?, found?);
         let right = x.iter().zip(&y).map(|(x, y)| 2.5f32.mul_add(*x, *y));
         match found.len() == ELEMENTS && right.eq(found.iter().copied()) {

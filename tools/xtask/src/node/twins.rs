@@ -7,7 +7,10 @@ use gpureplay_task::output;
 use serde::Deserialize;
 
 use super::Here;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 const COUNT: usize = 256;
 
@@ -34,8 +37,10 @@ struct Job {
 pub(super) fn all(here: &Here, gpu: &str) -> Result<std::result::Result<(), String>> {
     let work = here.work.as_path();
     for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
-        let path = work.join(name).with_extension("bin");
-        fs::write(&path, bytes(&numbers(start))).map_err(Error::io("write", path))?;
+        files::write(
+            work.join(name).with_extension("bin"),
+            bytes(&numbers(start)),
+        )?;
     }
     output(&mut here.script(SCRIPT, &[gpu], gpu))?;
     for second in ["beta", "gamma"] {

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
@@ -14,6 +13,7 @@ use syn::{
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
     workspace::Crate,
 };
@@ -45,9 +45,7 @@ fn read(
     place: &mut ModulePath,
     files: &mut BTreeMap<ModulePath, syn::File>,
 ) -> Result<()> {
-    let entries = fs::read_dir(folder).map_err(Error::io("read", folder))?;
-    for entry in entries {
-        let path = entry.map_err(Error::io("read", folder))?.path();
+    for path in files::entries(folder)? {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         if stem == "tests" || stem == "bin" {
             continue;
@@ -56,7 +54,7 @@ fn read(
         if path.is_dir() {
             read(&path, place, files)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = files::text(&path)?;
             let parsed = syn::parse_file(&text)
                 .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
             let mut module = place.clone();

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
@@ -11,6 +10,7 @@ use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
+    files,
     workspace::{Crate, Unsafe},
 };
 
@@ -27,11 +27,10 @@ pub(crate) struct Reasons {
 
 impl Reasons {
     pub(crate) fn read(top: &Path) -> Result<Reasons> {
-        let read = |path: &Path| fs::read_to_string(path).map_err(Error::io("read", path));
         let path = top.join("docs/reasons.toml");
-        let mut reasons: Reasons = toml::from_str(&read(&path)?)
+        let mut reasons: Reasons = toml::from_str(&files::text(&path)?)
             .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-        reasons.explained = explained(&read(&top.join("docs/internals/unsafe.md"))?);
+        reasons.explained = explained(&files::text(top.join("docs/internals/unsafe.md"))?);
         Ok(reasons)
     }
 

@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use crate::{Error, Result, output};
+use crate::{Error, Result, files, output};
 
 const COUNT: usize = 256;
 
@@ -364,7 +364,7 @@ fn bytes(values: &[f32]) -> Vec<u8> {
 }
 
 fn write(path: &Path, values: &[f32]) -> Result<()> {
-    fs::write(path, bytes(values)).map_err(Error::io("write", path))
+    files::write(path, bytes(values))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod cases;
 pub mod checks;
 pub mod digits;
 pub mod error;
+pub mod files;
 pub mod measured;
 pub mod packages;
 pub mod page;

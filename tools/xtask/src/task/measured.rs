@@ -9,7 +9,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::{Error, Result};
+use super::{
+    error::{Error, Result},
+    files,
+};
 
 /// Numbers of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,8 +126,8 @@ pub fn keep(name: &str, tables: &[Table]) -> Result<()> {
     let path = folder().join(format!("{name}.json"));
     let temporary = path.with_extension("new");
     let text = serde_json::to_string_pretty(tables).unwrap_or_default() + "\n";
-    fs::create_dir_all(folder()).map_err(Error::io("create", folder()))?;
-    fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
+    files::create_dir(folder())?;
+    files::write(&temporary, text)?;
     fs::rename(&temporary, &path).map_err(Error::io("write", &path))?;
     println!("kept in measurements/{name}.json");
     Ok(())
@@ -133,10 +136,7 @@ pub fn keep(name: &str, tables: &[Table]) -> Result<()> {
 /// # Errors
 /// Nothing kept, or a damaged file.
 pub fn kept(name: &str) -> Result<Vec<Table>> {
-    let path = folder().join(format!("{name}.json"));
-    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-    let wrong = |error| Error::Usage(format!("{}: {error}", path.display()));
-    serde_json::from_slice(&bytes).map_err(wrong)
+    files::from_json(folder().join(format!("{name}.json")))
 }
 
 /// Names, and Markdown.
@@ -145,8 +145,7 @@ pub fn kept(name: &str) -> Result<Vec<Table>> {
 /// A file cannot be read.
 pub fn all() -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder()).map_err(Error::io("read", folder()))? {
-        let path = entry.map_err(Error::io("read", folder()))?.path();
+    for path in files::entries(folder())? {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where `cargo xtask dist` left a machine's packages.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use super::error::{Error, Result};
+use super::{
+    error::{Error, Result},
+    files,
+};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -43,8 +43,7 @@ impl Made {
         let command = there(&[format!("gpureplay-{debian}")])?;
         let begin = format!("gpureplay-{VERSION}-");
         let end = format!("_{machine}.whl");
-        let files = fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
-        let mut wheels = files.flatten().map(|file| file.path()).filter(|path| {
+        let mut wheels = files::entries(&folder)?.into_iter().filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(&begin) && name.ends_with(&end)
         });

@@ -9,7 +9,10 @@ use clap::Args;
 use super::costs::{self, Costs};
 use super::sanitize::host;
 use super::{results, root};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// Each block of machine code calls the counter. Only the test has one; other programs never run.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=2 \
@@ -149,17 +152,11 @@ impl Cost {
 }
 
 fn reports() -> Result<Vec<PathBuf>> {
-    let folder = results()?;
-    let entries = std::fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(Error::io("read", &folder))?.path();
+    let mut found = files::entries(results()?)?;
+    found.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("costs.") && name.ends_with(".json") {
-            found.push(path);
-        }
-    }
-    found.sort();
+        name.starts_with("costs.") && name.ends_with(".json")
+    });
     Ok(found)
 }
 

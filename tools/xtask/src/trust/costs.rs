@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::root;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// Maxima: heap, allocations, steps, bytes written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,7 +85,7 @@ pub(super) fn add(run: &Costs) -> Result<()> {
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
     text.push('\n');
-    std::fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
+    files::write(&temporary, text)?;
     std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))
 }
 

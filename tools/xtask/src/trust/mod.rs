@@ -24,12 +24,13 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
 fn results() -> Result<PathBuf> {
     let directory = root().join("target/trials");
-    std::fs::create_dir_all(&directory).map_err(Error::io("create", &directory))?;
+    files::create_dir(&directory)?;
     Ok(directory)
 }
 

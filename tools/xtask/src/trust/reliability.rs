@@ -10,8 +10,8 @@ use super::fuzz::Fuzz;
 use super::target::{self, Kind, Target};
 use super::totals::{self, Total};
 use super::{results, trial};
-use crate::error::{Error, Result};
 use crate::repository::root;
+use crate::{error::Result, files};
 
 /// Run all trials; results go to measurements/ and fuzz/totals.json
 #[derive(Args)]
@@ -30,7 +30,7 @@ impl Reliability {
             passed &= trial::run(name, &[])? == ExitCode::SUCCESS;
             let from = results()?.join(format!("{name}.json"));
             let to = root().join(format!("measurements/trials/{name}.json"));
-            std::fs::copy(&from, to).map_err(Error::io("copy", from))?;
+            files::copy(&from, to)?;
         }
         for fuzz in [
             Fuzz::for_all(self.seconds),

@@ -2,7 +2,6 @@
 //! fuzz/Cargo.toml's targets, and two with numbered seeds.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::{Command, Output};
 use std::time::Instant;
 
@@ -10,7 +9,10 @@ use serde::Deserialize;
 
 use super::totals::{self, Total};
 use super::{read, results, root};
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 /// Default.
 const LONGEST: u32 = 4096;
@@ -69,7 +71,7 @@ struct Soundness {
 /// All targets by name, seeds last.
 pub(super) fn all() -> Result<Vec<Target>> {
     let path = root().join("fuzz/Cargo.toml");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let text = files::text(&path)?;
     let package: Package = toml::from_str(&text)
         .map_err(|error| Error::io("read", &path)(std::io::Error::other(error)))?;
     let longest = package.package.metadata.longest_input;
@@ -282,7 +284,7 @@ pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
         must(&mut install, "cargo install cargo-fuzz")?;
     }
     let corpus = root().join("fuzz/corpus");
-    fs::create_dir_all(&corpus).map_err(Error::io("create", &corpus))?;
+    files::create_dir(&corpus)?;
     let mut seeds = Command::new("cargo");
     seeds
         .current_dir(root())

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::root;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    files,
+};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Total {
@@ -60,6 +63,6 @@ pub(super) fn write(totals: &BTreeMap<String, Total>) -> Result<()> {
     let temporary = path.with_extension("tmp");
     let mut text = serde_json::to_string_pretty(totals).unwrap_or_default();
     text.push('\n');
-    std::fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
+    files::write(&temporary, text)?;
     std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why tests do not pass: `tools/guest/piglit/causes.toml`.
 
-use std::{fs, path::Path};
-
 use serde::Deserialize;
-
-use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -45,12 +41,6 @@ pub(super) struct Causes {
 }
 
 impl Causes {
-    pub(super) fn read(path: &Path) -> Result<Causes> {
-        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-        toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
-    }
-
     pub(super) fn of(&self, test: &str, gpu: &str) -> Option<&Cause> {
         self.cause.iter().find(|cause| {
             (cause.gpus.is_empty() || cause.gpus.iter().any(|name| name == gpu))

@@ -17,11 +17,12 @@ use gpureplay_task::measured;
 use self::{causes::Causes, results::Results};
 use crate::{
     build::{
-        self, payload,
+        payload,
         step::{Fingerprint, Step},
     },
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    files,
+    folder::Folder,
     run::driver::Driver,
     run::session::{self, End, Options},
 };
@@ -98,10 +99,10 @@ pub(crate) struct Piglit {
 impl Piglit {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
-        let causes = Causes::read(&folder.recipe().join("piglit/causes.toml"))?;
+        let causes: Causes = files::from_toml(folder.recipe().join("piglit/causes.toml"))?;
         let results = match &self.from {
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+                let text = files::text(path)?;
                 Results::parse(&text)
             }
             None => self.run(&folder)?,
@@ -136,7 +137,7 @@ impl Piglit {
             return run_apart(folder, &wanted);
         }
         let share = folder.local.join(format!("piglit-{}", self.gpu));
-        create_dir(&share)?;
+        files::create_dir(&share)?;
         let path = share.join(RESULTS);
         if !self.resume && path.exists() {
             fs::remove_file(&path).map_err(Error::io("remove", &path))?;
@@ -149,8 +150,7 @@ impl Piglit {
 
 /// Every N-th test of the committed subset.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(usize, Vec<String>)> {
-    let path = folder.recipe().join("piglit/ci.txt");
-    let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let names = files::text(folder.recipe().join("piglit/ci.txt"))?;
     let names: Vec<&str> = names.lines().step_by(every).collect();
     let exactly: Vec<String> = names
         .iter()
@@ -184,18 +184,14 @@ struct Wanted<'a> {
 }
 
 fn run_apart(folder: &Folder, wanted: &Wanted<'_>) -> Result<Results> {
-    let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let share = files::temporary()?;
     run(folder, share.path(), wanted)
 }
 
 fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     let tree = unpack(folder)?;
     let recipe = folder.recipe().join("piglit");
-    let copy = |from: &Path, name: &str| {
-        fs::copy(from, share.join(name))
-            .map(drop)
-            .map_err(Error::io("copy", from))
-    };
+    let copy = |from: &Path, name: &str| files::copy(from, share.join(name));
     copy(&recipe.join("runner.py"), "runner.py")?;
     let cache = cache_file(folder)?;
     if cache.is_file() && !share.join(CACHE).exists() {
@@ -233,10 +229,10 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
 fn unpack(folder: &Folder) -> Result<PathBuf> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;
-    create_dir(&guest.join("steps"))?;
-    build::copy(
-        &folder.recipe().join("piglit/piglit.sh"),
-        &guest.join("steps/piglit.sh"),
+    files::create_dir(guest.join("steps"))?;
+    files::copy(
+        folder.recipe().join("piglit/piglit.sh"),
+        guest.join("steps/piglit.sh"),
     )?;
     let step = Step {
         name: "piglit",
@@ -259,9 +255,9 @@ fn cache_file(folder: &Folder) -> Result<PathBuf> {
 
 fn keep_cache(made: &Path, to: &Path) -> Result<()> {
     if let Some(parent) = to.parent() {
-        create_dir(parent)?;
+        files::create_dir(parent)?;
     }
     let temporary = to.with_extension(format!("{}.new", std::process::id()));
-    fs::copy(made, &temporary).map_err(Error::io("copy", made))?;
+    files::copy(made, &temporary)?;
     fs::rename(&temporary, to).map_err(Error::io("create", to))
 }

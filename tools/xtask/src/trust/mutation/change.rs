@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -110,7 +111,7 @@ struct Same {
 
 pub(super) fn known() -> Result<Vec<Known>> {
     let path = root().join("tools/xtask/mutation.toml");
-    let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let text = files::text(&path)?;
     let same: Same = toml::from_str(&text)
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
     Ok(same.same)
@@ -122,8 +123,7 @@ pub(super) struct Texts(BTreeMap<String, String>);
 impl Texts {
     pub(super) fn get(&mut self, file: &str) -> Result<&str> {
         if !self.0.contains_key(file) {
-            let path = root().join(Path::new(file));
-            let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = files::text(root().join(Path::new(file)))?;
             self.0.insert(file.to_owned(), text);
         }
         Ok(self.0.get(file).map_or("", String::as_str))

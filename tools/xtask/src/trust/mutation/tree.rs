@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    files,
     repository::root,
 };
 
@@ -98,7 +99,7 @@ impl Tree {
             prune(&self.folder.join(folder), &kept)?;
         }
         let path = root().join("Cargo.toml");
-        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = files::text(&path)?;
         let wrong =
             |error: &dyn std::fmt::Display| Error::Usage(format!("{}: {error}", path.display()));
         let mut manifest: toml::Table = text.parse().map_err(|error| wrong(&error))?;
@@ -322,8 +323,7 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
-    for entry in std::fs::read_dir(folder).map_err(Error::io("read", folder))? {
-        let path = entry.map_err(Error::io("read", folder))?.path();
+    for path in files::entries(folder)? {
         if path.is_dir() {
             prune(&path, kept)?;
         } else if !kept.contains(&path) {
@@ -336,12 +336,12 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
 /// Copies a file only if it differs, for cargo.
 fn put(from: &Path, to: &Path) -> Result<()> {
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
-        let old = std::fs::read(to).map_err(Error::io("read", to))?;
-        if old == std::fs::read(from).map_err(Error::io("read", from))? {
+        let old = files::read(to)?;
+        if old == files::read(from)? {
             return Ok(());
         }
     }
-    let bytes = std::fs::read_to_string(from).map_err(Error::io("read", from))?;
+    let bytes = files::text(from)?;
     write(to, &bytes)
 }
 
@@ -350,7 +350,7 @@ fn write(to: &Path, text: &str) -> Result<()> {
         return Ok(());
     }
     if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        files::create_dir(folder)?;
     }
-    std::fs::write(to, text).map_err(Error::io("write", to))
+    files::write(to, text)
 }
