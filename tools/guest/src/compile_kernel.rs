@@ -168,9 +168,11 @@ pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<Pat
     )?;
     let mut files = files::entries(&code)?.into_iter();
     let found = files.find(|path| path.extension().is_some_and(|end| end == "bin"));
-    found.ok_or_else(|| Error::Missing {
-        what: "the kernel's binary".into(),
-        remedy: "look at target/guest/log/compile-kernel.log".into(),
+    found.ok_or_else(|| {
+        Error::missing(
+            "the kernel's binary",
+            "look at target/guest/log/compile-kernel.log",
+        )
     })
 }
 

@@ -39,10 +39,7 @@ impl Folder {
         };
         let repository = repository
             .filter(|top| top.join("tools/guest/steps").is_dir())
-            .ok_or_else(|| Error::Missing {
-                what: "the repository".into(),
-                remedy: "run `cargo xtask` inside of it".into(),
-            })?;
+            .ok_or_else(|| Error::missing("the repository", "run `cargo xtask` inside of it"))?;
         let guest = match env::var_os(GUEST_VARIABLE) {
             Some(path) => PathBuf::from(path),
             None => repository.join(".guest"),
@@ -76,10 +73,10 @@ impl Folder {
     pub(crate) fn require_built(&self) -> Result<()> {
         for name in ["Image", "initramfs.gz", "root.ext4"] {
             if !self.boot(name).is_file() {
-                return Err(Error::Missing {
-                    what: format!("the guest ({})", self.boot(name).display()),
-                    remedy: "run `cargo xtask guest build` first".into(),
-                });
+                return Err(Error::missing(
+                    format!("the guest ({})", self.boot(name).display()),
+                    "run `cargo xtask guest build` first",
+                ));
             }
         }
         Ok(())
@@ -97,9 +94,11 @@ impl Folder {
         text.lines()
             .find_map(|line| line.strip_prefix(which)?.strip_prefix('='))
             .map(|version| format!("{version}-arm64"))
-            .ok_or_else(|| Error::Missing {
-                what: format!("the line `{which}=` in {}", path.display()),
-                remedy: "run `cargo xtask guest build`".into(),
+            .ok_or_else(|| {
+                Error::missing(
+                    format!("the line `{which}=` in {}", path.display()),
+                    "run `cargo xtask guest build`",
+                )
             })
     }
 

@@ -208,9 +208,11 @@ fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf>
     let found = [shipped, made]
         .into_iter()
         .find(|path| path.join("recording.gpr").is_file());
-    found.ok_or_else(|| Error::Missing {
-        what: format!("a recording of {name}"),
-        remedy: format!("run `cargo xtask guest record {name}`"),
+    found.ok_or_else(|| {
+        Error::missing(
+            format!("a recording of {name}"),
+            format!("run `cargo xtask guest record {name}`"),
+        )
     })
 }
 

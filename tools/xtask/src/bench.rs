@@ -192,10 +192,10 @@ fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
         install.args(["install", "-y", "--no-install-recommends"]);
         install.args(PACKAGES);
         if output(&mut install).is_err() {
-            return Err(Error::Missing {
-                what: "pocl".into(),
-                remedy: format!("apt install {}", PACKAGES.join(" ")),
-            });
+            return Err(Error::missing(
+                "pocl",
+                format!("apt install {}", PACKAGES.join(" ")),
+            ));
         }
     }
     let directory = top.join("target/bench");

@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::run;
 
 use crate::{
     error::{Error, Result},
@@ -190,14 +191,7 @@ fn with_packages(what: &str, packages: &BTreeSet<String>) -> Command {
 
 fn step(name: &str, mut command: Command) -> Result<()> {
     let start = Instant::now();
-    let status = command.status().map_err(Error::start("cargo"))?;
-    if !status.success() {
-        return Err(Error::Failed {
-            what: name.into(),
-            status,
-            log: String::new(),
-        });
-    }
+    run(name, &mut command)?;
     println!("ok   {name} ({:.0} s)", start.elapsed().as_secs_f64());
     Ok(())
 }

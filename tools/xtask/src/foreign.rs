@@ -69,10 +69,10 @@ impl Foreign {
         }
         let unknown = |name: &&String| cases.iter().all(|(case, _)| case != name);
         if let Some(name) = self.cases.iter().find(unknown) {
-            return Err(Error::Missing {
-                what: format!("the case {name}"),
-                remedy: "--list says which there are".into(),
-            });
+            return Err(Error::missing(
+                format!("the case {name}"),
+                "--list says which there are",
+            ));
         }
         cases.retain(|(case, _)| self.cases.is_empty() || self.cases.iter().any(|it| it == case));
         crate::node::build()?;
@@ -151,12 +151,7 @@ impl Foreign {
             record.arg("--").args(self.app(here, case, "b")?);
         }
         let recorded = output(&mut record);
-        let fell_short = |remedy: String| {
-            Err(Error::FellShort {
-                what: case.to_owned(),
-                remedy,
-            })
-        };
+        let fell_short = |remedy: String| Err(Error::fell_short(case, remedy));
         match (recorded, refusal) {
             (Err(error), "") => return Err(error),
             (Err(error), words) => {

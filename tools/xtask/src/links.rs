@@ -52,10 +52,10 @@ pub(crate) fn check() -> Result<String> {
         eprintln!("{complaint}");
     }
     if !broken.is_empty() {
-        return Err(Error::FellShort {
-            what: format!("{} of the links", broken.len()),
-            remedy: "name a file or a heading that exists".into(),
-        });
+        return Err(Error::fell_short(
+            format!("{} of the links", broken.len()),
+            "name a file or a heading that exists",
+        ));
     }
     let links: usize = pages.values().map(|page| page.links.len()).sum();
     Ok(format!(

@@ -66,10 +66,7 @@ impl Mesa {
         }
         if !built {
             if let Some(hindrance) = hindrance() {
-                return Err(Error::Missing {
-                    what: "what builds Mesa".into(),
-                    remedy: hindrance.into(),
-                });
+                return Err(Error::missing("what builds Mesa", hindrance));
             }
             self.build(&cache, &recipe, &folder)?;
         }

@@ -43,9 +43,11 @@ impl Words {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let path = root().join("docs/words.toml");
         let text = files::text(&path)?;
-        let style: Style = toml::from_str(&text).map_err(|error| Error::FellShort {
-            what: format!("reading {}: {error}", path.display()),
-            remedy: "write subjects_after, sentence, total, comments, pages and phrases".into(),
+        let style: Style = toml::from_str(&text).map_err(|error| {
+            Error::fell_short(
+                format!("reading {}: {error}", path.display()),
+                "write subjects_after, sentence, total, comments, pages and phrases",
+            )
         })?;
         let (mut found, mut all) = (Vec::new(), 0);
         for (page, most) in &style.pages {
@@ -90,10 +92,10 @@ impl Words {
             eprintln!("{complaint}");
         }
         if !found.is_empty() {
-            return Err(Error::FellShort {
-                what: format!("{} rules of docs/words.toml", found.len()),
-                remedy: "change the text, or the page's target with a reason".into(),
-            });
+            return Err(Error::fell_short(
+                format!("{} rules of docs/words.toml", found.len()),
+                "change the text, or the page's target with a reason",
+            ));
         }
         println!(
             "{} pages of {all} words, {texts} texts of programs and {} commit subjects are in plain words; comments have {comments}",

@@ -22,10 +22,10 @@ pub(super) fn require() -> Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    Err(Error::Missing {
-        what: "what builds the guest".into(),
-        remedy: format!("run `apt-get install {}` as root", packages.join(" ")),
-    })
+    Err(Error::missing(
+        "what builds the guest",
+        format!("run `apt-get install {}` as root", packages.join(" ")),
+    ))
 }
 
 fn missing(path: &OsStr, keyrings: &Path) -> Vec<&'static str> {

@@ -58,9 +58,11 @@ fn of_machine() -> Result<String> {
         "$(REPO_URI) $(RELEASE) $(COMPONENT)",
         "Created-By: Packages",
     ]))?;
-    main_mirror(&text).ok_or_else(|| Error::Missing {
-        what: "a Debian mirror in this machine's apt configuration".into(),
-        remedy: format!("set {MIRROR_VARIABLE} to a mirror's address"),
+    main_mirror(&text).ok_or_else(|| {
+        Error::missing(
+            "a Debian mirror in this machine's apt configuration",
+            format!("set {MIRROR_VARIABLE} to a mirror's address"),
+        )
     })
 }
 

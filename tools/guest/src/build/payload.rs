@@ -59,10 +59,10 @@ pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
     if path.is_file() {
         Ok(path)
     } else {
-        Err(Error::Missing {
-            what: format!("the model server ({})", path.display()),
-            remedy: "run `cargo xtask guest build`".into(),
-        })
+        Err(Error::missing(
+            format!("the model server ({})", path.display()),
+            "run `cargo xtask guest build`",
+        ))
     }
 }
 

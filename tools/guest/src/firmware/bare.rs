@@ -5,11 +5,15 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
+use gpureplay_task::output_of;
+
 use crate::{
-    build::{payload, step::logged},
+    build::{
+        payload::{self, in_root},
+        step::logged,
+    },
     error::{Error, Result},
     files,
     folder::Folder,
@@ -183,22 +187,5 @@ fn secure(folder: &Folder, source: &str, output: &str) -> Result<PathBuf> {
 }
 
 pub(crate) fn tool(folder: &Folder, program: &str, arguments: &[&str]) -> Result<String> {
-    let output = in_root(folder)
-        .current_dir(&folder.repository)
-        .arg(program)
-        .args(arguments)
-        .output()
-        .map_err(Error::start(program))?;
-    if !output.status.success() {
-        return Err(Error::Failed {
-            what: program.into(),
-            status: output.status,
-            log: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn in_root(folder: &Folder) -> Command {
-    Command::new(folder.guest.join("in-root"))
+    output_of(program, in_root(folder).arg(program).args(arguments))
 }

@@ -116,9 +116,11 @@ fn ended(outcome: &Outcome) -> Result<()> {
 fn first_input(recording: &Path) -> Result<PathBuf> {
     let folder = recording.join("inputs");
     let first = files::entries(&folder)?.into_iter().next();
-    first.ok_or_else(|| Error::Missing {
-        what: format!("an input in {}", folder.display()),
-        remedy: "take the recording from the tree".into(),
+    first.ok_or_else(|| {
+        Error::missing(
+            format!("an input in {}", folder.display()),
+            "take the recording from the tree",
+        )
     })
 }
 

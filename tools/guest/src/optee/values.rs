@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use gpureplay_task::output_of;
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
 use super::{
@@ -25,21 +26,9 @@ const SAMPLE: usize = 20;
 const CHARACTERS: usize = 10;
 
 fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
-    let program = payload::host_command(folder);
-    let ended = Command::new(&program)
-        .arg("run")
-        .arg("--force")
-        .args(arguments)
-        .output()
-        .map_err(Error::start(program.display().to_string()))?;
-    match ended.status.success() {
-        true => Ok(()),
-        false => Err(Error::Failed {
-            what: "gpureplay run".into(),
-            status: ended.status,
-            log: String::from_utf8_lossy(&ended.stderr).into_owned(),
-        }),
-    }
+    let mut run = Command::new(payload::host_command(folder));
+    run.args(["run", "--force"]).args(arguments);
+    output_of("gpureplay run", &mut run).map(drop)
 }
 
 /// Makes `NAME=PATH`.

@@ -62,10 +62,10 @@ fn configure(folder: &Folder, made: &Path) -> Result<()> {
     if outcome.end == End::Exit(0) && said.ends_with("root is configured\n") {
         return Ok(());
     }
-    Err(Error::FellShort {
-        what: format!("configuring the root ({:?})", outcome.end),
-        remedy: format!("see stdout and stderr in {}", outcome.logs.display()),
-    })
+    Err(Error::fell_short(
+        format!("configuring the root ({:?})", outcome.end),
+        format!("see stdout and stderr in {}", outcome.logs.display()),
+    ))
 }
 
 fn remove(path: &Path) -> Result<()> {

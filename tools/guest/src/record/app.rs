@@ -91,9 +91,11 @@ impl App {
 
     pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
         let mut table = App::all(folder)?;
-        let app = table.remove(name).ok_or_else(|| Error::Missing {
-            what: format!("the program {name}"),
-            remedy: "add it to tools/guest/recordable.toml".into(),
+        let app = table.remove(name).ok_or_else(|| {
+            Error::missing(
+                format!("the program {name}"),
+                "add it to tools/guest/recordable.toml",
+            )
         })?;
         let single = app.inputs.len() == 1 && app.outputs.len() == 1;
         if single || app.samples.is_empty() && app.labels.is_empty() {

@@ -6,31 +6,18 @@ use std::{
     process::Command,
 };
 
-use crate::{
-    error::{Error, Result},
-    folder::Folder,
-};
+use gpureplay_task::run;
+
+use crate::{error::Result, folder::Folder};
 
 pub(crate) fn provide(folder: &Folder, gpu: &str, host: &Path) -> Result<()> {
     let dir = dir(folder, gpu);
     if !dir.is_dir() {
         return Ok(());
     }
-    let status = Command::new("cp")
-        .arg("-r")
-        .arg(&dir)
-        .arg(host.join("cache"))
-        .status()
-        .map_err(Error::start("cp"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Error::Failed {
-            what: format!("copying {}", dir.display()),
-            status,
-            log: String::new(),
-        })
-    }
+    let mut copy = Command::new("cp");
+    copy.arg("-r").arg(&dir).arg(host.join("cache"));
+    run(&format!("copying {}", dir.display()), &mut copy)
 }
 
 pub(crate) fn dir(folder: &Folder, gpu: &str) -> PathBuf {

@@ -47,9 +47,11 @@ impl Object {
         let member = members
             .lines()
             .find(|name| name.starts_with(prefix))
-            .ok_or_else(|| Error::Missing {
-                what: format!("the object {prefix}* in {}", archive.display()),
-                remedy: "remove the folder and try again".into(),
+            .ok_or_else(|| {
+                Error::missing(
+                    format!("the object {prefix}* in {}", archive.display()),
+                    "remove the folder and try again",
+                )
             })?;
         let directory = archive.parent().unwrap_or(Path::new("/"));
         let inside = format!("--output={}", directory.display());

@@ -6,10 +6,12 @@ use std::{
     process::Command,
 };
 
+use gpureplay_task::run;
+
 use super::{
     Machine, SONAME, Source, VERSION,
     library::{Layout, Library, Needs, Part},
-    name, run,
+    name,
     tree::Tree,
 };
 use crate::{error::Result, files};

@@ -43,16 +43,16 @@ impl Needs {
             .iter()
             .find(|name| !EVERYWHERE.contains(&name.as_str()));
         if let Some(name) = strange {
-            return Err(Error::FellShort {
-                what: format!("{}: it needs {name}", shared.display()),
-                remedy: "what is for every Linux may not; link that library statically".into(),
-            });
+            return Err(Error::fell_short(
+                format!("{}: it needs {name}", shared.display()),
+                "what is for every Linux may not; link that library statically",
+            ));
         }
         if needs.glibc == (0, 0) {
-            return Err(Error::FellShort {
-                what: format!("{}: it names no version of the C library", shared.display()),
-                remedy: "readelf --version-info shows what it does name".into(),
-            });
+            return Err(Error::fell_short(
+                format!("{}: it names no version of the C library", shared.display()),
+                "readelf --version-info shows what it does name",
+            ));
         }
         Ok(needs)
     }

@@ -21,7 +21,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
-use gpureplay_task::output;
+use gpureplay_task::{output, run};
 
 use crate::{
     error::{Error, Result},
@@ -123,12 +123,10 @@ impl Dist {
                 .iter()
                 .find(|(name, sum)| again.get(*name) != Some(sum));
             if let Some((name, _)) = differs {
-                return Err(Error::FellShort {
-                    what: format!("{name} of two builds of {}", source.commit),
-                    remedy:
-                        "compare target/dist/packages and target/dist-again/packages (diffoscope)"
-                            .into(),
-                });
+                return Err(Error::fell_short(
+                    format!("{name} of two builds of {}", source.commit),
+                    "compare target/dist/packages and target/dist-again/packages (diffoscope)",
+                ));
             }
             println!("two builds gave the same bytes");
         }
@@ -237,19 +235,6 @@ impl Source {
         }
         run(&format!("building {package}"), &mut cargo)?;
         Ok(folder.join(target).join("release"))
-    }
-}
-
-fn run(what: &str, command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().map_err(Error::start(program))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Error::Failed {
-            what: what.into(),
-            status,
-            log: String::new(),
-        }),
     }
 }
 

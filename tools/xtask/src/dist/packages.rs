@@ -11,13 +11,13 @@ use clap::Args;
 use gpureplay_task::{
     checks::{Counts, End},
     digits::{digits, probabilities, same},
+    output_of,
     packages::Made,
 };
 
 use super::{SONAME, VERSION, library::write_file};
 use crate::{
     error::{Error, Result},
-    examples::good,
     files,
     repository::root,
 };
@@ -118,7 +118,7 @@ impl<'a> Debian<'a> {
             .current_dir(top)
             .args(["run", "--quiet", "--package", "gpureplay-guest"]);
         sources.args(["--", "sources"]).arg(folder.path());
-        good("finding the Debian mirror", &mut sources)?;
+        output_of("finding the Debian mirror", &mut sources)?;
         let debian = Self { folder, top, made };
         let list = match suite {
             "bookworm" => "sources-old.list",
@@ -132,7 +132,7 @@ impl<'a> Debian<'a> {
         bootstrap.arg(format!("--aptopt={}", options.display()));
         bootstrap.arg(suite).arg(debian.root());
         bootstrap.arg(debian.folder.path().join(list));
-        good("mmdebstrap", &mut bootstrap)?;
+        output_of("mmdebstrap", &mut bootstrap)?;
 
         for package in made.debs.iter().chain([&made.wheel]) {
             let to = debian.root().join("packages").join(super::name(package));
@@ -147,7 +147,7 @@ impl<'a> Debian<'a> {
         for (recording, to) in [(digits(top), "digits"), (generate, "generate")] {
             let mut copy = Command::new("cp");
             copy.arg("-rL").arg(recording).arg(debian.root().join(to));
-            good("copying a recording", &mut copy)?;
+            output_of("copying a recording", &mut copy)?;
         }
         Ok(debian)
     }
@@ -161,8 +161,7 @@ impl<'a> Debian<'a> {
         enter.args(["--mount", "--net", "--propagation", "private"]);
         enter.args(["sh", "-c", ENTER, "sh"]);
         enter.arg(self.root()).args(words);
-        let output = good(&words.join(" "), &mut enter)?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        output_of(&words.join(" "), &mut enter)
     }
 
     fn install(&self, name: &str) -> Result<()> {

@@ -8,10 +8,11 @@ use std::{
     process::Command,
 };
 
+use gpureplay_task::run;
+
 use super::{
     Source,
     library::{Placed, write_file},
-    run,
 };
 use crate::{
     error::{Error, Result},

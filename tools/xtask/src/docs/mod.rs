@@ -89,17 +89,17 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
 
 const BEGIN: &str = "<!-- table: ";
 const END: &str = " -->\n";
+const MADE: &str =
+    "`cargo xtask docs` makes those of instructions, descriptors, crates and measurements";
 
 fn filled(page: &str, tables: &BTreeMap<String, String>) -> Result<String> {
     let mut parts = page.split(BEGIN);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (name, rest) = part.split_once(END).unwrap_or((part, ""));
-        let table = tables.get(name).ok_or_else(|| Error::Missing {
-            what: format!("a table {name}"),
-            remedy: "`cargo xtask docs` makes those of instructions, descriptors, crates and measurements"
-                .into(),
-        })?;
+        let table = tables
+            .get(name)
+            .ok_or_else(|| Error::missing(format!("a table {name}"), MADE))?;
         out += table.trim();
         out += "\n";
         out += rest;

@@ -3,11 +3,13 @@
 
 use std::{ffi::OsStr, fs, os::unix::fs::symlink, path::Path, process::Command};
 
-use gpureplay_task::checks::{Counts, End};
+use gpureplay_task::{
+    checks::{Counts, End},
+    output_of,
+};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use serde::Deserialize;
 
-use super::good;
 use crate::{
     error::{Error, Result},
     files,
@@ -84,9 +86,11 @@ impl LeftOut {
 pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) -> Result<()> {
     let file = top.join("docs/commands.toml");
     let text = files::text(&file)?;
-    let rules: Rules = toml::from_str(&text).map_err(|error| Error::FellShort {
-        what: format!("reading {}: {error}", file.display()),
-        remedy: "write left_out with page, has and why, and before with page, has and shell".into(),
+    let rules: Rules = toml::from_str(&text).map_err(|error| {
+        Error::fell_short(
+            format!("reading {}: {error}", file.display()),
+            "write left_out with page, has and why, and before with page, has and shell",
+        )
     })?;
     let pages = git(&["ls-files", "*.md"])?;
     let mut unused: Vec<&LeftOut> = rules.left_out.iter().collect();
@@ -124,7 +128,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
                 .args(["-euo", "pipefail", "-c", &script.join("\n")])
                 .current_dir(&folder)
                 .env("PATH", path);
-            end = good(command, &mut shell).map(drop);
+            end = output_of(command, &mut shell).map(drop);
             if end.is_err() {
                 break;
             }
@@ -143,10 +147,10 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
         "docs/commands.toml",
         match stale.is_empty() {
             true => Ok(End::Passed(format!("{} rules", rules.left_out.len()))),
-            false => Err(Error::FellShort {
-                what: format!("no command needs these: {}", stale.join("; ")),
-                remedy: "remove them".into(),
-            }),
+            false => Err(Error::fell_short(
+                format!("no command needs these: {}", stale.join("; ")),
+                "remove them",
+            )),
         },
     );
     Ok(())

@@ -9,14 +9,16 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Output},
+    process::{Command, ExitCode},
 };
 
 use clap::Args;
 use gpureplay_task::{
     checks::{Counts, End},
     digits::{digits, probabilities, same},
+    output_of,
     page::shell_blocks,
+    started,
 };
 use serde::Deserialize;
 
@@ -65,8 +67,7 @@ fn build_library(top: &Path) -> Result<PathBuf> {
     cargo.current_dir(top).args(["build", "--package"]);
     cargo.args(["gpureplay-c", "--message-format=json-render-diagnostics"]);
     cargo.stderr(std::process::Stdio::inherit());
-    let output = good("building the shared library", &mut cargo)?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = output_of("building the shared library", &mut cargo)?;
     let files = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
@@ -75,10 +76,9 @@ fn build_library(top: &Path) -> Result<PathBuf> {
         file.file_name()
             .is_some_and(|name| name == "libgpureplay.so")
     });
-    libraries.next().ok_or_else(|| Error::Missing {
-        what: "libgpureplay.so".into(),
-        remedy: "cargo build -p gpureplay-c made none".into(),
-    })
+    libraries
+        .next()
+        .ok_or_else(|| Error::missing("libgpureplay.so", "cargo build -p gpureplay-c made none"))
 }
 
 fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
@@ -96,7 +96,7 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
     let versioned = work.join("libgpureplay.so.0");
     std::os::unix::fs::symlink(library, &versioned).map_err(Error::io("create", &versioned))?;
     compile.arg(format!("-Wl,-rpath,{}", work.display()));
-    good("compiling the example in C", &mut compile)?;
+    output_of("compiling the example in C", &mut compile)?;
     let text = all_digits(top, || Command::new(&program))?;
 
     let recording = digits(top);
@@ -149,7 +149,7 @@ fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     build
         .current_dir(top)
         .args(["build", "--package", "gpureplay"]);
-    good("building the command", &mut build)?;
+    output_of("building the command", &mut build)?;
     let mut path = work.as_os_str().to_owned();
     path.push(":");
     path.push(top.join("target/debug"));
@@ -177,8 +177,7 @@ fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
         .args(["-euc", &shell_blocks(&text)])
         .current_dir(top)
         .env("PATH", path);
-    let output = good("docs/start.md", &mut shell)?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = output_of("docs/start.md", &mut shell)?;
     let stated = [
         (
             "→ digit 3 (1.000)",
@@ -203,10 +202,10 @@ fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
         None => Ok(End::Passed(
             "digits 3 and 7, a better work group, a signed pack, Python".into(),
         )),
-        Some(missing) => Err(Error::FellShort {
-            what: format!("docs/start.md, which printed:\n{said}"),
-            remedy: format!("it must print `{missing}`"),
-        }),
+        Some(missing) => Err(Error::fell_short(
+            format!("docs/start.md, which printed:\n{said}"),
+            format!("it must print `{missing}`"),
+        )),
     }
 }
 
@@ -214,11 +213,8 @@ fn in_rust(top: &Path) -> Result<End> {
     let mut run = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     run.current_dir(top).args(["run", "--quiet", "--package"]);
     run.args(["gpureplay-library", "--example", "layer_on_cpu"]);
-    let output = good("the example in Rust", &mut run)?;
-    let text = String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .replace('\n', ", ");
-    Ok(End::Passed(text))
+    let text = output_of("the example in Rust", &mut run)?;
+    Ok(End::Passed(text.trim().replace('\n', ", ")))
 }
 
 /// Chains and streams; the last ten words are probabilities.
@@ -228,8 +224,7 @@ fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
             let mut run = program();
             run.arg(&recording);
             run.arg(recording.join(format!("inputs/{digit}.npy")));
-            let output = good("the example", &mut run)?;
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let text = output_of("the example", &mut run)?;
             let expected = probabilities(&recording.join(format!("expected/{digit}.npy")))?;
             same(&text, digit, &expected).map_err(|text| {
                 Error::Usage(format!("{}, digit {digit}: {text}", recording.display()))
@@ -237,23 +232,4 @@ fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
         }
     }
     Ok("10 digits on two GPUs, 200 probabilities as the recorded stacks', bit for bit".into())
-}
-
-fn started(command: &mut Command) -> Result<Output> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    command.output().map_err(Error::start(program))
-}
-
-pub(crate) fn good(what: &str, command: &mut Command) -> Result<Output> {
-    let output = started(command)?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    Err(Error::Failed {
-        what: what.to_owned(),
-        status: output.status,
-        log: String::from_utf8_lossy(&output.stderr)
-            .trim_end()
-            .to_owned(),
-    })
 }

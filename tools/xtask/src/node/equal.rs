@@ -57,10 +57,10 @@ pub(super) fn all(here: &Here) -> Result<End> {
                 first.len(),
                 other.len()
             );
-            return Err(Error::FellShort {
-                what: counts,
-                remedy: format!("unchanged memory or other bytes: {}", wrong.join(", ")),
-            });
+            return Err(Error::fell_short(
+                counts,
+                format!("unchanged memory or other bytes: {}", wrong.join(", ")),
+            ));
         }
     }
     Ok(End::Passed(format!("{} kernels", first.len())))

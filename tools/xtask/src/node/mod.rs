@@ -238,18 +238,12 @@ impl Here {
         if last.ends_with("passed, 0 failed") && !last.starts_with("0 ") {
             return Ok(End::Passed(last.to_owned()));
         }
-        Err(Error::FellShort {
-            what: program.to_owned(),
-            remedy: format!("it said: {last}"),
-        })
+        Err(Error::fell_short(program, format!("it said: {last}")))
     }
 
     /// Fills of images on a GPU with command streams: of a buffer they are right, and each other kind is refused because it draws, as its recording is.
     fn undrawn(&self) -> Result<End> {
-        let fell_short = |remedy: String| {
-            let what = "image_fill".to_owned();
-            Err(Error::FellShort { what, remedy })
-        };
+        let fell_short = |remedy: String| Err(Error::fell_short("image_fill", remedy));
         let right = self.checked("image_fill", &["1d_buffer"], STREAMS)?;
         let End::Passed(right) = right else {
             return Ok(right);
@@ -302,10 +296,7 @@ impl Here {
     fn end(&self, what: &str, found: std::result::Result<(), String>) -> Result<End> {
         match found {
             Ok(()) => Ok(End::Passed("right".into())),
-            Err(remedy) => Err(Error::FellShort {
-                what: what.into(),
-                remedy,
-            }),
+            Err(remedy) => Err(Error::fell_short(what, remedy)),
         }
     }
 
@@ -334,10 +325,10 @@ impl Here {
                 .arg(file("expected"));
             let text = output(&mut replay)?;
             if !text.contains("bit for bit") {
-                return Err(Error::FellShort {
-                    what: "a replay through panthor".into(),
-                    remedy: format!("digit {digit}: {text}"),
-                });
+                return Err(Error::fell_short(
+                    "a replay through panthor",
+                    format!("digit {digit}: {text}"),
+                ));
             }
         }
         Ok(())
@@ -372,13 +363,8 @@ impl Here {
                 .arg(input(&format!("{name}.npy")));
         }
         output(record.args(["--a", "2.5", "--out", "out.npy"]))?;
-        let fell_short = |remedy: &str| {
-            let what = "recording saxpy on the model".to_owned();
-            Err(Error::FellShort {
-                what,
-                remedy: remedy.into(),
-            })
-        };
+        let fell_short =
+            |remedy: &str| Err(Error::fell_short("recording saxpy on the model", remedy));
         let file = |folder: &Path| files::read(folder.join("recording.gpr"));
         if gpu == "g52" && file(&self.work.join(&folder))? != file(&shipped)? {
             return fell_short(

@@ -73,10 +73,10 @@ pub(super) fn sample(here: &Here, gpu: &str) -> Result<End> {
         true => Ok(End::Passed(format!(
             "{passed} passed, {skipped} need what this GPU lacks"
         ))),
-        false => Err(Error::FellShort {
-            what: format!("{passed} of piglit's tests passed, which"),
-            remedy: wrong.join("; "),
-        }),
+        false => Err(Error::fell_short(
+            format!("{passed} of piglit's tests passed, which"),
+            wrong.join("; "),
+        )),
     }
 }
 

@@ -54,10 +54,7 @@ fn run(here: &Here, gpu: &str, folder: &Path, name: &str, sizes: &str) -> Result
     let printed = output(&mut command)?;
     match judge(&printed) {
         Ok(variants) => Ok(End::Passed(format!("{variants} variants"))),
-        Err(remedy) => Err(Error::FellShort {
-            what: format!("the tuner {name}"),
-            remedy,
-        }),
+        Err(remedy) => Err(Error::fell_short(format!("the tuner {name}"), remedy)),
     }
 }
 

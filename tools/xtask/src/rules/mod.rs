@@ -21,10 +21,10 @@ pub(crate) fn check() -> Result<()> {
     if complaints.is_empty() {
         return Ok(());
     }
-    Err(Error::FellShort {
-        what: "the order of the crates".into(),
-        remedy: complaints.join("; "),
-    })
+    Err(Error::fell_short(
+        "the order of the crates",
+        complaints.join("; "),
+    ))
 }
 
 #[test]

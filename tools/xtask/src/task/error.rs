@@ -90,6 +90,22 @@ impl Error {
         move |source| Error::Start { program, source }
     }
 
+    /// Something must be there first.
+    pub fn missing(what: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Error::Missing {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A trial did not pass.
+    pub fn fell_short(what: impl Into<String>, remedy: impl Into<String>) -> Error {
+        Error::FellShort {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
     /// 2 for wrong usage, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {

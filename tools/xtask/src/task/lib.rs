@@ -13,4 +13,4 @@ pub mod page;
 mod program;
 
 pub use error::{Error, Result};
-pub use program::{ended, output};
+pub use program::{ended, output, output_of, run, started};

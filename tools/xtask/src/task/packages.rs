@@ -66,8 +66,8 @@ impl Made {
 }
 
 fn missing(path: &Path, machine: &str) -> Error {
-    Error::Missing {
-        what: path.display().to_string(),
-        remedy: format!("run `cargo xtask dist --machine {machine}`"),
-    }
+    Error::missing(
+        path.display().to_string(),
+        format!("run `cargo xtask dist --machine {machine}`"),
+    )
 }

@@ -54,10 +54,10 @@ impl Cost {
             self.add(&report)?;
         }
         if !wait(&mut self.build()?)? {
-            return Err(Error::FellShort {
-                what: "the program that attacks".into(),
-                remedy: "see what the compiler says above".into(),
-            });
+            return Err(Error::fell_short(
+                "the program that attacks",
+                "see what the compiler says above",
+            ));
         }
         let seed = costs::read()?.next_seed;
         let mut jobs = Vec::new();
@@ -126,17 +126,16 @@ impl Cost {
     fn add(&self, report: &Path) -> Result<()> {
         let run: Costs = costs::read_from(report)?;
         if run.commands.is_empty() {
-            return Err(Error::Missing {
-                what: "the result of the attack".into(),
-                remedy: "see what it says above".into(),
-            });
+            return Err(Error::missing(
+                "the result of the attack",
+                "see what it says above",
+            ));
         }
         if !run.steps {
-            return Err(Error::FellShort {
-                what: "the counter of steps".into(),
-                remedy: "the compiler did not put calls into the program; is it another version?"
-                    .into(),
-            });
+            return Err(Error::fell_short(
+                "the counter of steps",
+                "the compiler did not put calls into the program; is it another version?",
+            ));
         }
         if !self.no_add {
             costs::add(&run)?;

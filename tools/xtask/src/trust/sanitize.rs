@@ -74,9 +74,11 @@ pub(super) fn host() -> Result<String> {
         .map_err(Error::start("cargo"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| Error::Missing {
-        what: "the name of this machine's target".into(),
-        remedy: "see what `rustc -vV` says".into(),
+    host.map(str::to_owned).ok_or_else(|| {
+        Error::missing(
+            "the name of this machine's target",
+            "see what `rustc -vV` says",
+        )
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use std::time::Instant;
 
+use gpureplay_task::output_of;
 use serde::Deserialize;
 
 use super::totals::{self, Total};
@@ -157,10 +158,8 @@ fn soundness(seconds: u64) -> Result<Total> {
             ..Total::default()
         });
     }
-    let found: Soundness = read(save)?.ok_or_else(|| Error::Missing {
-        what: "the result of soundness".into(),
-        remedy: "see what it says above".into(),
-    })?;
+    let found: Soundness = read(save)?
+        .ok_or_else(|| Error::missing("the result of soundness", "see what it says above"))?;
     let outcomes = [
         ("unparsed", found.unparsed),
         ("refused", found.refused),
@@ -196,10 +195,10 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
     let (output, processor_seconds) = timed(&command)?;
     let findings = show_failure(&output);
     let Some(tried) = number_after(&output, "damaged copies tried:") else {
-        return Err(Error::Missing {
-            what: "the recording of the original that is damaged".into(),
-            remedy: "set GPUREPLAY_SHARED to the folder with gpureplay-recordings".into(),
-        });
+        return Err(Error::missing(
+            "the recording of the original that is damaged",
+            "set GPUREPLAY_SHARED to the folder with gpureplay-recordings",
+        ));
     };
     Ok(Total {
         executions: tried,
@@ -281,7 +280,7 @@ pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
     if !found.status.success() {
         let mut install = Command::new("cargo");
         install.args(["install", "--quiet", "--locked", "cargo-fuzz"]);
-        must(&mut install, "cargo install cargo-fuzz")?;
+        output_of("cargo install cargo-fuzz", &mut install)?;
     }
     let corpus = root().join("fuzz/corpus");
     files::create_dir(&corpus)?;
@@ -297,25 +296,13 @@ pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
             "seeds",
         ])
         .arg(&corpus);
-    must(&mut seeds, "making seeds")?;
+    output_of("making seeds", &mut seeds)?;
     let mut build = fuzz_command();
     build.arg("build");
     if let [one] = wanted {
         build.arg(&one.name);
     }
-    must(&mut build, "cargo fuzz build")
-}
-
-fn must(command: &mut Command, what: &str) -> Result<()> {
-    let output = command.output().map_err(Error::start("cargo fuzz"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(Error::Failed {
-        what: what.into(),
-        status: output.status,
-        log: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
+    output_of("cargo fuzz build", &mut build).map(drop)
 }
 
 #[cfg(test)]

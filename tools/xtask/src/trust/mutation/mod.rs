@@ -186,10 +186,10 @@ fn report(
         )));
     }
     if missed * ALLOWED > tried.len() {
-        return Err(Error::FellShort {
-            what: "the tests".into(),
-            remedy: "write a test for each change that is named MISSED".into(),
-        });
+        return Err(Error::fell_short(
+            "the tests",
+            "write a test for each change that is named MISSED",
+        ));
     }
     println!("mutation: {} changes tried, {missed} missed", tried.len());
     Ok(ExitCode::SUCCESS)

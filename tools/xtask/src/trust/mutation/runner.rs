@@ -53,10 +53,10 @@ impl Runner {
         for program in programs {
             let began = Instant::now();
             if let Err(verdict) = run(&program, 0, &[], 60)? {
-                return Err(Error::FellShort {
-                    what: format!("{} without a change ({verdict:?})", program.path.display()),
-                    remedy: "mend the tests first".into(),
-                });
+                return Err(Error::fell_short(
+                    format!("{} without a change ({verdict:?})", program.path.display()),
+                    "mend the tests first",
+                ));
             }
             timed.push((began.elapsed(), program));
         }
