@@ -19,7 +19,6 @@ use crate::{
         boot,
     },
     folder::Folder,
-    run::session::Checked,
 };
 
 /// Bytes (`firmware.ld`).
@@ -29,7 +28,7 @@ fn digits(folder: &Folder) -> PathBuf {
     folder.repository.join("recordings/digits-g52")
 }
 
-pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
+pub(crate) fn answers(folder: &Folder) -> Result<()> {
     for (gpu, linked) in [("g52", true), ("g52", false), ("g57", true)] {
         let recording = folder.repository.join(format!("recordings/digits-{gpu}"));
         let file = recording.join("recording.gpr");
@@ -51,27 +50,28 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
         let said = boot(folder, &image, &has)?;
         let answer = format!(" bits{bits}\nanswer {expected}\n");
         if !said.contains(&answer) || !said.contains("\nDONE\n") {
-            return Ok(Err(format!(
+            return Err(format!(
                 "{gpu}, linked {linked}: expected{answer}, the image said: {said}"
-            )));
+            )
+            .into());
         }
         let bound = crate::size::stack_bound(folder, &image)?;
         match reported(&said, "stack ") {
             Some(bytes) if bytes <= bound && bound <= STACK / 2 => {}
             found => {
-                return Ok(Err(format!("stack {found:?}, bound {bound}, room {STACK}")));
+                return Err(format!("stack {found:?}, bound {bound}, room {STACK}").into());
             }
         }
         if reported(&said, "start-up ").is_none() {
-            return Ok(Err(format!("no start-up time: {said}")));
+            return Err(format!("no start-up time: {said}").into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Joined chains and layers: one submission per run, at most two interrupts each for set-up and run, identical
 /// bits.
-pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked> {
+pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<()> {
     let original = digits(folder);
     let expected = files::read(original.join("expected/3.npy"))?;
     let parts = Linked {
@@ -89,17 +89,15 @@ pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked>
     let said = boot(folder, &image, &has)?;
     let bits = bits(&expected);
     let counts = (reported(&said, "chains "), reported(&said, "interrupts "));
-    Ok(match counts {
+    match counts {
         (Some(1), Some(interrupts @ 2..=4))
             if said.contains(&format!(" bits{bits}\n")) && said.contains("\nDONE\n") =>
         {
             println!("     bare metal: 1 chain, {interrupts} interrupts, set-up included");
             Ok(())
         }
-        _ => Err(format!(
-            "expected 1 chain and{bits}, the image said: {said}"
-        )),
-    })
+        _ => Err(format!("expected 1 chain and{bits}, the image said: {said}").into()),
+    }
 }
 
 struct Writer {
@@ -145,35 +143,35 @@ fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<Str
 }
 
 /// States continue: the text equals the host model's and NumPy's.
-pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
+pub(crate) fn writes(folder: &Folder) -> Result<()> {
     for writer in [GENERATE, DECODE] {
         let written = files::read(folder.repository.join(writer.text))?;
         let runs = u32::try_from(written.len()).unwrap_or(u32::MAX);
         let said = go_on(folder, &writer, runs, 0)?;
         let expected = format!("text {}\n", String::from_utf8_lossy(&written));
         if !said.contains(&expected) || !said.contains("\nDONE\n") {
-            return Ok(Err(format!("{}: the image said: {said}", writer.recording)));
+            return Err(format!("{}: the image said: {said}", writer.recording).into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Repeats disturbed steps: equal states.
-pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
+pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<()> {
     let said = go_on(folder, &GENERATE, 2, stride)?;
     let counts = (
         reported(&said, "faults "),
         reported(&said, "runs that failed "),
     );
-    Ok(match counts {
+    match counts {
         (Some(tried), Some(failed))
             if failed * 2 > tried && said.contains("states equal\nDONE\n") =>
         {
             println!("     {tried} faults, {failed} runs failed, the states are equal");
             Ok(())
         }
-        _ => Err(format!("the image said: {said}")),
-    })
+        _ => Err(format!("the image said: {said}").into()),
+    }
 }
 
 fn reported(said: &str, word: &str) -> Option<u64> {
@@ -210,7 +208,7 @@ struct Case {
     message: &'static str,
 }
 
-pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
+pub(crate) fn refuses(folder: &Folder) -> Result<()> {
     let good = files::read(digits(folder).join("recording.gpr"))?;
     let mut damaged = good.clone();
     let middle = damaged.len() / 2;
@@ -238,9 +236,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
         case("dead GPU", &good, Gpu::Dead, "FAILED GPU does not reset"),
     ];
     let image = bare::firmware(folder, &Linked::default(), &[])?;
-    if let Err(error) = check(folder, &image, &without_inputs, None)? {
-        return Ok(Err(error));
-    }
+    check(folder, &image, &without_inputs, None)?;
     let inputs = [digits(folder).join("inputs/3.npy")];
     let parts = Linked {
         inputs: &inputs,
@@ -255,7 +251,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
 }
 
 /// All boots use the same flash.
-fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<Checked> {
+fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<()> {
     let dir = files::temporary()?;
     let file = dir.path().join("recording");
     for case in cases {
@@ -270,10 +266,10 @@ fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) ->
         let done = case.message == "DONE";
         if !said.contains(case.message) || said.contains("DONE") != done || said.contains("HANGS") {
             let (name, message) = (case.name, case.message);
-            return Ok(Err(format!("{name}: expected `{message}`, got: {said}")));
+            return Err(format!("{name}: expected `{message}`, got: {said}").into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Read-only buffers: well-formed and allowed, but the first job faults.
@@ -302,7 +298,7 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
+pub(crate) fn embedding(folder: &Folder) -> Result<()> {
     let recording = digits(folder);
     let file = recording.join("recording.gpr");
     let expected = largest(&files::read(recording.join("expected/3.npy"))?);
@@ -316,12 +312,10 @@ pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
         };
         let said = boot(folder, &image, &has)?;
         if said != format!("answer {expected}\nDONE\n") {
-            return Ok(Err(format!(
-                "{language}: expected answer {expected}: {said}"
-            )));
+            return Err(format!("{language}: expected answer {expected}: {said}").into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 fn flash(dir: &Path) -> Result<PathBuf> {
@@ -335,7 +329,7 @@ fn flash(dir: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
+pub(crate) fn signature(folder: &Folder) -> Result<()> {
     let good = files::read(digits(folder).join("recording.gpr"))?;
     let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {
         let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
@@ -388,9 +382,7 @@ pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
     ];
     let dir = files::temporary()?;
     let flash = flash(dir.path())?;
-    if let Err(error) = check(folder, &image, &cases, Some(&flash))? {
-        return Ok(Err(error));
-    }
+    check(folder, &image, &cases, Some(&flash))?;
     let nowhere = case("no flash", pack(7, 6)?, "REFUSED no place for the counter");
     check(folder, &image, &[nowhere], None)
 }

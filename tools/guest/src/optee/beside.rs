@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, failed, npy},
+    rig::{DIGIT, PROBABILITIES, Rig, Share, failed, npy},
     values::pack_recording,
 };
 use crate::error::Result;
@@ -15,7 +15,7 @@ const SECONDS_FULL: u32 = 600;
 const SEED: u64 = 1;
 const XTEST_SAMPLE: &str = "1001 1004 1005 1006";
 
-pub(super) fn hostile(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn hostile(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let seconds = if rig.full { SECONDS_FULL } else { SECONDS };
     let digits = pack_recording(rig, &share, "digits")?;
@@ -25,22 +25,19 @@ pub(super) fn hostile(rig: &Rig<'_>) -> Result<Checked> {
          gpureplay_tee digits.pack -i input:{DIGIT}=three.bin -o probabilities:{PROBABILITIES}=three.out > /dev/null\n\
          gpureplay_tee_memory\n"
     );
-    let text = match rig.clean(&share, &script)? {
-        Ok(text) => text,
-        Err(reason) => return Ok(Err(reason)),
-    };
+    let text = rig.clean(&share, &script)?;
     if share.read("three.out")? != npy(&digits.join("expected/3.npy"))? {
-        return Ok(Err("a wrong answer afterwards".into()));
+        return Err("a wrong answer afterwards".into());
     }
     let (counts, left) = text.trim().rsplit_once('\n').unwrap_or(("", text.trim()));
     if left != super::leftovers::NOTHING {
-        return Ok(Err(format!("it left something: {left}")));
+        return Err(format!("it left something: {left}").into());
     }
-    Ok(Ok(format!("{seconds} s, {}", counts.replace('\n', "; "))))
+    Ok(format!("{seconds} s, {}", counts.replace('\n', "; ")))
 }
 
 /// Part of `regression` uses servers over loopback.
-pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn xtest(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let which = if rig.full {
         "-t regression -l 0"
@@ -54,11 +51,7 @@ pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let outcome = rig.script(&share, &script)?;
     let log = share.text("xtest.log")?;
     if outcome.clean().is_err() {
-        return Ok(Err(format!(
-            "{}; last lines: {}",
-            failed(&outcome),
-            last(&log)
-        )));
+        return Err(format!("{}; last lines: {}", failed(&outcome), last(&log)).into());
     }
     let counts: Vec<&str> = log
         .lines()
@@ -68,14 +61,15 @@ pub(super) fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let passed = counts
         .iter()
         .any(|line| line.ends_with("test cases of which 0 failed"));
-    Ok(match passed && wrong.is_empty() {
+    match passed && wrong.is_empty() {
         true => Ok(counts.join(", ")),
         false => Err(format!(
             "{}; failed: {wrong:?}; last lines: {}",
             counts.join(", "),
             last(&log)
-        )),
-    })
+        )
+        .into()),
+    }
 }
 
 fn wrong(log: &str) -> BTreeSet<&str> {

@@ -4,7 +4,7 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, recording},
+    rig::{DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, recording},
     test_key,
 };
 use crate::{
@@ -76,7 +76,7 @@ fn client(input: &str, output: &str) -> String {
     )
 }
 
-pub(super) fn two(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn two(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let names = ["3", "7"];
     let expected = digits(rig, &share, &names)?;
@@ -89,17 +89,15 @@ pub(super) fn two(rig: &Rig<'_>) -> Result<Checked> {
         client("3", "$round-3"),
         client("7", "$round-7"),
     );
-    if let Err(reason) = rig.clean(&share, &script)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, &script)?;
     for round in 1..=rounds {
         for (name, expected) in names.iter().zip(&expected) {
             if share.read(&format!("{round}-{name}.out"))? != *expected {
-                return Ok(Err(format!("round {round}, digit {name}: a wrong answer")));
+                return Err(format!("round {round}, digit {name}: a wrong answer").into());
             }
         }
     }
-    Ok(Ok(format!("{rounds} times two")))
+    Ok(format!("{rounds} times two"))
 }
 
 pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
@@ -126,7 +124,7 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
 }
 
 /// Nothing stays in GPU memory, and the next client is served. Repeats a run that ended too early.
-pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn cancelled(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
     share.write("long.pack", &pack(&long(&LONG)?, &test_key()?, 1)?)?;
@@ -141,37 +139,36 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
          gpureplay_tee_memory > after\n{0}",
         client("3", "3")
     );
-    if let Err(reason) = rig.clean(&share, &script)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, &script)?;
     let text = |name: &str| Ok::<_, Error>(share.text(name)?.trim().to_owned());
     let (said, seconds) = (text("said")?, text("seconds")?);
     if !said.contains("it was cancelled") || !said.ends_with("\n1") {
-        return Ok(Err(format!("expected a cancellation, got: {said}")));
+        return Err(format!("expected a cancellation, got: {said}").into());
     }
     if seconds
         .parse()
         .map_or(true, |seconds: u32| seconds > LONGEST)
     {
-        return Ok(Err(format!("the client waited for {seconds} s")));
+        return Err(format!("the client waited for {seconds} s").into());
     }
     let words = (text("before")?, text("during")?, text("after")?);
     let none = |text: &str| text.starts_with("0 words");
     if !none(&words.0) || none(&words.1) || !none(&words.2) {
-        return Ok(Err(format!(
+        return Err(format!(
             "words of the GPU's memory that are not zero before, during, after: {words:?}"
-        )));
+        )
+        .into());
     }
     if expected.first() != Some(&share.read("3.out")?) {
-        return Ok(Err("a wrong answer afterwards".into()));
+        return Err("a wrong answer afterwards".into());
     }
-    Ok(Ok(format!(
+    Ok(format!(
         "after {seconds} s; of the GPU's memory cleared: {}",
         words.1.split(';').next().unwrap_or_default()
-    )))
+    ))
 }
 
-pub(super) fn interrupted(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn interrupted(rig: &Rig<'_>) -> Result<String> {
     payload::static_command(rig.folder)?;
     let share = Share::new()?;
     share.write("short.pack", &pack(&long(&SHORT)?, &test_key()?, 1)?)?;
@@ -184,22 +181,20 @@ pub(super) fn interrupted(rig: &Rig<'_>) -> Result<Checked> {
          grep -q {CANCELLED:?} said && [ $code = 5 ] || {{ echo \"round $round, exit $code, $(< said), at the signal: $(< during)\" >&2; exit 1; }}\n\
          done\n"
     );
-    if let Err(reason) = rig.clean(&share, &script)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, &script)?;
     let waits = share.text("waits")?;
     let mut waits: Vec<u32> = waits.lines().filter_map(|line| line.parse().ok()).collect();
     waits.sort_unstable();
     let hundredths = |at: usize| waits.get(at).map_or(0, |wait| wait * 10);
-    Ok(Ok(format!(
+    Ok(format!(
         "{rounds} times, the end {} to {} ms after the signal",
         hundredths(0),
         hundredths(waits.len().saturating_sub(1))
-    )))
+    ))
 }
 
 /// Bytes change during the load: refused, or what was signed runs.
-pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
     share.write("3.expected", &expected.concat())?;
@@ -209,14 +204,11 @@ pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
         "cd /share; gpureplay_tee_race digits.pack {} input:3.bin probabilities:3.expected {loads}",
         length / 2
     );
-    let said = match rig.clean(&share, &script)? {
-        Ok(said) => said.trim().to_owned(),
-        Err(reason) => return Ok(Err(reason)),
-    };
+    let said = rig.clean(&share, &script)?.trim().to_owned();
     // Both must have happened.
     let both = !said.starts_with("0 refused") && !said.contains(" 0 ran right");
-    Ok(match both {
+    match both {
         true => Ok(said),
-        false => Err(said),
-    })
+        false => Err(said.into()),
+    }
 }

@@ -8,7 +8,7 @@ use gpureplay_sign::{SecretKey, sign};
 
 use super::{
     clients,
-    rig::{Checked, Rig, Share, npy, pack, packed, recording},
+    rig::{Rig, Share, npy, pack, packed, recording},
     test_key,
 };
 use crate::{
@@ -46,7 +46,7 @@ fn against_a_rule() -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn refusals(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let digits = recording(rig.folder, "digits-g52");
     let good = files::read(digits.join("recording.gpr"))?;
@@ -70,9 +70,7 @@ pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
         gpureplay_tee $name -i input:256=three.bin -o probabilities:40=$name.out > $name.said 2>&1\n\
         echo $? >> $name.said\ndone\ntrue\n";
     share.write("order", b"unsigned foreign forged damaged rule good old")?;
-    if let Err(reason) = rig.clean(&share, boot)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, boot)?;
     let says = [
         ("unsigned", "the pack has no signature"),
         ("foreign", "signed with another key"),
@@ -82,21 +80,18 @@ pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
         ("good", "1 runs\n0\n"),
         ("old", "older than one that has run"),
     ];
-    if let Err(reason) = said(&share, &says)? {
-        return Ok(Err(reason));
-    }
+    said(&share, &says)?;
     if share.read("good.out")? != npy(&digits.join("expected/3.npy"))? {
-        return Ok(Err("good: a wrong answer".into()));
+        return Err("good: a wrong answer".into());
     }
     share.write("order", b"old good")?;
-    if let Err(reason) = rig.clean(&share, boot)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, boot)?;
     let after = [
         ("old", "older than one that has run"),
         ("good", "1 runs\n0\n"),
     ];
-    Ok(said(&share, &after)?.map(|()| "5 refusals, and the old pack in two boots".into()))
+    said(&share, &after)?;
+    Ok("5 refusals, and the old pack in two boots".into())
 }
 
 fn signature(key: &SecretKey, recording: &[u8]) -> Result<Vec<u8>> {
@@ -104,14 +99,14 @@ fn signature(key: &SecretKey, recording: &[u8]) -> Result<Vec<u8>> {
         .map_err(|error| Error::Usage(format!("cannot sign: {error:?}")))
 }
 
-fn said(share: &Share, expected: &[(&str, &str)]) -> Result<std::result::Result<(), String>> {
+fn said(share: &Share, expected: &[(&str, &str)]) -> Result<()> {
     for (name, message) in expected {
         let text = share.text(&format!("{name}.said"))?;
         if !text.contains(message) {
-            return Ok(Err(format!("{name}: expected `{message}`, got {text}")));
+            return Err(format!("{name}: expected `{message}`, got {text}").into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Exit codes: 2 wrong use, 3 recording refused, 5 device.
@@ -185,8 +180,8 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     Ok(script)
 }
 
-pub(super) fn said_by_the_command(share: &Share) -> Result<std::result::Result<(), String>> {
+pub(super) fn said_by_the_command(share: &Share) -> Result<()> {
     let during = share.text("during")?;
-    let result = said(share, &BY_THE_COMMAND)?;
-    Ok(result.map_err(|reason| format!("{reason}; at the signal: {during}")))
+    said(share, &BY_THE_COMMAND)
+        .map_err(|reason| format!("{reason}; at the signal: {during}").into())
 }

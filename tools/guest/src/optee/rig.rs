@@ -18,11 +18,9 @@ use crate::{
     folder::Folder,
     run::{
         secure_log::{LATE_POWER_OFF, is_complaint},
-        session::{Outcome, SECURE_LOG},
+        session::{Checked, Outcome, SECURE_LOG},
     },
 };
-
-pub(super) type Checked = std::result::Result<String, String>;
 
 const TIMEOUT: u64 = 300;
 const TIMEOUT_FULL: u64 = 1800;
@@ -100,12 +98,13 @@ impl Rig<'_> {
     }
 
     /// Must end well; a message of the secure world ends it.
-    pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
+    pub(super) fn clean(&self, share: &Share, text: &str) -> Result<String> {
         let outcome = self.boot(share, text, true)?;
         if outcome.clean().is_err() {
-            return Ok(Err(failed(&outcome)));
+            return Err(failed(&outcome).into());
         }
-        Ok(quiet(&outcome).map(|()| outcome.said().into_owned()))
+        quiet(&outcome)?;
+        Ok(outcome.said().into_owned())
     }
 }
 
@@ -121,7 +120,7 @@ pub(super) fn failed(outcome: &Outcome) -> String {
 }
 
 /// The secure world logs errors only.
-pub(super) fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
+fn quiet(outcome: &Outcome) -> Checked {
     let log = fs::read(outcome.logs.join(SECURE_LOG))
         .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;
     let log = String::from_utf8_lossy(&log);

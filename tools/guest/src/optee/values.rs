@@ -12,7 +12,7 @@ use gpureplay_task::output_of;
 use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
 use super::{
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, recording},
+    rig::{DIGIT, PROBABILITIES, Rig, Share, npy, pack, recording},
     test_key,
 };
 use crate::{
@@ -127,7 +127,7 @@ fn lenet_cases(rig: &Rig<'_>, lenet: &Path) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn answers(rig: &Rig<'_>) -> Result<String> {
     payload::build_host_command(rig.folder)?;
     let share = Share::new()?;
     let digits = Digits::new(rig, &share)?;
@@ -150,28 +150,25 @@ pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
             name = case.name
         );
     }
-    if let Err(reason) = rig.clean(&share, &script)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, &script)?;
     if share.read("answers.bin")? != digits.answers {
-        return Ok(Err("digits: other bytes than on the command line".into()));
+        return Err("digits: other bytes than on the command line".into());
     }
     for case in &cases {
         if share.read(&format!("{}.out", case.name))? != case.answer {
-            return Ok(Err(format!(
-                "lenet, {}: other bytes than on the command line",
-                case.name
-            )));
+            return Err(
+                format!("lenet, {}: other bytes than on the command line", case.name).into(),
+            );
         }
     }
-    Ok(Ok(format!(
+    Ok(format!(
         "{} digits, {} lenet cases",
         digits.count,
         cases.len()
-    )))
+    ))
 }
 
-pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn many_runs(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let runs = if rig.full { 1000 } else { 50 };
     let digits = pack_recording(rig, &share, "digits")?;
@@ -181,17 +178,15 @@ pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
         "set -e; cd /share\n\
          gpureplay_tee digits.pack -n {runs} -i input:{DIGIT}=three.bin -o probabilities:{PROBABILITIES}=three.out\n"
     );
-    if let Err(reason) = rig.clean(&share, &script)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, &script)?;
     let three = npy(&digits.join("expected/3.npy"))?;
     if share.read("three.out")? != three.repeat(runs) {
-        return Ok(Err("an answer drifted".into()));
+        return Err("an answer drifted".into());
     }
-    Ok(Ok(format!("{runs} runs")))
+    Ok(format!("{runs} runs"))
 }
 
-pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
+pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<String> {
     payload::build_host_command(rig.folder)?;
     payload::static_command(rig.folder)?;
     let share = Share::new()?;
@@ -215,39 +210,30 @@ pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
         );
     }
     script += &super::refusals::by_the_command(rig, &share)?;
-    if let Err(reason) = rig.clean(&share, &script)? {
-        return Ok(Err(reason));
-    }
+    rig.clean(&share, &script)?;
     let text = |name: &str| share.text(name);
     if npy(&share.path("answers.npy"))? != digits.answers {
-        return Ok(Err("digits: other bytes than on the model".into()));
+        return Err("digits: other bytes than on the model".into());
     }
     if npy(&share.path("song.npy"))? != song {
-        return Ok(Err(
-            "a recording with states: other bytes than on the model".into(),
-        ));
+        return Err("a recording with states: other bytes than on the model".into());
     }
     for case in &cases {
         if npy(&share.path(&format!("out-{}", case.name)))? != case.answer {
-            return Ok(Err(format!(
-                "lenet, {}: other bytes than on the model",
-                case.name
-            )));
+            return Err(format!("lenet, {}: other bytes than on the model", case.name).into());
         }
     }
     let device = "\"device\": \"Mali-G52 r0p0, OP-TEE\"";
     let said = [text("digits.json")?, text("doctor")?];
     if !said[0].contains(device) || !said[1].starts_with("ok   OP-TEE") {
-        return Ok(Err(format!("{said:?}")));
+        return Err(format!("{said:?}").into());
     }
-    if let Err(reason) = super::refusals::said_by_the_command(&share)? {
-        return Ok(Err(reason));
-    }
-    Ok(Ok(format!(
+    super::refusals::said_by_the_command(&share)?;
+    Ok(format!(
         "{} digits, {} lenet cases, {CHARACTERS} characters from one state to the next",
         digits.count,
         cases.len()
-    )))
+    ))
 }
 
 fn song(rig: &Rig<'_>, share: &Share) -> Result<Vec<u8>> {

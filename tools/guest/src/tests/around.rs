@@ -11,7 +11,7 @@ use crate::{
     run::{
         board::Board,
         session::End,
-        session::{self, Checked, Options},
+        session::{self, Options},
     },
 };
 
@@ -39,7 +39,7 @@ const NO_CLOCK: [(&str, &str); 1] = [(
 )];
 
 /// With two mutants: one must be noticed, one must survive.
-pub(super) fn nano(folder: &Folder) -> Result<Checked> {
+pub(super) fn nano(folder: &Folder) -> Result<()> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
     let share = files::temporary()?;
@@ -63,16 +63,12 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
     // A guest that slept has lost disks and channel: read the kernel's log.
     let log = files::text(outcome.logs.join("kernel.log"))?;
     let last = log.lines().rfind(|line| line.contains("around: "));
-    Ok(
-        if outcome.end != End::GuestDied
-            || !last.is_some_and(|line| line.ends_with("SLEPT AND WOKE"))
-        {
-            let (end, logs) = (&outcome.end, outcome.logs.display());
-            Err(format!("{end:?} after {last:?}, logs: {logs}"))
-        } else if let Some(fault) = outcome.faults.first() {
-            Err(format!("{fault}, logs: {}", outcome.logs.display()))
-        } else {
-            Ok(())
-        },
-    )
+    let (end, logs) = (&outcome.end, outcome.logs.display());
+    if *end != End::GuestDied || !last.is_some_and(|line| line.ends_with("SLEPT AND WOKE")) {
+        return Err(format!("{end:?} after {last:?}, logs: {logs}").into());
+    }
+    match outcome.faults.first() {
+        Some(fault) => Err(format!("{fault}, logs: {logs}").into()),
+        None => Ok(()),
+    }
 }

@@ -8,7 +8,6 @@ use crate::{
     build::payload::{self, in_root},
     error::{Error, Result},
     folder::Folder,
-    run::session::Checked,
 };
 
 /// Behind all other headers.
@@ -45,20 +44,16 @@ fn marks(suffix: &str) -> String {
     .concat()
 }
 
-pub(super) fn nano(folder: &Folder) -> Result<Checked> {
+pub(super) fn nano(folder: &Folder) -> Result<()> {
     let right = count(&listing(folder, "")?);
     let relaxed = count(&listing(folder, "_relaxed")?);
-    Ok(
-        if right.writes < AT_LEAST.0 || right.reads < AT_LEAST.1 || right.without != 0 {
-            Err(format!("the driver: {right:?}"))
-        } else if relaxed.without != relaxed.writes + relaxed.reads {
-            Err(format!(
-                "{right:?}, but {relaxed:?} where no access has a barrier"
-            ))
-        } else {
-            Ok(())
-        },
-    )
+    if right.writes < AT_LEAST.0 || right.reads < AT_LEAST.1 || right.without != 0 {
+        return Err(format!("the driver: {right:?}").into());
+    }
+    match relaxed.without == relaxed.writes + relaxed.reads {
+        true => Ok(()),
+        false => Err(format!("{right:?}, but {relaxed:?} where no access has a barrier").into()),
+    }
 }
 
 fn listing(folder: &Folder, suffix: &str) -> Result<String> {

@@ -83,7 +83,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
     })
 }
 
-pub(super) fn nano(folder: &Folder) -> Result<Checked> {
+pub(super) fn nano(folder: &Folder) -> Result<()> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
     let share = files::temporary()?;
@@ -105,10 +105,9 @@ pub(super) fn nano(folder: &Folder) -> Result<Checked> {
         ..Options::sharing(Driver::None, share.path())
     };
     let outcome = session::script(folder, &options, SCRIPT)?;
-    Ok(outcome.clean().and_then(|()| {
-        let said = outcome.said();
-        noticed(&said).map_err(|reason| format!("{reason}, logs: {}", outcome.logs.display()))
-    }))
+    outcome.clean()?;
+    let logs = outcome.logs.display();
+    noticed(&outcome.said()).map_err(|reason| format!("{reason}, logs: {logs}").into())
 }
 
 fn noticed(said: &str) -> Checked {

@@ -4,7 +4,7 @@
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
 use mali_facts::StreamGpu;
 
-use super::runner::{Verdict, sample};
+use super::runner::Sample;
 use crate::{
     build::payload,
     error::Result,
@@ -14,11 +14,11 @@ use crate::{
     run::session::{self, Options},
 };
 
-pub(super) fn some(folder: &Folder) -> Result<Verdict> {
+pub(super) fn some(folder: &Folder) -> Result<Sample> {
     run(folder, "g52", &SAMPLE, Driver::Patched)
 }
 
-pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
+pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Sample> {
     run(
         folder,
         gpu,
@@ -28,7 +28,7 @@ pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Verdict> {
 }
 
 /// The kernel's driver sees no failing job.
-pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
+pub(super) fn misused(folder: &Folder) -> Result<Sample> {
     payload::user_recorder(folder)?;
     run(
         folder,
@@ -39,13 +39,13 @@ pub(super) fn misused(folder: &Folder) -> Result<Verdict> {
 }
 
 /// All of both on a GPU with command streams, recorded in the app.
-pub(super) fn on_panthor(folder: &Folder) -> Result<Verdict> {
+pub(super) fn on_panthor(folder: &Folder) -> Result<Sample> {
     payload::user_recorder(folder)?;
     let all = cases::names().chain(cases::misused());
     run(folder, "g610", &all.collect::<Vec<_>>(), Driver::Stock)
 }
 
-fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Verdict> {
+fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Sample> {
     let share = files::temporary()?;
     let work = share.path();
     cases::write_inputs(work)?;
@@ -59,9 +59,7 @@ fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Ver
         &options,
         &format!("set -- {}\n{SCRIPT}", names.join(" ")),
     )?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Verdict::fail(reason));
-    }
+    outcome.clean()?;
     let printed = outcome.said();
     let command = payload::host_command(folder);
     let streams = StreamGpu::by_name(gpu).is_some();
@@ -70,5 +68,5 @@ fn run(folder: &Folder, gpu: &str, names: &[&str], driver: Driver) -> Result<Ver
         Some(format!("{name}: {}", judged.err()?))
     };
     let wrong: Vec<String> = names.iter().filter_map(wrong).collect();
-    Ok(sample((names.len() - wrong.len(), wrong)))
+    Ok((names.len() - wrong.len(), wrong))
 }

@@ -13,7 +13,7 @@ use crate::{
     kbase,
     run::{
         driver::Driver,
-        session::{self, Checked, End, Options},
+        session::{self, End, Options},
     },
 };
 
@@ -39,16 +39,15 @@ const FREED_LIST: [(&str, &str); 2] = [
 
 const COPIES: &str = include_str!("copies.sh");
 
-pub(super) fn silence(complaints: &[String]) -> Verdict {
-    Verdict::of(if complaints.is_empty() {
-        Ok(())
-    } else {
-        Err(complaints.join("; "))
-    })
+pub(super) fn silence(complaints: &[String]) -> Result<()> {
+    match complaints {
+        [] => Ok(()),
+        _ => Err(complaints.join("; ").into()),
+    }
 }
 
 /// The long test is `cargo xtask guest devices`.
-pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
+pub(super) fn devices(folder: &Folder) -> Result<()> {
     let short = Devices {
         runs: 20,
         kills: 5,
@@ -61,11 +60,11 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
         write: false,
         no_build: false,
     };
-    Ok(Verdict::of(short.test(folder, false)?))
+    Ok(short.test(folder, false)??)
 }
 
 /// The long test is `cargo xtask guest panfrost`.
-pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
+pub(super) fn panfrost(folder: &Folder) -> Result<()> {
     let short = Panfrost {
         kernel: "stock".into(),
         gpu: "g52".into(),
@@ -88,10 +87,10 @@ pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
         write: false,
         no_build: false,
     };
-    Ok(Verdict::of(short.test(folder, false)?))
+    Ok(short.test(folder, false)??)
 }
 
-pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
+pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<()> {
     let machines = [("old", false), ("new", false), ("stock", true)];
     for (kernel, non_coherent) in machines {
         let machine = Panfrost {
@@ -109,16 +108,14 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<Verdict> {
             no_build: false,
         };
         if let Err(reason) = machine.test(folder, false)? {
-            return Ok(Verdict::fail(format!(
-                "kernel {kernel}, non-coherent {non_coherent}: {reason}"
-            )));
+            return Err(format!("kernel {kernel}, non-coherent {non_coherent}: {reason}").into());
         }
     }
-    Ok(Verdict::pass())
+    Ok(())
 }
 
 /// `driver-patch/upstream`: faults are seen at once; buffers lie at chosen addresses.
-pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
+pub(super) fn panfrost_repaired(folder: &Folder) -> Result<()> {
     let repaired = Panfrost {
         kernel: "stock".into(),
         gpu: "g52".into(),
@@ -133,11 +130,11 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<Verdict> {
         write: false,
         no_build: false,
     };
-    Ok(Verdict::of(repaired.test(folder, false)?))
+    Ok(repaired.test(folder, false)??)
 }
 
 /// Devices get page copies: the driver refuses what a coherent GPU would not see.
-pub(super) fn copies(folder: &Folder) -> Result<Checked> {
+pub(super) fn copies(folder: &Folder) -> Result<()> {
     payload::nano_driver(folder)?;
     let options = Options {
         driver: Driver::None,
@@ -145,11 +142,11 @@ pub(super) fn copies(folder: &Folder) -> Result<Checked> {
         ..Options::default()
     };
     let outcome = session::script(folder, &options, COPIES)?;
-    Ok(outcome.clean())
+    Ok(outcome.clean()?)
 }
 
 /// The former class takes bad lists; using it crashes.
-pub(super) fn lists(folder: &Folder) -> Result<Checked> {
+pub(super) fn lists(folder: &Folder) -> Result<()> {
     payload::hostile(folder)?;
     let share = files::temporary()?;
     let freed = [&FORMER_CLASS[..], &FREED_LIST].concat();
@@ -163,13 +160,13 @@ pub(super) fn lists(folder: &Folder) -> Result<Checked> {
     };
     let outcome = session::script(folder, &options, LISTS)?;
     let (said, logs) = (outcome.said(), outcome.logs.display());
-    Ok(if !said.contains("TAKES BAD LISTS\n") {
-        Err(format!("{said}, logs: {logs}"))
+    if !said.contains("TAKES BAD LISTS\n") {
+        Err(format!("{said}, logs: {logs}").into())
     } else if outcome.faults.is_empty() {
-        Err(format!("no crash by a list that is freed so, logs: {logs}"))
+        Err(format!("no crash by a list that is freed so, logs: {logs}").into())
     } else {
         Ok(())
-    })
+    }
 }
 
 pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
@@ -180,10 +177,10 @@ pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
     let work = files::temporary()?;
     let trial = kbase::Trial::new(folder, work.path());
     let outcome = trial.run(&kbase::driver(Path::new(&source))?)?;
-    Ok(if outcome.end == End::Exit(0) {
-        Verdict::of(trial.check().map(drop))
-    } else {
+    if outcome.end != End::Exit(0) {
         let logs = outcome.logs.display();
-        Verdict::fail(format!("{:?}, logs: {logs}", outcome.end))
-    })
+        return Err(format!("{:?}, logs: {logs}", outcome.end).into());
+    }
+    trial.check()?;
+    Ok(().into())
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use super::runner::Verdict;
 use crate::{
     error::Result,
     folder::Folder,
@@ -13,7 +12,7 @@ use crate::{
     },
 };
 
-pub(super) fn exit_code(folder: &Folder) -> Result<Verdict> {
+pub(super) fn exit_code(folder: &Folder) -> Result<()> {
     let options = Options {
         driver: Driver::None,
         environment: vec![("WORD".into(), "it's $HOME".into())],
@@ -24,16 +23,14 @@ pub(super) fn exit_code(folder: &Folder) -> Result<Verdict> {
         &options,
         "printf '%s\\n\\0\\377' \"$WORD\"; exit 37",
     )?;
-    Ok(Verdict::of(
-        if outcome.end == End::Exit(37) && outcome.stdout == b"it's $HOME\n\0\xff" {
-            Ok(())
-        } else {
-            Err(format!("{:?}, output {:?}", outcome.end, outcome.stdout))
-        },
-    ))
+    if outcome.end == End::Exit(37) && outcome.stdout == b"it's $HOME\n\0\xff" {
+        Ok(())
+    } else {
+        Err(format!("{:?}, output {:?}", outcome.end, outcome.stdout).into())
+    }
 }
 
-pub(super) fn panic(folder: &Folder) -> Result<Verdict> {
+pub(super) fn panic(folder: &Folder) -> Result<()> {
     let options = Options {
         driver: Driver::None,
         ..Options::default()
@@ -43,34 +40,33 @@ pub(super) fn panic(folder: &Folder) -> Result<Verdict> {
         .faults
         .iter()
         .any(|line| line.contains("Kernel panic"));
-    Ok(Verdict::of(if outcome.end == End::GuestDied && seen {
+    if outcome.end == End::GuestDied && seen {
         Ok(())
     } else {
-        Err(format!("{:?}, faults {:?}", outcome.end, outcome.faults))
-    }))
+        Err(format!("{:?}, faults {:?}", outcome.end, outcome.faults).into())
+    }
 }
 
-pub(super) fn hang(folder: &Folder) -> Result<Verdict> {
+pub(super) fn hang(folder: &Folder) -> Result<()> {
     let options = Options {
         driver: Driver::None,
         timeout: Duration::from_secs(3),
         ..Options::default()
     };
     let outcome = session::script(folder, &options, "sleep 1000")?;
-    Ok(Verdict::of(if outcome.end == End::Timeout {
+    if outcome.end == End::Timeout {
         Ok(())
     } else {
-        Err(format!("{:?}", outcome.end))
-    }))
+        Err(format!("{:?}", outcome.end).into())
+    }
 }
 
-pub(super) fn clinfo(folder: &Folder) -> Result<Verdict> {
+pub(super) fn clinfo(folder: &Folder) -> Result<()> {
     let outcome = session::script(folder, &Options::default(), "clinfo --list")?;
+    outcome.clean()?;
     let output = outcome.said();
-    let named = output.contains("Mali-G52");
-    Ok(Verdict::of(outcome.clean().and_then(|()| {
-        named
-            .then_some(())
-            .ok_or_else(|| format!("clinfo says: {}", output.trim()))
-    })))
+    match output.contains("Mali-G52") {
+        true => Ok(()),
+        false => Err(format!("clinfo says: {}", output.trim()).into()),
+    }
 }

@@ -33,7 +33,7 @@ const MOST_INTERRUPTS: u32 = 2;
 
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
 
-pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
+pub(super) fn one_submission(folder: &Folder) -> Result<()> {
     payload::nano_driver(folder)?;
     let share = files::temporary()?;
     expect(folder, RECORDING, share.path())?;
@@ -54,7 +54,7 @@ pub(super) fn one_submission(folder: &Folder) -> Result<Checked> {
     let said = outcome.said();
     let seen = outcome.clean().and_then(|()| judge(&counts(&said)));
     if let Err(reason) = seen {
-        return Ok(Err(format!("{reason}: {}", said.trim())));
+        return Err(format!("{reason}: {}", said.trim()).into());
     }
     checks::submits_once(folder, &share.path().join("whole"))
 }

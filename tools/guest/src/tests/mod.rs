@@ -34,7 +34,7 @@ use self::{
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
     programs::{record, record_on, stock},
-    runner::{TestFunction, Verdict, run_all, sample},
+    runner::{TestFunction, Verdict, run_all},
 };
 use crate::{
     build::payload,
@@ -71,7 +71,7 @@ pub(crate) struct Test {
 
 macro_rules! tests {
     ($($name:literal => $function:expr;)*) => {
-        &[$(($name, $function)),*]
+        &[$(($name, |folder| $function(folder).map(Verdict::from))),*]
     };
 }
 
@@ -94,9 +94,9 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "filled images hold the colour on a G52" => |folder| kernels(folder, "g52", "image_fill", None);
     "image samplers of every kind" => |folder| kernels(folder, "g52", "image_samplers", None);
     "a sample of piglit's OpenCL tests, one in ten" =>
-        |folder| piglit::run_subset(folder, "g52", 10).map(sample);
+        |folder| piglit::run_subset(folder, "g52", 10);
     "a sample of Arm Compute Library's operators is right" =>
-        |folder| operators::run_subset(folder, "g52").map(sample);
+        |folder| operators::run_subset(folder, "g52");
     "saxpy is right on the stock driver" => |folder| stock(folder, "saxpy");
     "acl-gemm is right on the stock driver" => |folder| stock(folder, "acl-gemm");
     "acl-conv is right on the stock driver" => |folder| stock(folder, "acl-conv");
@@ -113,61 +113,46 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "both recorders say the same of digits" => |folder| user::both(folder, "g52", "digits");
     "both recorders say the same of saxpy on a G57" =>
         |folder| user::both(folder, "g57", "saxpy");
-    "launches that depend on the step are named" =>
-        |folder| state::names_launches(folder).map(Verdict::of);
-    "OpenCL calls name LeNet's kernels and tensors, and change nothing" =>
-        |folder| opencl::names(folder).map(Verdict::of);
-    "a page that changes behind the recorder's back fails the recording" =>
-        |folder| recorder::notices(folder).map(Verdict::of);
-    "the recorder blocks no other device, waits for no fence, and records a binary driver twice" =>
-        |folder| recorder::holds(folder).map(Verdict::of);
+    "launches that depend on the step are named" => state::names_launches;
+    "OpenCL calls name LeNet's kernels and tensors, and change nothing" => opencl::names;
+    "a page that changes behind the recorder's back fails the recording" => recorder::notices;
+    "the recorder blocks no other device, waits for no fence, and records a binary driver twice" => recorder::holds;
     "hard cases of OpenCL, some of them, are recorded or refused" => cases::some;
-    "an app for OpenGL ES is recorded by two traces and replayed with a third picture" =>
-        |folder| gles::unnoted(folder).map(Verdict::of);
-    "the page about your own app does what it says" =>
-        |folder| page::own_app(folder).map(Verdict::of);
+    "an app for OpenGL ES is recorded by two traces and replayed with a third picture" => gles::unnoted;
+    "the page about your own app does what it says" => page::own_app;
     "two replaced kernels are the re-recorded ones" =>
-        |folder| pairs::replaced(folder, pairs::SAMPLE, false).map(Verdict::of);
+        |folder| pairs::replaced(folder, pairs::SAMPLE, false);
     "the nano driver compiles for three kernels without a complaint" =>
-        |folder| Ok(silence(&complaints::nano(folder)?));
+        |folder| silence(&complaints::nano(folder)?);
     "the nano driver is not built without what it needs of the kernel" =>
-        |folder| Ok(silence(&complaints::unneeded(folder)?));
+        |folder| silence(&complaints::unneeded(folder)?);
     "recorder and probes compile for three kernels without a complaint" =>
-        |folder| Ok(silence(&complaints::recorder(folder)?));
+        |folder| silence(&complaints::recorder(folder)?);
     "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again" =>
         devices;
     "replays, kills and wrong chains on the kernel's own driver" => panfrost;
-    "a G57 on the kernel's own driver and on the nano driver replays as the model does" =>
-        |folder| valhall::devices(folder).map(Verdict::of);
+    "a G57 on the kernel's own driver and on the nano driver replays as the model does" => valhall::devices;
     "panthor probes, sleeps, wakes, and runs several apps" =>
-        |folder| panthor::awake(folder, "stock", (0, 0)).map(Verdict::of);
+        |folder| panthor::awake(folder, "stock", (0, 0));
     "panthor replays as the model does, and survives kills and wrong streams" =>
-        |folder| panthor::replays(folder, "stock", 2).map(Verdict::of);
-    "fills of images are refused by name on panthor, which goes on" =>
-        |folder| panthor::fills(folder).map(Verdict::of);
+        |folder| panthor::replays(folder, "stock", 2);
+    "fills of images are refused by name on panthor, which goes on" => panthor::fills;
     "panthor's calls fail, some of them, and the next run is right" =>
-        |folder| panthor::faults(folder, SOME_CALLS).map(Verdict::of);
-    "pages that a coherent GPU would see as copies are refused" =>
-        |folder| copies(folder).map(Verdict::of);
-    "bad lists of accesses, on a kernel that would free an error" =>
-        |folder| lists(folder).map(Verdict::of);
-    "linked chains are one submission on the nano driver, /dev/mem and bare metal" =>
-        |folder| linked::one_submission(folder).map(Verdict::of);
+        |folder| panthor::faults(folder, SOME_CALLS);
+    "pages that a coherent GPU would see as copies are refused" => copies;
+    "bad lists of accesses, on a kernel that would free an error" => lists;
+    "linked chains are one submission on the nano driver, /dev/mem and bare metal" => linked::one_submission;
     "non-coherent caches: panfrost computes, saxpy is recorded and replays" => caches::panfrost;
-    "the nano driver has a barrier at every access to a register" =>
-        |folder| barriers::nano(folder).map(Verdict::of);
+    "the nano driver has a barrier at every access to a register" => barriers::nano;
     "a job on Arm's own driver is recorded and replays" => own_driver;
-    "firmware answers" => |folder| checks::answers(folder).map(Verdict::of);
-    "firmware writes a thousand characters from its own state" =>
-        |folder| checks::writes(folder).map(Verdict::of);
+    "firmware answers" => checks::answers;
+    "firmware writes a thousand characters from its own state" => checks::writes;
     "firmware keeps its state after faults at some calls" =>
-        |folder| checks::recovers(folder, SOME_CALLS).map(Verdict::of);
-    "firmware refuses what is damaged or foreign" =>
-        |folder| checks::refuses(folder).map(Verdict::of);
-    "firmware of others embeds the replayer" => |folder| checks::embedding(folder).map(Verdict::of);
-    "firmware takes signed recordings only" => |folder| checks::signature(folder).map(Verdict::of);
-    "a secure world replays what is signed" =>
-        |folder| optee::checks::short(folder).map(Verdict::of);
+        |folder| checks::recovers(folder, SOME_CALLS);
+    "firmware refuses what is damaged or foreign" => checks::refuses;
+    "firmware of others embeds the replayer" => checks::embedding;
+    "firmware takes signed recordings only" => checks::signature;
+    "a secure world replays what is signed" => optee::checks::short;
 };
 
 /// They add nothing about the driver to [`TESTS`]; `cargo xtask node` runs them without a guest. Here: by `--full`
@@ -181,7 +166,7 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
     "image samplers of every kind on a G72" =>
         |folder| kernels(folder, "g72", "image_samplers", None);
     "a sample of piglit's OpenCL tests passes" =>
-        |folder| piglit::run_subset(folder, "g52", 1).map(sample);
+        |folder| piglit::run_subset(folder, "g52", 1);
     "hard cases of OpenCL, all of them, are recorded with the right tensors or refused" =>
         |folder| cases::all(folder, "g52");
 };
@@ -189,18 +174,14 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
 /// Only by full name.
 const LONG: &[(&str, TestFunction)] = tests! {
     "record and replay train-perceptron" => |folder| record(folder, "train-perceptron");
-    "a transformer with a cache writes a thousand characters" =>
-        |folder| state::decodes(folder).map(Verdict::of);
-    "training live, by replay and by NumPy agrees for some steps" =>
-        |folder| state::learns_a_little(folder).map(Verdict::of);
+    "a transformer with a cache writes a thousand characters" => state::decodes;
+    "training live, by replay and by NumPy agrees for some steps" => state::learns_a_little;
     "states on the nano driver: runs without end, and faults at some calls" =>
-        |folder| state::nano(folder, SOME_CALLS).map(Verdict::of);
+        |folder| state::nano(folder, SOME_CALLS);
     "programs of others are recorded with two inputs and replayed with a third" =>
-        |folder| foreign::run_sample(folder, "g52").map(sample);
-    "non-coherent caches: the nano driver is right, and wrong without any one of its calls" =>
-        |folder| caches::nano(folder).map(Verdict::of);
-    "the nano driver with a power domain, little memory, locked down, asleep" =>
-        |folder| around::nano(folder).map(Verdict::of);
+        |folder| foreign::run_sample(folder, "g52");
+    "non-coherent caches: the nano driver is right, and wrong without any one of its calls" => caches::nano;
+    "the nano driver with a power domain, little memory, locked down, asleep" => around::nano;
     "what no app should do with OpenCL is recorded or refused on the stock driver" => cases::misused;
     "long: digits is recorded on the stock driver by an ordinary user" =>
         |folder| user::stock(folder, "g52", "digits");
@@ -212,18 +193,18 @@ const LONG: &[(&str, TestFunction)] = tests! {
         |folder| user::stock(folder, "g52", "mobilenet-v1");
     "long: hard cases of OpenCL on a G57, all of them" => |folder| cases::all(folder, "g57");
     "long: programs of others are recorded with two inputs on panthor" =>
-        |folder| foreign::run_sample(folder, "g610").map(sample);
+        |folder| foreign::run_sample(folder, "g610");
     "long: hard cases of OpenCL on a Mali-G610, and what no app should do" => cases::on_panthor;
     "long: panthor pings its firmware" =>
-        |folder| panthor::awake(folder, "stock", (40, 2)).map(Verdict::of);
+        |folder| panthor::awake(folder, "stock", (40, 2));
     "long: panthor of Linux 7 pings its firmware, sleeps, wakes, and runs several apps" =>
-        |folder| panthor::awake(folder, "new", (40, 2)).map(Verdict::of);
+        |folder| panthor::awake(folder, "new", (40, 2));
     "long: panthor of Linux 7 replays as the model does, and survives kills and wrong streams" =>
-        |folder| panthor::replays(folder, "new", 2).map(Verdict::of);
+        |folder| panthor::replays(folder, "new", 2);
     "long: every one of panthor's calls fails, and the next run is right" =>
-        |folder| panthor::faults(folder, 1).map(Verdict::of);
+        |folder| panthor::faults(folder, 1);
     "long: panthor survives fifty kills" =>
-        |folder| panthor::replays(folder, "stock", 50).map(Verdict::of);
+        |folder| panthor::replays(folder, "stock", 50);
     "long: saxpy is recorded on panthor by an ordinary user" =>
         |folder| user::stock(folder, "g610", "saxpy");
     "long: digits is recorded on panthor by an ordinary user" =>
@@ -257,23 +238,14 @@ const LONG: &[(&str, TestFunction)] = tests! {
     "long: the change for panfrost's maintainers lets each fault be seen at once" =>
         panfrost_repaired;
     "long: all pairs of replaced kernels, and binaries that do not fit" =>
-        |folder| pairs::replaced(folder, usize::MAX, true).map(Verdict::of);
-    "long: training live, by replay and by NumPy agrees for all steps" => learns;
+        |folder| pairs::replaced(folder, usize::MAX, true);
+    "long: training live, by replay and by NumPy agrees for all steps" => state::learns;
     "long: states on the nano driver: faults at every call" =>
-        |folder| state::nano(folder, 1).map(Verdict::of);
+        |folder| state::nano(folder, 1);
     "long: firmware keeps its state after faults at every call" =>
-        |folder| checks::recovers(folder, 1).map(Verdict::of);
+        |folder| checks::recovers(folder, 1);
     "record and replay train-clblast" => |folder| record(folder, "train-clblast");
 };
-
-fn learns(folder: &Folder) -> Result<Verdict> {
-    Ok(match state::learns(folder)? {
-        Some(result) => Verdict::of(result),
-        None => Verdict::skip(
-            "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
-        ),
-    })
-}
 
 const SOME_CALLS: u32 = 40;
 

@@ -28,15 +28,13 @@ gpureplay record --raw with -- $alike $(run 2 with)
 gpureplay record --raw without --no-layer -- $alike $(run 2 without)
 "#;
 
-pub(super) fn names(folder: &Folder) -> Result<Checked> {
+pub(super) fn names(folder: &Folder) -> Result<()> {
     let share = files::temporary()?;
     let work = share.path();
     app::write_files(folder, "lenet", work)?;
     let options = Options::sharing(Driver::Patched, work);
     let outcome = session::script(folder, &options, SCRIPT)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Err(reason));
-    }
+    outcome.clean()?;
     let replayed = work.join("replayed.npy");
     let mut replay = Command::new(payload::host_command(folder));
     replay.arg("run").arg(work.join("recording"));
@@ -50,7 +48,7 @@ pub(super) fn names(folder: &Folder) -> Result<Checked> {
         "replaying",
         &folder.local.join("log/replay.log"),
     )?;
-    Ok(check(work, &replayed))
+    Ok(check(work, &replayed)?)
 }
 
 fn check(work: &Path, replayed: &Path) -> Checked {

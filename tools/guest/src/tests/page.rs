@@ -10,14 +10,13 @@ use crate::{
     error::{Error, Result},
     files,
     folder::Folder,
-    run::session::Checked,
 };
 
 const PAGE: &str = "docs/start.md";
 const MADE: &str = "target/your-own-app";
 
 /// The page's own comparison decides.
-pub(super) fn own_app(folder: &Folder) -> Result<Checked> {
+pub(super) fn own_app(folder: &Folder) -> Result<()> {
     let page = folder.repository.join(PAGE);
     let text = files::text(&page)?;
     let made = folder.repository.join(MADE);
@@ -38,15 +37,13 @@ pub(super) fn own_app(folder: &Folder) -> Result<Checked> {
         .current_dir(&folder.repository)
         .env("PATH", path)
         .env_remove("CARGO_MANIFEST_DIR");
-    if let Err(error) = logged(&mut shell, "the page's commands", &log) {
-        return Ok(Err(error.to_string()));
-    }
+    logged(&mut shell, "the page's commands", &log)?;
     let replayed = made.join("replayed.bin");
     let size = fs::metadata(&replayed)
         .map_err(Error::io("read", &replayed))?
         .len();
-    Ok(match size {
+    match size {
         16384 => Ok(()),
-        size => Err(format!("the replay wrote {size} bytes")),
-    })
+        size => Err(format!("the replay wrote {size} bytes").into()),
+    }
 }

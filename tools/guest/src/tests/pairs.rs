@@ -15,7 +15,7 @@ use crate::{
     folder::Folder,
     run::{
         driver::Driver,
-        session::{self, Checked, Options},
+        session::{self, Options},
     },
 };
 
@@ -93,7 +93,7 @@ fn gpureplay(folder: &Folder, work: &Path, arguments: &[&str]) -> Result<(bool, 
     ))
 }
 
-pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Checked> {
+pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<()> {
     let share = files::temporary()?;
     let work = share.path();
     write_inputs(work)?;
@@ -117,13 +117,10 @@ pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Che
     let text = format!("set -e\n{}", recordings.collect::<String>());
     let options = Options::sharing(Driver::Patched, work);
     let outcome = session::script(folder, &options, &text)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Err(reason));
-    }
+    outcome.clean()?;
     for (old, new, how) in pairs {
-        if let Err(reason) = replace(folder, work, old, new, *how)? {
-            return Ok(Err(format!("{new} in the place of {old}: {reason}")));
-        }
+        replace(folder, work, old, new, *how)
+            .map_err(|reason| format!("{new} in the place of {old}: {reason}"))?;
     }
     for (binary, job, gate) in WRONG.iter().filter(|_| gates) {
         let code = binary_of(folder, work, binary)?;
@@ -131,10 +128,10 @@ pub(super) fn replaced(folder: &Folder, count: usize, gates: bool) -> Result<Che
         let patch = ["patch", &recording, "--jobs", "0", "--shader", &code];
         let (done, text) = gpureplay(folder, work, &patch)?;
         if done || !text.contains(&format!("{gate}: ")) {
-            return Ok(Err(format!("{binary} as a binary for {job}: {text}")));
+            return Err(format!("{binary} as a binary for {job}: {text}").into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
@@ -144,7 +141,7 @@ fn binary_of(folder: &Folder, work: &Path, kernel: &str) -> Result<String> {
     Ok(saved.display().to_string())
 }
 
-fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<Checked> {
+fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Result<()> {
     let [recorded, other] = [old, new].map(|kernel| format!("recording-{kernel}"));
     let made = format!("made-{old}-{new}");
     let from = |kernel: &str| -> Result<[String; 2]> {
@@ -159,7 +156,7 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
     ];
     let (done, text) = gpureplay(folder, work, &patch)?;
     if !done {
-        return Ok(Err(text));
+        return Err(text.into());
     }
     for set in ["", "2"] {
         for (recording, out) in [(&made, "replaced.bin"), (&other, "re-recorded.bin")] {
@@ -174,25 +171,23 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
             ];
             let (done, text) = gpureplay(folder, work, &run)?;
             if !done {
-                return Ok(Err(format!("{recording}: {text}")));
+                return Err(format!("{recording}: {text}").into());
             }
         }
         let read = |name: &str| files::read(work.join(name));
         let live = read(&format!("{new}{set}.bin"))?;
         if live.len() != 4 * COUNT || live.iter().all(|byte| *byte == 0) {
-            return Ok(Err(format!("the live app wrote {} bytes", live.len())));
+            return Err(format!("the live app wrote {} bytes", live.len()).into());
         }
         for name in ["replaced.bin", "re-recorded.bin"] {
             if read(name)? != live {
-                return Ok(Err(format!(
-                    "{name} is not what the live app writes with inputs {set:?}"
-                )));
+                return Err(
+                    format!("{name} is not what the live app writes with inputs {set:?}").into(),
+                );
             }
         }
         if read(&format!("{old}{set}.bin"))? == live {
-            return Ok(Err(
-                "both kernels write the same, so nothing is compared".into()
-            ));
+            return Err("both kernels write the same, so nothing is compared".into());
         }
     }
     let [option, value] = from(old)?;
@@ -202,10 +197,8 @@ fn replace(folder: &Folder, work: &Path, old: &str, new: &str, how: How) -> Resu
     ];
     let (done, text) = gpureplay(folder, work, &patch)?;
     let file = |folder: &str| fs::read(work.join(folder).join("recording.gpr")).ok();
-    Ok(
-        match done && file(&same).is_some() && file(&same) == file(&recorded) {
-            true => Ok(()),
-            false => Err(format!("{old} in its own place gives another file: {text}")),
-        },
-    )
+    match done && file(&same).is_some() && file(&same) == file(&recorded) {
+        true => Ok(()),
+        false => Err(format!("{old} in its own place gives another file: {text}").into()),
+    }
 }

@@ -14,7 +14,7 @@ use crate::{
     run::{
         driver::Driver,
         kernel_log,
-        session::{self, Checked, Options},
+        session::{self, Options},
     },
 };
 
@@ -41,11 +41,7 @@ const LATE: &str = "update request timedout";
 const PING: &str = "global requests 0x100";
 
 /// Records memory that no app maps, too.
-pub(super) fn awake(
-    folder: &Folder,
-    kernel: &str,
-    (seconds, pings): (u32, usize),
-) -> Result<Checked> {
+pub(super) fn awake(folder: &Folder, kernel: &str, (seconds, pings): (u32, usize)) -> Result<()> {
     let guest = match kernel {
         "stock" => folder.clone(),
         which => kernel::other(folder, which)?,
@@ -63,17 +59,21 @@ pub(super) fn awake(
     let log = fs::read_to_string(outcome.logs.join("model.log")).unwrap_or_default();
     let seen = log.lines().filter(|line| line.ends_with(PING)).count();
     // The initramfs loaded another kernel's modules.
-    Ok(
-        match outcome.clean_but_for(|line| line.starts_with("modprobe:")) {
-            Ok(()) if !said.ends_with("PANTHOR AGREES\n") => Err(format!("ended early: {said}")),
-            Ok(()) if seen < pings => Err(format!("{seen} pings in {seconds} s")),
-            checked => checked,
-        },
-    )
+    outcome.clean_but_for(|line| line.starts_with("modprobe:"))?;
+    if !said.ends_with(
+        "PANTHOR AGREES
+",
+    ) {
+        return Err(format!("ended early: {said}").into());
+    }
+    match seen >= pings {
+        true => Ok(()),
+        false => Err(format!("{seen} pings in {seconds} s").into()),
+    }
 }
 
 /// Refused by name, in the model's log too; the driver goes on.
-pub(super) fn fills(folder: &Folder) -> Result<Checked> {
+pub(super) fn fills(folder: &Folder) -> Result<()> {
     let share = prepared(folder)?;
     let options = Options {
         gpu: "g610".into(),
@@ -81,21 +81,19 @@ pub(super) fn fills(folder: &Folder) -> Result<Checked> {
         ..Options::sharing(Driver::Stock, share.path())
     };
     let outcome = session::script(folder, &options, FILLS)?;
-    if let Err(reason) = outcome.clean_but_for(kernel_log::is_of_job) {
-        return Ok(Err(reason));
-    }
+    outcome.clean_but_for(kernel_log::is_of_job)?;
     let log = fs::read_to_string(outcome.logs.join("model.log")).unwrap_or_default();
     let mut compile = Command::new(payload::host_command(folder));
     compile.current_dir(share.path());
     compile.args(["compile", "fill.trace", "-o", "filled"]);
     let ended = compile.output().map_err(Error::start("gpureplay"))?;
     let said = String::from_utf8_lossy(&ended.stderr);
-    Ok(match (log.contains(DRAWS), said.contains(DRAWS)) {
+    match (log.contains(DRAWS), said.contains(DRAWS)) {
         _ if ended.status.success() => Err("a recording that draws is not refused".into()),
         (true, true) => Ok(()),
         (false, _) => Err("the model's log names no draw".into()),
-        (true, false) => Err(format!("not refused by name: {said}")),
-    })
+        (true, false) => Err(format!("not refused by name: {said}").into()),
+    }
 }
 
 /// Has what saxpy reads; builds the recorder in the app.
@@ -110,7 +108,7 @@ fn prepared(folder: &Folder) -> Result<TempDir> {
 }
 
 /// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
-pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Checked> {
+pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<()> {
     let short = Panfrost {
         kernel: kernel.into(),
         gpu: "g610".into(),
@@ -125,11 +123,11 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<Check
         write: false,
         no_build: false,
     };
-    short.test(folder, false)
+    Ok(short.test(folder, false)??)
 }
 
 /// Every `stride`-th call fails: a clear error, then a right run.
-pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
+pub(super) fn faults(folder: &Folder, stride: u32) -> Result<()> {
     payload::replayer(folder)?;
     let share = files::temporary()?;
     expect(folder, share.path(), "g610", &["digits".into()])?;
@@ -147,10 +145,12 @@ pub(super) fn faults(folder: &Folder, stride: u32) -> Result<Checked> {
     // A process told of no end leaves work to the GPU. Firmware has 100 ms, which the model may miss on a busy
     // host: the GPU is reset.
     let known = |line: &str| kernel_log::is_of_job(line) || line.contains(LATE);
-    Ok(match outcome.clean_but_for(known) {
-        Ok(()) if !said.ends_with("EVERY NEXT RUN WAS RIGHT\n") => {
-            Err(format!("ended early: {said}"))
-        }
-        checked => checked,
-    })
+    outcome.clean_but_for(known)?;
+    match said.ends_with(
+        "EVERY NEXT RUN WAS RIGHT
+",
+    ) {
+        true => Ok(()),
+        false => Err(format!("ended early: {said}").into()),
+    }
 }

@@ -17,7 +17,7 @@ use crate::{
     run::session::{self, Options},
 };
 
-pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
+pub(super) fn stock(folder: &Folder, name: &str) -> Result<()> {
     let app = App::find(folder, name)?;
     let work = files::temporary()?;
     app::write_files(folder, name, work.path())?;
@@ -27,17 +27,16 @@ pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
     };
     let both = SETS.map(|set| app.command(set)).join(" && ");
     let outcome = session::script(folder, &options, &both)?;
-    Ok(Verdict::of(outcome.clean().and_then(|()| {
-        for (set, output) in SETS
-            .iter()
-            .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
-        {
-            let found = work.path().join(format!("{output}{set}.npy"));
-            let expected = app::file(work.path(), "expected", output, set);
-            app::check(&found, &expected, app.tolerance)?;
-        }
-        Ok(())
-    })))
+    outcome.clean()?;
+    for (set, output) in SETS
+        .iter()
+        .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
+    {
+        let found = work.path().join(format!("{output}{set}.npy"));
+        let expected = app::file(work.path(), "expected", output, set);
+        app::check(&found, &expected, app.tolerance)?;
+    }
+    Ok(())
 }
 
 pub(super) fn record(folder: &Folder, name: &str) -> Result<Verdict> {
@@ -62,9 +61,7 @@ pub(super) fn record_on(
         non_coherent,
     };
     let outcome = recording.trace(false)?;
-    if let Err(text) = outcome.clean() {
-        return Ok(Verdict::fail(text));
-    }
+    outcome.clean()?;
     let mut verdict = Verdict::of(registers::same_writes(
         &work.path().join("trace"),
         &recording.register_log(),

@@ -35,23 +35,20 @@ APP > /dev/null
 /// A page changed though it cannot have (GPUREPLAY_ERROR_UNSEEN).
 const UNSEEN: &str = "recording is not complete: error 11";
 
-pub(super) fn notices(folder: &Folder) -> Result<Checked> {
+pub(super) fn notices(folder: &Folder) -> Result<()> {
     let share = files::temporary()?;
     let work = share.path();
     app::write_files(folder, "saxpy", work)?;
     let command = App::find(folder, "saxpy")?.command("");
     let options = Options::sharing(Driver::Patched, work);
     let outcome = session::script(folder, &options, &SCRIPT.replace("APP", &command))?;
-    Ok(outcome.clean().and_then(|()| {
-        let said = fs::read_to_string(work.join("said")).map_err(|error| error.to_string())?;
-        if !said.contains(UNSEEN) {
-            return Err(format!(
-                "a recording was refused for another reason: {said}"
-            ));
-        }
-        is_complete(&work.join("honest"))?;
-        is_complete(&work.join("unbound"))
-    }))
+    outcome.clean()?;
+    let said = fs::read_to_string(work.join("said")).map_err(|error| error.to_string())?;
+    if !said.contains(UNSEEN) {
+        return Err(format!("a recording was refused for another reason: {said}").into());
+    }
+    is_complete(&work.join("honest"))?;
+    Ok(is_complete(&work.join("unbound"))?)
 }
 
 const AROUND: &str = include_str!("recorder.sh");
@@ -71,7 +68,7 @@ const UNMAPPED: [(&str, ErrorCode); 2] = [
     ("unmapped-page", ErrorCode::Page),
 ];
 
-pub(super) fn holds(folder: &Folder) -> Result<Checked> {
+pub(super) fn holds(folder: &Folder) -> Result<()> {
     payload::probes(folder)?;
     payload::board_modules(folder)?;
     let share = files::temporary()?;
@@ -88,24 +85,23 @@ pub(super) fn holds(folder: &Folder) -> Result<Checked> {
         ..Options::sharing(Driver::None, work)
     };
     let outcome = session::script(folder, &options, &AROUND.replace("APP", &command))?;
-    Ok(outcome.clean().and_then(|()| {
-        let said = outcome.said();
-        let failed = TRIALS.iter().filter(|name| {
-            let good = format!("{name}: well");
-            !said.lines().any(|line| line == good)
-        });
-        match failed.copied().collect::<Vec<_>>()[..] {
-            [] => {}
-            ref names => return Err(format!("{}: {}", names.join(", "), said.trim())),
-        }
-        for name in ["binary-1", "binary-2"] {
-            is_reset(&work.join(name))?;
-        }
-        for (name, error) in UNMAPPED {
-            has_error(&work.join(name), error)?;
-        }
-        is_complete(&work.join("hoarded"))
-    }))
+    outcome.clean()?;
+    let said = outcome.said();
+    let failed = TRIALS.iter().filter(|name| {
+        let good = format!("{name}: well");
+        !said.lines().any(|line| line == good)
+    });
+    match failed.copied().collect::<Vec<_>>()[..] {
+        [] => {}
+        ref names => return Err(format!("{}: {}", names.join(", "), said.trim()).into()),
+    }
+    for name in ["binary-1", "binary-2"] {
+        is_reset(&work.join(name))?;
+    }
+    for (name, error) in UNMAPPED {
+        has_error(&work.join(name), error)?;
+    }
+    Ok(is_complete(&work.join("hoarded"))?)
 }
 
 /// The driver learns of its reset by an interrupt.

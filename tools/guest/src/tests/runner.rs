@@ -14,13 +14,6 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn pass() -> Verdict {
-        Verdict {
-            passed: 1,
-            ..Verdict::default()
-        }
-    }
-
     pub(super) fn fail(reason: impl Into<String>) -> Verdict {
         Verdict {
             failed: 1,
@@ -44,18 +37,33 @@ impl Verdict {
     }
 
     pub(super) fn of(result: Checked) -> Verdict {
-        result.map_or_else(Verdict::fail, |()| Verdict::pass())
+        result.map_or_else(Verdict::fail, Verdict::from)
     }
 }
 
 pub(super) type TestFunction = fn(&Folder) -> Result<Verdict>;
 
-pub(super) fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
-    Verdict {
-        passed: u32::try_from(passed).unwrap_or(u32::MAX),
-        failed: u32::try_from(wrong.len()).unwrap_or(u32::MAX),
-        skipped: 0,
-        reason: wrong.join("; "),
+/// A test that ended well passed.
+impl From<()> for Verdict {
+    fn from((): ()) -> Verdict {
+        Verdict {
+            passed: 1,
+            ..Verdict::default()
+        }
+    }
+}
+
+/// How many were right, and the others.
+pub(super) type Sample = (usize, Vec<String>);
+
+impl From<Sample> for Verdict {
+    fn from((passed, wrong): Sample) -> Verdict {
+        Verdict {
+            passed: u32::try_from(passed).unwrap_or(u32::MAX),
+            failed: u32::try_from(wrong.len()).unwrap_or(u32::MAX),
+            skipped: 0,
+            reason: wrong.join("; "),
+        }
     }
 }
 

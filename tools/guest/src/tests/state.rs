@@ -9,6 +9,8 @@ use std::{
 
 use gpureplay_tensors::{Tensor, read_npy};
 
+use super::runner::Verdict;
+
 use crate::{
     build::{
         payload,
@@ -39,7 +41,7 @@ fn share(folder: &Folder, from: &str, to: &Path) -> Result<()> {
     copy_dir(&folder.repository.join(from), to)
 }
 
-pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
+pub(super) fn decodes(folder: &Folder) -> Result<()> {
     let work = files::temporary()?;
     share(
         folder,
@@ -54,24 +56,17 @@ pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
     let live = "decode --weights weights --forced steps/forced.npy --place steps/place.npy --mask steps/mask.npy \
                 --characters live.npy";
     let outcome = session::script(folder, &options, live)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Err(reason));
+    outcome.clean()?;
+    let expected = files::read(folder.repository.join("tools/decoding/written.txt"))?;
+    let live = read_npy(&work.path().join("live.npy")).map_err(text)?;
+    match live.bytes() == expected {
+        true => Ok(()),
+        false => Err(format!("it wrote {}", String::from_utf8_lossy(live.bytes())).into()),
     }
-    let expected = folder.repository.join("tools/decoding/written.txt");
-    let expected = files::read(&expected)?;
-    Ok(read_npy(&work.path().join("live.npy"))
-        .map_err(text)
-        .and_then(|live| match live.bytes() == expected {
-            true => Ok(()),
-            false => Err(format!(
-                "it wrote {}",
-                String::from_utf8_lossy(live.bytes())
-            )),
-        }))
 }
 
 /// The place is an argument or a launch's size, which the compiler names.
-pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
+pub(super) fn names_launches(folder: &Folder) -> Result<()> {
     const CASES: [(&str, &str); 2] = [
         (
             "argument",
@@ -93,9 +88,7 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
     }
     let options = Options::sharing(Driver::Patched, work.path());
     let outcome = session::script(folder, &options, &commands)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Err(reason));
-    }
+    outcome.clean()?;
     for (how, message) in CASES {
         let output = Command::new(payload::host_command(folder))
             .current_dir(work.path())
@@ -104,10 +97,10 @@ pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
             .map_err(Error::start("gpureplay"))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() || !said.contains(message) {
-            return Ok(Err(format!("{how}: expected `{message}`, it said: {said}")));
+            return Err(format!("{how}: expected `{message}`, it said: {said}").into());
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 struct Training {
@@ -138,7 +131,7 @@ const TRAININGS: [Training; 3] = [
     },
 ];
 
-pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
+pub(super) fn learns_a_little(folder: &Folder) -> Result<()> {
     for training in TRAININGS {
         let work = files::temporary()?;
         let arguments = ["--sample", SAMPLE, "--network", training.network];
@@ -149,30 +142,28 @@ pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
             &folder.repository.join("tools/training/data.py"),
             &words,
         )?;
-        if let Err(reason) = training.check(folder, work.path())? {
-            return Ok(Err(reason));
-        }
+        training.check(folder, work.path())?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
-/// `None` without the images, which do not ship.
-pub(super) fn learns(folder: &Folder) -> Result<Option<Checked>> {
+/// Skipped without the images, which do not ship.
+pub(super) fn learns(folder: &Folder) -> Result<Verdict> {
     let Some(batches) = env::var_os(BATCHES).map(PathBuf::from) else {
-        return Ok(None);
+        return Ok(Verdict::skip(
+            "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
+        ));
     };
     for training in TRAININGS {
         let work = files::temporary()?;
         copy_dir(&batches.join(training.network), work.path())?;
-        if let Err(reason) = training.check(folder, work.path())? {
-            return Ok(Some(Err(reason)));
-        }
+        training.check(folder, work.path())?;
     }
-    Ok(Some(Ok(())))
+    Ok(().into())
 }
 
 impl Training {
-    fn check(&self, folder: &Folder, work: &Path) -> Result<Checked> {
+    fn check(&self, folder: &Folder, work: &Path) -> Result<()> {
         if self.clblast {
             payload::clblast(folder)?;
         }
@@ -187,14 +178,9 @@ impl Training {
             ..Options::default()
         };
         let outcome = session::script(folder, &options, &live)?;
-        if let Err(reason) = outcome.clean() {
-            return Ok(Err(reason));
-        }
+        outcome.clean()?;
         let read = |name: &str| read_npy(&work.join(name)).map_err(text);
-        let (exact, live) = match (read("expected/losses64.npy"), read("losses.npy")) {
-            (Ok(exact), Ok(live)) => (exact, live),
-            (Err(reason), _) | (_, Err(reason)) => return Ok(Err(reason)),
-        };
+        let (exact, live) = (read("expected/losses64.npy")?, read("losses.npy")?);
         let steps = exact.len();
         let mut replay = Command::new(payload::host_command(folder));
         replay
@@ -210,19 +196,14 @@ impl Training {
             "training by replay",
             &folder.local.join("log/train.log"),
         )?;
-        let replayed = match read("replayed.npy") {
-            Ok(replayed) => replayed,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let replayed = read("replayed.npy")?;
         for (what, losses) in [("live", &live), ("replay", &replayed)] {
-            if let Err(reason) = near(losses, &exact) {
-                return Ok(Err(format!("{} {what}: {reason}", self.app)));
-            }
+            near(losses, &exact).map_err(|reason| format!("{} {what}: {reason}", self.app))?;
         }
         self.compare_learnt(folder, work)
     }
 
-    fn compare_learnt(&self, folder: &Folder, work: &Path) -> Result<Checked> {
+    fn compare_learnt(&self, folder: &Folder, work: &Path) -> Result<()> {
         let words = ["--right", "--network", self.network];
         let mut words: Vec<&std::ffi::OsStr> = words.iter().map(|word| word.as_ref()).collect();
         words.push(work.as_os_str());
@@ -237,18 +218,16 @@ impl Training {
             .filter_map(|word| word.parse().ok())
             .collect();
         let [numpy, live, replayed] = right[..] else {
-            return Ok(Err(format!("data.py said: {said}")));
+            return Err(format!("data.py said: {said}").into());
         };
         println!(
             "     {}: of 360 held-out images NumPy names {numpy} rightly, live training {live}, the replay {replayed}",
             self.app
         );
-        Ok(
-            match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= IMAGES {
-                true => Ok(()),
-                false => Err(format!("{}: {said} held-out images are right", self.app)),
-            },
-        )
+        match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= IMAGES {
+            true => Ok(()),
+            false => Err(format!("{}: {said} held-out images are right", self.app).into()),
+        }
     }
 }
 
@@ -267,7 +246,7 @@ fn near(losses: &Tensor, exact: &Tensor) -> Checked {
     }
 }
 
-pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
+pub(super) fn nano(folder: &Folder, stride: u32) -> Result<()> {
     payload::nano_driver(folder)?;
     let work = files::temporary()?;
     for name in ["generate-g52", "decode-g52"] {
@@ -289,9 +268,7 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
         ..Options::sharing(Driver::None, work.path())
     };
     let outcome = session::script(folder, &options, &commands)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Err(reason));
-    }
+    outcome.clean()?;
     let said = outcome.said().into_owned();
     print!("     {said}");
     for (wrote, expected) in [
@@ -301,11 +278,11 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
         let wrote = work.path().join(wrote);
         let expected = folder.repository.join(expected);
         if files::read(&wrote)? != files::read(expected)? {
-            return Ok(Err(format!("{} is not NumPy's text", wrote.display())));
+            return Err(format!("{} is not NumPy's text", wrote.display()).into());
         }
     }
-    Ok(match said.contains("the states are equal") {
+    match said.contains("the states are equal") {
         true => Ok(()),
-        false => Err(format!("it said: {said}")),
-    })
+        false => Err(format!("it said: {said}").into()),
+    }
 }

@@ -18,7 +18,7 @@ use crate::{
     },
     run::{
         driver::Driver,
-        session::{self, Checked, End, Options},
+        session::{self, End, Options},
     },
 };
 
@@ -26,17 +26,17 @@ use crate::{
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
 /// Also from calls alone: the unrecorded answer to a second input.
-pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<Verdict> {
+pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<()> {
     stock_on(folder, name, gpu, false)
 }
 
 /// Mapped past the processor's caches.
-pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<Verdict> {
+pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<()> {
     payload::board_modules(folder)?;
     stock_on(folder, name, "g52", true)
 }
 
-fn stock_on(folder: &Folder, name: &str, gpu: &str, non_coherent: bool) -> Result<Verdict> {
+fn stock_on(folder: &Folder, name: &str, gpu: &str, non_coherent: bool) -> Result<()> {
     payload::user_recorder(folder)?;
     let app = App::find(folder, name)?;
     let work = files::temporary()?;
@@ -50,31 +50,27 @@ fn stock_on(folder: &Folder, name: &str, gpu: &str, non_coherent: bool) -> Resul
         non_coherent,
     };
     let outcome = recording.trace_by_user(false)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Verdict::fail(reason));
-    }
+    outcome.clean()?;
     let output = work.path().join("recording");
     recording.compile(&output)?;
-    Ok(Verdict::of(check(&recording, &output)?))
+    check(&recording, &output)
 }
 
-fn check(recording: &Recording<'_>, output: &Path) -> Result<Checked> {
+fn check(recording: &Recording<'_>, output: &Path) -> Result<()> {
     let manifest = output.join("manifest.toml");
     let text = fs::read_to_string(&manifest).unwrap_or_default();
     if !text.contains("in user space") {
-        return Ok(Err(format!("{text}: does not say how it was recorded")));
+        return Err(format!("{text}: does not say how it was recorded").into());
     }
     let program = payload::host_command(recording.folder);
-    if let Err(text) = recording.compare_noted(&program, output)? {
-        return Ok(Err(text));
-    }
-    Ok(recording.app.outputs.iter().try_for_each(|name| {
+    recording.compare_noted(&program, output)??;
+    for name in &recording.app.outputs {
         recording.replay(output, name)?;
-        match app::identical(&recording.replayed(name), &recording.live(name))? {
-            true => Ok(()),
-            false => Err(format!("{name}: a replay is not the live stack's answer")),
+        if !app::identical(&recording.replayed(name), &recording.live(name))? {
+            return Err(format!("{name}: a replay is not the live stack's answer").into());
         }
-    }))
+    }
+    Ok(())
 }
 
 const CASES: &str = include_str!("user.sh");
@@ -118,7 +114,7 @@ pub(super) fn cases(folder: &Folder) -> Result<Verdict> {
     )?;
     if outcome.end != End::Exit(0) {
         let logs = outcome.logs.display();
-        return Ok(Verdict::fail(format!("{:?}, logs: {logs}", outcome.end)));
+        return Err(format!("{:?}, logs: {logs}", outcome.end).into());
     }
     let printed = outcome.said().into_owned();
     let lines: Vec<&str> = printed.lines().collect();
@@ -198,17 +194,14 @@ fn compared(folder: &Folder, options: Options, work: &Path, command: &str) -> Re
         ..options
     };
     let outcome = session::script(folder, &options, &text)?;
-    if let Err(reason) = outcome.clean() {
-        return Ok(Verdict::fail(reason));
-    }
+    outcome.clean()?;
     let [kernel, user] = ["kernel.trace", "user.trace"].map(|name| work.join(name));
-    Ok(match both::compare(&kernel, &user) {
-        Ok(compared) if compared.agrees(others) => Verdict {
-            passed: 1,
+    let compared = both::compare(&kernel, &user)?;
+    match compared.agrees(others) {
+        true => Ok(Verdict {
             reason: compared.to_string(),
-            ..Verdict::default()
-        },
-        Ok(compared) => Verdict::fail(compared.to_string()),
-        Err(text) => Verdict::fail(text),
-    })
+            ..Verdict::from(())
+        }),
+        false => Err(compared.to_string().into()),
+    }
 }

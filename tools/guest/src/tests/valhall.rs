@@ -11,7 +11,7 @@ use crate::{
     folder::Folder,
     run::{
         driver::Driver,
-        session::{self, Checked, Options},
+        session::{self, Options},
     },
 };
 
@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("valhall.sh");
 const SAXPY: &str = "mali/measure/tests/data/saxpy-g57.gpr";
 const RUNS: u32 = 3;
 
-pub(super) fn devices(folder: &Folder) -> Result<Checked> {
+pub(super) fn devices(folder: &Folder) -> Result<()> {
     payload::nano_driver(folder)?;
     let share = files::temporary()?;
     expect(folder, "digits-g57", share.path())?;
@@ -45,9 +45,12 @@ pub(super) fn devices(folder: &Folder) -> Result<Checked> {
     };
     let outcome = session::script(folder, &options, SCRIPT)?;
     let said = outcome.said();
-    Ok(match outcome.clean() {
-        Ok(()) if said.ends_with("A G57 AGREES\n") => Ok(()),
-        Ok(()) => Err(format!("ended early: {}", said.trim())),
-        failed => failed,
-    })
+    outcome.clean()?;
+    match said.ends_with(
+        "A G57 AGREES
+",
+    ) {
+        true => Ok(()),
+        false => Err(format!("ended early: {}", said.trim()).into()),
+    }
 }

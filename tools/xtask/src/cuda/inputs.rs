@@ -14,7 +14,7 @@ use super::{
     programs::{HECBENCH, build_one},
     replays::start,
 };
-use gpureplay_task::{Result, output};
+use gpureplay_task::{Error, Result, output};
 
 /// Nothing is timed.
 const AT_A_TIME: usize = 6;
@@ -142,7 +142,7 @@ pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize
     let work = |name: &&'static str| {
         let folder = folder.join(format!("{name}-cuda"));
         if !build_one(&folder) {
-            return Ok(None);
+            return Ok::<_, Error>(None);
         }
         let twice = Twice::record(bench, name, &folder)?;
         if twice.named("out").is_empty() {

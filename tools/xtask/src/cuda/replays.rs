@@ -115,7 +115,7 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
             let (_, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
             eprintln!("{launch}: not shown to be right: {text}");
         }
-        Ok(replayed)
+        Ok::<_, Error>(replayed)
     });
     for replayed in replays {
         let (fate, restarts, [changed, written]) = replayed?;

@@ -115,6 +115,20 @@ impl Error {
     }
 }
 
+/// A trial's complaint.
+impl From<String> for Error {
+    fn from(text: String) -> Self {
+        Error::Usage(text)
+    }
+}
+
+/// A trial's complaint.
+impl From<&str> for Error {
+    fn from(text: &str) -> Self {
+        Error::Usage(text.into())
+    }
+}
+
 fn tail(log: &str) -> String {
     if log.is_empty() {
         String::new()
