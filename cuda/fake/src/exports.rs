@@ -206,6 +206,31 @@ unsafe fn memset(set: &MemsetNode) -> Answer {
     Ok(())
 }
 
+unsafe fn launch_in(
+    function: Handle,
+    sizes: Sizes,
+    shared: u32,
+    parameters: Parameters,
+    extra: Parameters,
+    stream: Handle,
+) -> Answer {
+    if graphs().captures.contains_key(&stream) {
+        let node = KernelNode {
+            function,
+            grid: sizes.grid,
+            block: sizes.block,
+            shared,
+            parameters,
+            ..KernelNode::empty()
+        };
+        // SAFETY: our caller passes as many parameters as the kernel has.
+        let kernel = unsafe { Kernel::new(node) }?;
+        return graphs().capture(stream, Node::Kernel(kernel));
+    }
+    // SAFETY: as our caller's.
+    unsafe { launch(function, sizes, shared, parameters, extra) }
+}
+
 unsafe fn copy_in(destination: u64, source: u64, size: usize, stream: Handle) -> Answer {
     let mut graphs = graphs();
     if graphs.captures.contains_key(&stream) {
@@ -456,21 +481,11 @@ exports! {
         Ok(())
     }
     cuLaunchKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        if graphs().captures.contains_key(&stream) {
-            let node = KernelNode { function: f, grid: [gx, gy, gz], block: [bx, by, bz], shared, parameters, ..KernelNode::empty() };
-            let kernel = Kernel::new(node)?;
-            return graphs().capture(stream, Node::Kernel(kernel));
-        }
-        launch(f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz] }, shared, parameters, extra)
+        launch_in(f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz] }, shared, parameters, extra, stream)
     }
     cuLaunchKernelEx(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
         let LaunchConfiguration { grid, block, shared, stream, .. } = *configuration;
-        if graphs().captures.contains_key(&stream) {
-            let node = KernelNode { function: f, grid, block, shared, parameters, ..KernelNode::empty() };
-            let kernel = Kernel::new(node)?;
-            return graphs().capture(stream, Node::Kernel(kernel));
-        }
-        launch(f, Sizes { grid, block }, shared, parameters, extra)
+        launch_in(f, Sizes { grid, block }, shared, parameters, extra, stream)
     }
 
     cuStreamBeginCapture_v2(stream: Handle, mode: i32) {

@@ -71,6 +71,10 @@ unsafe fn image<'a>(address: *const u8) -> Result<&'a [u8], Status> {
     }
 }
 
+fn index(handle: u64) -> Option<usize> {
+    usize::try_from(handle).ok()?.checked_sub(1)
+}
+
 impl Modules {
     /// # Safety
     /// There is an image at the address.
@@ -113,10 +117,7 @@ impl Modules {
     }
 
     pub(crate) fn module(&self, handle: u64) -> Result<&Module, Status> {
-        let index = usize::try_from(handle)
-            .ok()
-            .and_then(|handle| handle.checked_sub(1));
-        index
+        index(handle)
             .and_then(|index| self.modules.get(index)?.as_ref())
             .ok_or(Status::INVALID_HANDLE)
     }
@@ -152,10 +153,7 @@ impl Modules {
     }
 
     pub(crate) fn function(&mut self, handle: u64) -> Result<&mut Function, Status> {
-        let index = usize::try_from(handle)
-            .ok()
-            .and_then(|handle| handle.checked_sub(1));
-        index
+        index(handle)
             .and_then(|index| self.functions.get_mut(index))
             .ok_or(Status::INVALID_HANDLE)
     }
@@ -166,10 +164,7 @@ impl Modules {
     }
 
     pub(crate) fn linked(&mut self, link: u64) -> Result<&mut Vec<u8>, Status> {
-        let index = usize::try_from(link)
-            .ok()
-            .and_then(|link| link.checked_sub(1));
-        index
+        index(link)
             .and_then(|index| self.links.get_mut(index)?.as_mut())
             .ok_or(Status::INVALID_HANDLE)
     }

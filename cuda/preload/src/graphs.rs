@@ -389,7 +389,7 @@ fn run(
                 Err(failed) => failed,
             },
             Step::Set(node) => match set_of(driver, node) {
-                Ok(set) => memset(driver, &set, stream),
+                Ok(set) => driver.memset(&set, stream),
                 Err(failed) => failed,
             },
             Step::Host(_) => host(driver, step, stream),
@@ -424,34 +424,6 @@ pub(crate) fn host(driver: &Driver, step: Step, stream: Handle) -> Status {
         match driver.cuGraphHostNodeGetParams(node, &raw mut host) {
             Status::SUCCESS => driver.cuLaunchHostFunc(stream, host.function, host.data),
             failed => failed,
-        }
-    }
-}
-
-/// # Safety
-/// The memory is the program's.
-pub(crate) unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -> Status {
-    let MemsetNode {
-        destination: to,
-        pitch,
-        value,
-        width,
-        height,
-        ..
-    } = *set;
-    // The element's size selects the bits.
-    let bytes = value.to_le_bytes();
-    let short = u16::from_le_bytes([bytes[0], bytes[1]]);
-    // SAFETY: our caller's promise.
-    unsafe {
-        match (set.element, height) {
-            (1, 0..=1) => driver.cuMemsetD8Async(to, bytes[0], width, stream),
-            (2, 0..=1) => driver.cuMemsetD16Async(to, short, width, stream),
-            (4, 0..=1) => driver.cuMemsetD32Async(to, value, width, stream),
-            (1, _) => driver.cuMemsetD2D8Async(to, pitch, bytes[0], width, height, stream),
-            (2, _) => driver.cuMemsetD2D16Async(to, pitch, short, width, height, stream),
-            (4, _) => driver.cuMemsetD2D32Async(to, pitch, value, width, height, stream),
-            _ => Status::INVALID_VALUE,
         }
     }
 }

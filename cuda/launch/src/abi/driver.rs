@@ -6,7 +6,7 @@ use core::ffi::{CStr, c_char, c_void};
 
 use crate::abi::{
     AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
-    KernelNode, LaunchConfiguration, MemsetNode, Status,
+    KernelNode, LaunchConfiguration, LaunchParameter, MemsetNode, Status,
 };
 
 /// Nothing works without it.
@@ -156,4 +156,63 @@ driver! {
     cuEventQuery(event: Handle);
     cuEventSynchronize(event: Handle);
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle);
+}
+
+#[allow(unsafe_code, reason = "calls of the driver")]
+impl Driver {
+    /// A memset as a graph's node says it.
+    ///
+    /// # Safety
+    /// As for the driver's functions of memsets.
+    pub unsafe fn memset(&self, set: &MemsetNode, stream: Handle) -> Status {
+        let MemsetNode {
+            destination: to,
+            pitch,
+            value,
+            width,
+            height,
+            ..
+        } = *set;
+        // The element's size selects the bits.
+        let bytes = value.to_le_bytes();
+        let short = u16::from_le_bytes([bytes[0], bytes[1]]);
+        // SAFETY: our caller's promise.
+        unsafe {
+            match (set.element, height) {
+                (1, 0..=1) => self.cuMemsetD8Async(to, bytes[0], width, stream),
+                (2, 0..=1) => self.cuMemsetD16Async(to, short, width, stream),
+                (4, 0..=1) => self.cuMemsetD32Async(to, value, width, stream),
+                (1, _) => self.cuMemsetD2D8Async(to, pitch, bytes[0], width, height, stream),
+                (2, _) => self.cuMemsetD2D16Async(to, pitch, short, width, height, stream),
+                (4, _) => self.cuMemsetD2D32Async(to, pitch, value, width, height, stream),
+                _ => Status::INVALID_VALUE,
+            }
+        }
+    }
+
+    /// A kernel with packed parameters.
+    ///
+    /// # Safety
+    /// As for `cuLaunchKernelEx`.
+    pub unsafe fn launch_packed(
+        &self,
+        configuration: &LaunchConfiguration,
+        kernel: Handle,
+        parameters: &[u8],
+    ) -> Status {
+        let size = parameters.len();
+        let extra = [
+            LaunchParameter::BufferPointer as usize as *const _,
+            parameters.as_ptr().cast(),
+            LaunchParameter::BufferSize as usize as *const _,
+            (&raw const size).cast(),
+            LaunchParameter::End as usize as *const _,
+        ];
+        let extra = match size {
+            0 => core::ptr::null(),
+            _ => extra.as_ptr(),
+        };
+        // SAFETY: our caller's promise; what `extra` points at lives until the call returns.
+        unsafe { self.cuLaunchKernelEx(configuration, kernel, core::ptr::null(), extra) }
+    }
 }

@@ -225,19 +225,14 @@ fn a_damaged_run_is_refused_or_keeps_the_rules() {
 
 #[test]
 fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
-    let with = |part: &str| {
-        let text = GOLDEN.replacen("[[operation]]", &format!("{part}\n[[operation]]"), 1);
-        Run::parse(&text)
-            .map(drop)
-            .map_err(|error| error.to_string())
-    };
-    let weights = |part: &str| {
-        let text = GOLDEN.replacen("process = 600", "process = 600\nweights = \"w\"", 1);
+    let named = GOLDEN.replacen("process = 600", "process = 600\nweights = \"w\"", 1);
+    let of = |text: &str, part: &str| {
         let text = text.replacen("[[operation]]", &format!("{part}\n[[operation]]"), 1);
-        Run::parse(&text)
-            .map(drop)
-            .map_err(|error| error.to_string())
+        let run = Run::parse(&text);
+        run.map(drop).map_err(|error| error.to_string())
     };
+    let with = |part: &str| of(GOLDEN, part);
+    let weights = |part: &str| of(&named, part);
     let hash = "0".repeat(64);
     let hashes = |count: usize| vec![format!("\"{hash}\""); count].join(",");
     let turn = |inputs, words: &str| {
@@ -255,8 +250,7 @@ fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
         )
     };
     // Refused before tensors are looked for.
-    let beyond = GOLDEN.replacen("process = 600", "process = 600\nweights = \"w\"", 1);
-    let beyond = beyond.replacen("17592186044416", "18446744073709551615", 1);
+    let beyond = named.replacen("17592186044416", "18446744073709551615", 1);
     let beyond = format!("{beyond}\n{}", tensor("[17592187092992]"));
     let error = Run::parse(&beyond).map(drop).unwrap_err().to_string();
     assert!(

@@ -6,28 +6,28 @@ use std::ffi::c_void;
 use gpureplay_cuda_launch::abi::{Copy3d, Handle, Status};
 use gpureplay_cuda_launch::recording::{Copy2d, deepened};
 
-use crate::run;
+use crate::run::{self, Copied};
 
 hooks! {
-    cuMemcpy | cuMemcpy_ptds: (destination: u64, source: u64, size: usize) |real| { run::either(destination, source, size, real.stream(0), true, real.call) }
-    cuMemcpyHtoD_v2 | cuMemcpyHtoD_v2_ptds: (destination: u64, source: u64, size: usize) |real| { run::to_device(destination, source, size, real.stream(0), true, real.call) }
-    cuMemcpyDtoH_v2 | cuMemcpyDtoH_v2_ptds: (destination: u64, source: u64, size: usize) |real| { run::to_host(destination, source, size, real.stream(0), true, real.call) }
-    cuMemcpyDtoD_v2 | cuMemcpyDtoD_v2_ptds: (destination: u64, source: u64, size: usize) |real| { run::on_device(destination, source, size, real.stream(0), real.call) }
+    cuMemcpy | cuMemcpy_ptds: (destination: u64, source: u64, size: usize) |real| { run::either(Copied::bytes(destination, source, size), real.stream(0), true, real.call) }
+    cuMemcpyHtoD_v2 | cuMemcpyHtoD_v2_ptds: (destination: u64, source: u64, size: usize) |real| { run::to_device(Copied::bytes(destination, source, size), real.stream(0), true, real.call) }
+    cuMemcpyDtoH_v2 | cuMemcpyDtoH_v2_ptds: (destination: u64, source: u64, size: usize) |real| { run::to_host(Copied::bytes(destination, source, size), real.stream(0), true, real.call) }
+    cuMemcpyDtoD_v2 | cuMemcpyDtoD_v2_ptds: (destination: u64, source: u64, size: usize) |real| { run::on_device(Copied::bytes(destination, source, size), real.stream(0), real.call) }
     cuMemcpy2D_v2 | cuMemcpy2D_v2_ptds | cuMemcpy2DUnaligned_v2 | cuMemcpy2DUnaligned_v2_ptds: (copy: *const Copy2d) |real| {
         run::rows(&deepened(&*copy), real.stream(0), true, real.call)
     }
     cuMemcpy3D_v2 | cuMemcpy3D_v2_ptds: (copy: *const Copy3d) |real| { run::rows(&*copy, real.stream(0), true, real.call) }
     cuMemcpyAsync | cuMemcpyAsync_ptsz: (destination: u64, source: u64, size: usize, stream: Handle) |real| {
-        run::either(destination, source, size, real.stream(stream), false, real.call)
+        run::either(Copied::bytes(destination, source, size), real.stream(stream), false, real.call)
     }
     cuMemcpyHtoDAsync_v2 | cuMemcpyHtoDAsync_v2_ptsz: (destination: u64, source: u64, size: usize, stream: Handle) |real| {
-        run::to_device(destination, source, size, real.stream(stream), false, real.call)
+        run::to_device(Copied::bytes(destination, source, size), real.stream(stream), false, real.call)
     }
     cuMemcpyDtoHAsync_v2 | cuMemcpyDtoHAsync_v2_ptsz: (destination: u64, source: u64, size: usize, stream: Handle) |real| {
-        run::to_host(destination, source, size, real.stream(stream), false, real.call)
+        run::to_host(Copied::bytes(destination, source, size), real.stream(stream), false, real.call)
     }
     cuMemcpyDtoDAsync_v2 | cuMemcpyDtoDAsync_v2_ptsz: (destination: u64, source: u64, size: usize, stream: Handle) |real| {
-        run::on_device(destination, source, size, real.stream(stream), real.call)
+        run::on_device(Copied::bytes(destination, source, size), real.stream(stream), real.call)
     }
     cuMemcpy2DAsync_v2 | cuMemcpy2DAsync_v2_ptsz: (copy: *const Copy2d, stream: Handle) |real| { run::rows(&deepened(&*copy), real.stream(stream), false, real.call) }
     cuMemcpy3DAsync_v2 | cuMemcpy3DAsync_v2_ptsz: (copy: *const Copy3d, stream: Handle) |real| { run::rows(&*copy, real.stream(stream), false, real.call) }

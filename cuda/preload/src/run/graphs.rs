@@ -39,9 +39,7 @@ fn node(driver: &Driver, step: Step, stream: Handle) -> Status {
         },
         Step::Set(node) => match graphs::set_of(driver, node) {
             // SAFETY: the memory is the program's.
-            Ok(memset) => set(memset, stream, || unsafe {
-                graphs::memset(driver, &memset, stream)
-            }),
+            Ok(memset) => set(memset, stream, || unsafe { driver.memset(&memset, stream) }),
             Err(failed) => failed,
         },
         Step::Copy(node) => match graphs::copy_of(driver, node) {

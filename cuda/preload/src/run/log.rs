@@ -245,59 +245,40 @@ impl Log {
         ))
     }
 
-    pub(super) fn input(
-        &mut self,
-        Copied {
-            to,
-            from,
-            size,
-            rows,
-        }: Copied,
-        stream: Handle,
-        waits: bool,
-    ) -> Result<()> {
-        if size == 0 {
+    pub(super) fn input(&mut self, copied: Copied, stream: Handle, waits: bool) -> Result<()> {
+        if copied.size == 0 {
             return Ok(());
         }
-        self.usable(to)?;
+        self.usable(copied.to)?;
         let stream = self.stream(stream)?;
         let input = u32::try_from(self.inputs.len()).map_err(|_| "too many inputs")?;
         let operation = Operation::In {
             stream,
-            address: to,
+            address: copied.to,
             input,
             // Inputs have no gaps.
-            rows: rows.map(|rows| Rows {
+            rows: copied.rows.map(|rows| Rows {
                 from: rows.packed(),
                 ..rows
             }),
         };
         self.work("an input", operation)?;
-        self.inputs
-            .push(host_rows(from, size, rows.map(|rows| (rows, rows.from))));
+        let rows = copied.rows.map(|rows| (rows, rows.from));
+        let bytes = host_rows(copied.from, copied.size, rows);
+        self.inputs.push(bytes);
         if waits {
             self.push(Operation::HostStream { stream });
         }
         Ok(())
     }
 
-    pub(super) fn output(
-        &mut self,
-        Copied {
-            to,
-            from,
-            size,
-            rows,
-        }: Copied,
-        stream: Handle,
-        waits: bool,
-    ) -> Result<()> {
-        if size == 0 || !self.begun {
+    pub(super) fn output(&mut self, copied: Copied, stream: Handle, waits: bool) -> Result<()> {
+        if copied.size == 0 || !self.begun {
             return Ok(());
         }
-        self.usable(from)?;
+        self.usable(copied.from)?;
         // Outputs have no gaps.
-        let packed = rows.map(|rows| Rows {
+        let packed = copied.rows.map(|rows| Rows {
             to: rows.packed(),
             ..rows
         });
@@ -305,13 +286,14 @@ impl Log {
         let output = u32::try_from(self.outputs.len()).map_err(|_| "too many outputs")?;
         self.push(Operation::Out {
             stream: number,
-            address: from,
+            address: copied.from,
             output,
             rows: packed,
         });
         // Copies to unpinned memory are done at return.
-        if waits || self.memory.at(to).is_none() {
-            let bytes = host_rows(to, size, rows.map(|rows| (rows, rows.to)));
+        if waits || self.memory.at(copied.to).is_none() {
+            let rows = copied.rows.map(|rows| (rows, rows.to));
+            let bytes = host_rows(copied.to, copied.size, rows);
             self.outputs.push(Outcome::Bytes(bytes));
             self.push(Operation::HostStream { stream: number });
             self.seen = true;
@@ -319,17 +301,17 @@ impl Log {
         }
         // Also to our memory: the host may overwrite its own.
         let driver = driver().map_err(because("no driver"))?;
-        let mut buffer = std::ptr::null_mut();
+        let (mut buffer, size) = (std::ptr::null_mut(), copied.size);
         // SAFETY: a pointer to a local, then our buffer of as many bytes; the stream is the program's.
         unsafe {
             let made = driver.cuMemHostAlloc(&raw mut buffer, size, attribute::host::PORTABLE);
             made.check()
                 .map_err(because("pinned memory for a result"))?;
             let copied = match packed {
-                None => driver.cuMemcpyDtoHAsync_v2(buffer, from, size, stream),
+                None => driver.cuMemcpyDtoHAsync_v2(buffer, copied.from, size, stream),
                 Some(rows) => {
                     let to = (Side::Host, buffer as u64);
-                    let copy = rows.copy(to, (Side::Device, from));
+                    let copy = rows.copy(to, (Side::Device, copied.from));
                     driver.cuMemcpy3DAsync_v2(&raw const copy, stream)
                 }
             };
@@ -340,33 +322,21 @@ impl Log {
         Ok(())
     }
 
-    pub(super) fn copy(
-        &mut self,
-        Copied {
-            to,
-            from,
-            size,
-            rows,
-        }: Copied,
-        stream: Handle,
-    ) -> Result<()> {
-        if size == 0 {
+    pub(super) fn copy(&mut self, copied: Copied, stream: Handle) -> Result<()> {
+        if copied.size == 0 {
             return Ok(());
         }
-        self.usable(to)?;
-        self.usable(from)?;
+        self.usable(copied.to)?;
+        self.usable(copied.from)?;
         let stream = self.stream(stream)?;
-        let size = size as u64;
-        self.work(
-            "a copy",
-            Operation::Copy {
-                stream,
-                to,
-                from,
-                size,
-                rows,
-            },
-        )
+        let operation = Operation::Copy {
+            stream,
+            to: copied.to,
+            from: copied.from,
+            size: copied.size as u64,
+            rows: copied.rows,
+        };
+        self.work("a copy", operation)
     }
 
     pub(super) fn set(&mut self, set: &MemsetNode, stream: Handle) -> Result<()> {

@@ -278,7 +278,8 @@ pub(crate) struct Copied {
 }
 
 impl Copied {
-    fn of_one(to: u64, from: u64, size: usize) -> Self {
+    /// Without rows.
+    pub(crate) fn bytes(to: u64, from: u64, size: usize) -> Self {
         Self {
             to,
             from,
@@ -290,30 +291,21 @@ impl Copied {
 
 /// `waits`: done at return.
 pub(crate) fn to_device(
-    to: u64,
-    from: u64,
-    size: usize,
+    copied: Copied,
     stream: Handle,
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    work(&[1, size as u64], call, |log| {
-        log.input(Copied::of_one(to, from, size), stream, waits)
-    })
+    let words = [1, copied.size as u64];
+    work(&words, call, |log| log.input(copied, stream, waits))
 }
 
 pub(crate) fn to_host(
-    to: u64,
-    from: u64,
-    size: usize,
+    copied: Copied,
     stream: Handle,
     waits: bool,
     call: impl FnOnce() -> Status,
 ) -> Status {
-    output(Copied::of_one(to, from, size), stream, waits, call)
-}
-
-fn output(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> Status) -> Status {
     let status = kept(call, |log| log.output(copied, stream, waits));
     if let Some(mut watch) = watch() {
         watch.output(waits || memory().at(copied.to).is_none());
@@ -321,27 +313,9 @@ fn output(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> St
     status
 }
 
-pub(crate) fn on_device(
-    to: u64,
-    from: u64,
-    size: usize,
-    stream: Handle,
-    call: impl FnOnce() -> Status,
-) -> Status {
-    work(&[2, size as u64], call, |log| {
-        log.copy(Copied::of_one(to, from, size), stream)
-    })
-}
-
-pub(crate) fn either(
-    to: u64,
-    from: u64,
-    size: usize,
-    stream: Handle,
-    waits: bool,
-    call: impl FnOnce() -> Status,
-) -> Status {
-    any(Copied::of_one(to, from, size), stream, waits, call)
+pub(crate) fn on_device(copied: Copied, stream: Handle, call: impl FnOnce() -> Status) -> Status {
+    let words = [2, copied.size as u64];
+    work(&words, call, |log| log.copy(copied, stream))
 }
 
 pub(crate) fn rows(
@@ -360,7 +334,7 @@ pub(crate) fn rows(
                 size,
                 rows,
             };
-            any(copied, stream, waits, call)
+            either(copied, stream, waits, call)
         }
         Err(reason) => {
             refuse(|| reason.into());
@@ -370,23 +344,22 @@ pub(crate) fn rows(
     }
 }
 
-fn any(copied: Copied, stream: Handle, waits: bool, call: impl FnOnce() -> Status) -> Status {
-    let Copied {
-        to,
-        from,
-        size,
-        rows,
-    } = copied;
+pub(crate) fn either(
+    copied: Copied,
+    stream: Handle,
+    waits: bool,
+    call: impl FnOnce() -> Status,
+) -> Status {
     let is_host = |address| {
         let piece = memory().at(address);
         piece.is_none_or(|piece| piece.kind == Kind::Host)
     };
-    if watch().is_some() && is_host(to) && !is_host(from) {
-        return output(copied, stream, waits, call);
+    if watch().is_some() && is_host(copied.to) && !is_host(copied.from) {
+        return to_host(copied, stream, waits, call);
     }
-    let width = rows.map_or(0, |rows| rows.width);
-    work(&[1, size as u64, width], call, |log| {
-        match (log.is_device(to), log.is_device(from)) {
+    let width = copied.rows.map_or(0, |rows| rows.width);
+    work(&[1, copied.size as u64, width], call, |log| {
+        match (log.is_device(copied.to), log.is_device(copied.from)) {
             (true, false) => log.input(copied, stream, waits),
             (false, true) => log.output(copied, stream, waits),
             (true, true) => log.copy(copied, stream),

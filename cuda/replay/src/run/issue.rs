@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use gpureplay_cuda_launch::abi::{
-    Copy3d, Handle, LaunchAttribute, LaunchConfiguration, Status, attribute,
+    Copy3d, Handle, LaunchAttribute, LaunchConfiguration, MemsetNode, Status, attribute,
 };
 use gpureplay_cuda_launch::recording::{Operation, Run, Side, StreamKind};
 
@@ -403,19 +403,16 @@ impl Turn<'_> {
         let [Ok(pitch), Ok(width), Ok(height)] = sizes else {
             return Err(large);
         };
-        let (driver_, at, value) = (&self.issuer.gpu.driver, self.issuer.moved(*address), *value);
-        let (byte, half) = ((value & 0xff) as u8, (value & 0xffff) as u16);
-        // SAFETY: the driver checks the addresses.
-        let status = unsafe {
-            match (element, height) {
-                (1, 1) => driver_.cuMemsetD8Async(at, byte, width, stream),
-                (2, 1) => driver_.cuMemsetD16Async(at, half, width, stream),
-                (_, 1) => driver_.cuMemsetD32Async(at, value, width, stream),
-                (1, _) => driver_.cuMemsetD2D8Async(at, pitch, byte, width, height, stream),
-                (2, _) => driver_.cuMemsetD2D16Async(at, pitch, half, width, height, stream),
-                _ => driver_.cuMemsetD2D32Async(at, pitch, value, width, height, stream),
-            }
+        let set = MemsetNode {
+            destination: self.issuer.moved(*address),
+            pitch,
+            value: *value,
+            element: *element,
+            width,
+            height,
         };
+        // SAFETY: the driver checks the addresses.
+        let status = unsafe { self.issuer.gpu.driver.memset(&set, stream) };
         self.issuer.check("a memset", status)
     }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times of launches.
 
-use gpureplay_cuda_launch::abi::{
-    LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute,
-};
+use gpureplay_cuda_launch::abi::{LaunchAttribute, LaunchConfiguration, attribute};
 
 use super::Session;
 use super::events::Events;
@@ -112,28 +110,11 @@ impl Session {
             attributes: attributes.as_ptr(),
             attribute_count: u32::try_from(attributes.len()).unwrap_or(0),
         };
-        let size = self.parameters.len();
-        let extra = [
-            LaunchParameter::BufferPointer as usize as *const _,
-            self.parameters.as_ptr().cast(),
-            LaunchParameter::BufferSize as usize as *const _,
-            (&raw const size).cast(),
-            LaunchParameter::End as usize as *const _,
-        ];
-        let extra = if size == 0 {
-            std::ptr::null()
-        } else {
-            extra.as_ptr()
-        };
         events.record(events.start)?;
         // SAFETY: configuration, attributes and parameters live until the call returns; the driver copies them.
         let status = unsafe {
-            self.gpu.driver.cuLaunchKernelEx(
-                &raw const configuration,
-                loaded.function,
-                std::ptr::null(),
-                extra,
-            )
+            let driver = &self.gpu.driver;
+            driver.launch_packed(&configuration, loaded.function, &self.parameters)
         };
         driver("cuLaunchKernelEx", status)?;
         events.record(events.end)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Our kernels: fill, sum, copy, read.
 
-use gpureplay_cuda_launch::abi::{
-    Handle, JitOptions, LaunchConfiguration, LaunchParameter, attribute,
-};
+use gpureplay_cuda_launch::abi::{Handle, JitOptions, LaunchConfiguration, attribute};
 
 use super::Session;
 use crate::error::driver;
@@ -60,22 +58,14 @@ fn launch(
         attributes: std::ptr::null(),
         attribute_count: 0,
     };
-    let size = std::mem::size_of_val(parameters);
-    let extra = [
-        LaunchParameter::BufferPointer as usize as *const _,
-        parameters.as_ptr().cast(),
-        LaunchParameter::BufferSize as usize as *const _,
-        (&raw const size).cast(),
-        LaunchParameter::End as usize as *const _,
-    ];
-    // SAFETY: configuration and parameters live until the call returns; the driver copies them.
+    let parameters: Vec<u8> = parameters
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    // SAFETY: a kernel of ours with these parameters.
     let status = unsafe {
-        gpu.driver.cuLaunchKernelEx(
-            &raw const configuration,
-            kernel,
-            std::ptr::null(),
-            extra.as_ptr(),
-        )
+        gpu.driver
+            .launch_packed(&configuration, kernel, &parameters)
     };
     driver("cuLaunchKernelEx", status)
 }

@@ -6,6 +6,20 @@ use crate::command::failure::Failure;
 use crate::command::report::{bytes, say, sizes};
 
 impl AnalyseReport<'_> {
+    /// Places with such numbers, the largest first.
+    fn ranked<T>(
+        &self,
+        numbers: impl Fn(&SiteReport<'_>) -> Option<T>,
+        size: impl Fn(&T) -> u64,
+    ) -> Vec<(&SiteReport<'_>, T)> {
+        let sites = self.sites.iter();
+        let mut sites: Vec<_> = sites
+            .filter_map(|site| Some((site, numbers(site)?)))
+            .collect();
+        sites.sort_by_key(|(_, one)| std::cmp::Reverse(size(one)));
+        sites
+    }
+
     pub(in crate::command::analyse) fn print(&self, top: usize) -> Result<(), Failure> {
         say!(
             "{}: grid {}, block {}",
@@ -23,13 +37,8 @@ impl AnalyseReport<'_> {
             say!("  not counted: {missing}");
         }
         let of = |site: &SiteReport<'_>| place(site.file, site.source_line, site.line);
-        let mut memory: Vec<_> = self
-            .sites
-            .iter()
-            .filter_map(|site| Some((site, site.memory?)))
-            .collect();
-        memory.retain(|(_, memory)| memory.accesses > 0);
-        memory.sort_by_key(|(_, memory)| std::cmp::Reverse(memory.sectors));
+        let counted = |site: &SiteReport<'_>| site.memory.filter(|one| one.accesses > 0);
+        let memory = self.ranked(counted, |one| one.sectors);
         if !memory.is_empty() {
             say!("  global memory        accesses  sectors each  lines each    used  instruction");
         }
@@ -56,13 +65,8 @@ impl AnalyseReport<'_> {
                 site.instruction
             );
         }
-        let mut shared: Vec<_> = self
-            .sites
-            .iter()
-            .filter_map(|site| Some((site, site.shared?)))
-            .collect();
-        shared.retain(|(_, shared)| shared.accesses > 0);
-        shared.sort_by_key(|(_, shared)| std::cmp::Reverse(shared.rounds));
+        let counted = |site: &SiteReport<'_>| site.shared.filter(|one| one.accesses > 0);
+        let shared = self.ranked(counted, |one| one.rounds);
         if !shared.is_empty() {
             say!("  shared memory        accesses   rounds each   conflicts  instruction");
         }
@@ -76,13 +80,8 @@ impl AnalyseReport<'_> {
                 site.instruction
             );
         }
-        let mut blocks: Vec<_> = self
-            .sites
-            .iter()
-            .filter_map(|site| Some((site, site.divergent?)))
-            .collect();
-        blocks.retain(|(_, divergent)| *divergent > 0);
-        blocks.sort_by_key(|(_, divergent)| std::cmp::Reverse(*divergent));
+        let counted = |site: &SiteReport<'_>| site.divergent.filter(|one| *one > 0);
+        let blocks = self.ranked(counted, |one| *one);
         if !blocks.is_empty() {
             say!("  divergence              warps     divergent  lanes each  block begins with");
         }
