@@ -65,6 +65,20 @@ const ROWS: usize = 4096;
 const COLUMNS: usize = 1024;
 const COUNT: usize = 16 << 20;
 
+const ADD: Kernel = Kernel {
+    name: "add",
+    code: include_bytes!("../bench/add.bin"),
+    inputs: &[COUNT; 2],
+    output: COUNT,
+    before: &[],
+    after: &[],
+    workgroup_size: [64, 1, 1],
+    workgroup_count: [COUNT as u32 / 64, 1, 1],
+    local: 0,
+    folds: false,
+    error: check_add,
+};
+
 const KERNELS: [Kernel; 5] = [
     Kernel {
         name: "gemm",
@@ -108,31 +122,12 @@ const KERNELS: [Kernel; 5] = [
         folds: false,
         error: check_softmax,
     },
-    Kernel {
-        name: "add",
-        code: include_bytes!("../bench/add.bin"),
-        inputs: &[COUNT; 2],
-        output: COUNT,
-        before: &[],
-        after: &[],
-        workgroup_size: [64, 1, 1],
-        workgroup_count: [COUNT as u32 / 64, 1, 1],
-        local: 0,
-        folds: false,
-        error: check_add,
-    },
+    ADD,
     Kernel {
         name: "add-cached",
-        code: include_bytes!("../bench/add.bin"),
-        inputs: &[COUNT; 2],
-        output: COUNT,
-        before: &[],
-        after: &[],
-        workgroup_size: [64, 1, 1],
-        workgroup_count: [COUNT as u32 / 64, 1, 1],
-        local: 0,
         folds: true,
         error: check_add_cached,
+        ..ADD
     },
 ];
 
