@@ -54,7 +54,6 @@ pub(crate) fn memory_file(name: &CStr, size: u64) -> Result<OwnedFd> {
     done.then(|| raised(file)).ok_or_else(Errno::last)
 }
 
-/// Empty, with its identity.
 pub(crate) fn mark(name: &CStr) -> Result<(OwnedFd, Identity)> {
     let file = memory_file(name, 0)?;
     let identity = identity(file.as_raw_fd()).ok_or(Errno::NO_MEMORY)?;

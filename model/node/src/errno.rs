@@ -27,7 +27,6 @@ impl Errno {
 /// Result of a request.
 pub type Result<T> = std::result::Result<T, Errno>;
 
-/// Whether a request makes sense.
 pub(crate) const fn valid(holds: bool) -> Result<()> {
     match holds {
         true => Ok(()),

@@ -243,7 +243,6 @@ impl Node {
     }
 }
 
-/// Whether or not another thread has panicked.
 pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -333,7 +332,6 @@ impl Call<'_> {
         self.in_file(|file| file.sync(handle).cloned())
     }
 
-    /// Whether the file has the object.
     fn has_object(&self, handle: u32) -> Result<()> {
         self.in_file(|file| file.object(handle).map(drop))
     }

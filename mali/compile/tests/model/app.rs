@@ -31,7 +31,6 @@ pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
     Tensor::from_fn(ElementType::F32, &[32, 32], value).unwrap()
 }
 
-/// In single precision, one after the other.
 pub(crate) fn added(terms: &[&Tensor]) -> Tensor {
     let value = |i| {
         terms[1..]

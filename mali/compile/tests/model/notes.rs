@@ -157,7 +157,6 @@ pub(crate) fn object(va: u64) -> u32 {
     OBJECTS.iter().position(|at| *at == va).unwrap() as u32
 }
 
-/// What is found in two runs, and the first one's recording, which must compute a third run's output.
 pub(crate) fn replayed(
     record: impl Fn(u64) -> (Tensor, Capture),
     choices: &Choices,

@@ -8,7 +8,6 @@ use gpureplay_trace::{Driver, PAGE_SIZE, Phase, RegionFlags, Writer};
 
 use crate::app::*;
 
-/// A trace with these records alone.
 fn read(
     write: impl FnOnce(&mut Writer<Vec<u8>>) -> std::io::Result<()>,
 ) -> Result<Capture, CompileError> {

@@ -37,7 +37,6 @@ fn code(subject: &Subject<'_>) -> Vec<u8> {
     code.as_ref().unwrap().bytes.clone()
 }
 
-/// With the recorded shader.
 fn sized(launch: Launch) -> Change {
     Change {
         launch,
@@ -52,12 +51,10 @@ fn with_code(subject: &Subject<'_>, code: Vec<u8>) -> Change {
     }
 }
 
-/// Sets a field of the renderer state.
 fn give(compute: &mut Compute, field: &str, value: u64) {
     compute.job.state = compute.job.state.with(field, value);
 }
 
-/// Of registers that a job may preload, without the first.
 const PRELOADED: [&str; 7] = [
     "local invocation XY",
     "local invocation Z",

@@ -167,7 +167,6 @@ fn walks_find_what_mesa_printed() {
     assert_eq!(compared, 11);
 }
 
-/// What a program prints of words from its input. `None`: it is not there.
 pub(crate) fn printed(mut program: Command, words: &[u64]) -> Option<String> {
     let spawned = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut child = spawned

@@ -206,13 +206,11 @@ fn two_draws_come_in_order() {
     assert_eq!(pixel(&machine, DRAWN[2] - 1, DRAWN[1]), colour(42));
 }
 
-/// Unmodelled or senseless: a word from JOBS on.
 type Refused = (JobStatus, &'static str, u64, u32);
 
 const CONFIGURATION: JobStatus = JobStatus::JOB_CONFIG_FAULT;
 const INVALID: JobStatus = JobStatus::DATA_INVALID_FAULT;
 const STATE: u64 = FRAGMENT_STATE;
-/// Of a target that is written, with its components in order.
 const WRITTEN: u32 = 1 | 0o3210 << 16;
 const FRAME: u32 = (JOBS + FRAMEBUFFER) as u32;
 

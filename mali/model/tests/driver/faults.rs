@@ -14,7 +14,6 @@ use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE
 
 type Prepare = fn(&mut Machine);
 
-/// JS_STATUS, and what the MMU says with it; else the header's fault pointer is the job.
 struct Case {
     name: &'static str,
     prepare: Prepare,

@@ -179,7 +179,6 @@ impl<B: Bus> Machine<B> {
         u64::from(self.gpu.read32(low)) | u64::from(self.gpu.read32(low + 4)) << 32
     }
 
-    /// Status and address of address space 0.
     pub(crate) fn mmu_fault(&mut self) -> (FaultStatus, u64) {
         let status = address_space::offset(0, address_space::FAULTSTATUS);
         let address = address_space::offset(0, address_space::FAULTADDRESS_LO);
@@ -200,7 +199,6 @@ impl<B: Bus> Machine<B> {
         self.status(slot)
     }
 
-    /// Of slot 1, at JOBS.
     #[track_caller]
     pub(crate) fn expect_failure(&mut self, name: &str, status: JobStatus, pointer: u64) {
         let got = self.status(1);

@@ -42,7 +42,6 @@ fn expect_fault(machine: &mut Machine, stalled: &mpsc::Receiver<()>, address: u6
     assert_eq!(at, address);
 }
 
-/// A thread runs the chain at JOBS.
 fn started(machine: &mut Machine) -> JoinHandle<Finished> {
     machine.submit(1, JOBS, CONFIG);
     let work = machine.gpu.take_work().unwrap();

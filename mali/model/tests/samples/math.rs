@@ -11,7 +11,6 @@ pub(crate) const CASES: &[Case] = &[("m_conv", conversions), ("m_dot", dot), ("m
 
 type Function = fn(f64) -> f64;
 
-/// Of one number each.
 pub(crate) const FUNCTIONS: &[(&str, Domain, Within, Function)] = &[
     ("m_div", All, Ulps(2.5), |x| 1.5 / x),
     ("m_div2", Moderate, Ulps(2.5), |x| {

@@ -83,7 +83,6 @@ fn run_case(name: &str, bytes: &[u8]) -> Result<(), gpureplay_library::Error> {
     run_on("model", name, recording)
 }
 
-/// With the shipped recording's first case, whatever the GPU.
 fn run_on(choice: &str, name: &str, recording: Recording) -> Result<(), gpureplay_library::Error> {
     let shipped = Recording::open(folder(name)).unwrap();
     let case = shipped.manifest().unwrap().cases.first().unwrap().clone();

@@ -63,7 +63,6 @@ fn copy(width: &str) -> Vec<u8> {
     code
 }
 
-/// Of [`copy`], without a shader.
 fn with_table(space: &Flat, table: u64, threads: u32) -> Dispatch {
     let [low, high] = halves(table);
     dispatch(space, 0, &[low, 16, 0, high, 0, 0], threads)

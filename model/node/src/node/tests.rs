@@ -93,7 +93,6 @@ impl App {
         self.ask(fd, GEM_CLOSE, object).unwrap();
     }
 
-    /// Flag 1: its fence.
     fn sync_file(&self, fd: RawFd, handle: u32, flags: u32) -> RawFd {
         let file = SyncobjFd {
             handle,
@@ -104,7 +103,6 @@ impl App {
         self.ask(fd, SYNC_TO_FD, file).unwrap().fd
     }
 
-    /// Flag 1: the file is a fence for the object.
     fn sync_of(&self, fd: RawFd, handle: u32, flags: u32, file: RawFd) -> u32 {
         let file = SyncobjFd {
             handle,

@@ -22,7 +22,6 @@ pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     found
 }
 
-/// Those of a folder that end in `.bin`, in order.
 #[allow(dead_code, reason = "not every test reads samples")]
 pub(crate) fn binaries(folder: PathBuf) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder");

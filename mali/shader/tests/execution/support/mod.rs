@@ -104,7 +104,6 @@ pub(crate) fn coded(
     encode_clause(&clause(header, registers, fma, add)).unwrap()
 }
 
-/// Does nothing in the unit that `op` leaves free.
 pub(crate) fn idle(op: Op) -> Instruction {
     nop(match op.unit() {
         Unit::Fma => Unit::Add,
@@ -112,7 +111,6 @@ pub(crate) fn idle(op: Op) -> Instruction {
     })
 }
 
-/// FMA first.
 pub(crate) fn by_unit(ins: Instruction, other: Instruction) -> [Instruction; 2] {
     match ins.op.unit() {
         Unit::Fma => [ins, other],
@@ -147,7 +145,6 @@ pub(crate) fn with(mut ins: Instruction, modifiers: &[(Modifier, u8)]) -> Instru
     ins
 }
 
-/// One work group.
 pub(crate) fn dispatch(space: &Flat, shader: u64, uniforms: &[u32], threads: u32) -> Dispatch {
     let mut words = uniforms.to_vec();
     words.resize(words.len().next_multiple_of(2), 0);
@@ -182,7 +179,6 @@ pub(crate) fn run(
 
 pub(crate) const UNTOUCHED: u32 = 0xdead_beef;
 
-/// r1 to r3 are given, FAU slot 2 has `fau`; returns r4 to r6.
 pub(crate) fn run_between(
     space: &Flat,
     registers: [u32; 3],
@@ -247,7 +243,6 @@ impl Random {
         self.next() % n
     }
 
-    /// One of an operation's, encodable or not.
     pub(crate) fn instruction(&mut self, op: Op) -> Instruction {
         let mut ins = Instruction::new(op);
         self.modify(&mut ins);
@@ -260,7 +255,6 @@ impl Random {
         ins
     }
 
-    /// Chooses all modifiers.
     pub(crate) fn modify(&mut self, ins: &mut Instruction) {
         let info = ins.op.info();
         for (slot, modifier) in ins.modifiers.iter_mut().zip(info.modifiers) {

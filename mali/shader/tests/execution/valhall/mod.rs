@@ -63,7 +63,6 @@ fn results(texts: &[&str], inputs: &[u32], groups: u32) -> Result<Vec<u32>, Shad
     Ok(space.words(to, count))
 }
 
-/// What a group leaves of `words`: r6 and r7 are their address, inputs begin at u2.
 fn left(space: &Flat, words: &[u32], inputs: &[u32], texts: &[&str], more: Dispatch) -> Vec<u32> {
     let to = space.put_words(words);
     let uniforms = [&halves(to), inputs].concat();
@@ -72,7 +71,6 @@ fn left(space: &Flat, words: &[u32], inputs: &[u32], texts: &[&str], more: Dispa
     space.words(to, words.len())
 }
 
-/// With memory of its own.
 fn left_alone(words: &[u32], inputs: &[u32], texts: &[&str]) -> Vec<u32> {
     left(&Flat::new(64), words, inputs, texts, Dispatch::default())
 }
