@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::start::{Ended, Says, ran_in, recordings};
+use crate::start::{Ended, Folder, Says, ran_in, recordings};
 
 fn ran(words: &str) -> (i32, String, String) {
     ran_in(&recordings(), words)
@@ -59,7 +59,7 @@ fn wrong_words_are_named() {
 
 #[test]
 fn notes_stand_beside_the_instructions_of_their_recording() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let path = analysis(folder.path(), "saxpy-g52", "all");
     let path = path.display().to_string();
     ran(&format!("disasm saxpy-g52 --annotate {path}"))
@@ -67,15 +67,15 @@ fn notes_stand_beside_the_instructions_of_their_recording() {
         .says("# 125 warps, 1000 lanes, 8.0 of 8 lanes active")
         .says("# 4000 B read, 0 B written, 125 lines");
     ran(&format!("disasm digits-g52 --annotate {path}")).ended(4, "another recording, saxpy-g52");
-    std::fs::write(folder.path().join("no.json"), "{\"format\":1}").unwrap();
-    let no = folder.path().join("no.json").display().to_string();
+    std::fs::write(folder.at("no.json"), "{\"format\":1}").unwrap();
+    let no = folder.text("no.json");
     ran(&format!("disasm saxpy-g52 --annotate {no}")).ended(4, "analyse --json");
 }
 
 #[test]
 fn pages_replace_nothing_without_force() {
-    let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("page.html");
+    let folder = Folder::default();
+    let page = folder.at("page.html");
     let path = page.display().to_string();
     let saxpy = "saxpy-g52";
     ran(&format!("jobs {saxpy} --html {path}")).gave(0);
@@ -93,7 +93,7 @@ fn pages_replace_nothing_without_force() {
 
 #[test]
 fn one_file_has_one_hash_and_reports_are_about_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     for name in ["lenet-g52", "saxpy-g52", "digits-g52"] {
         let file = recordings().join(name).join("recording.gpr");
         let hash = gpureplay_library::weights::sha256(&std::fs::read(&file).unwrap());

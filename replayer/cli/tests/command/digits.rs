@@ -8,7 +8,7 @@ use gpureplay_kit::command::Words;
 use gpureplay_library::{Options, Recording};
 use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
-use crate::start::{Ended, Says, json, ran, ran_in, repository, shipped};
+use crate::start::{Ended, Folder, Says, json, ran, ran_in, repository, shipped};
 use crate::values::{self, png};
 
 /// Of probabilities, from double precision.
@@ -122,11 +122,10 @@ fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String) {
 
 #[test]
 fn the_command_runs_layers_by_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::default();
     let recording = "recordings/digits-g52";
     let image = format!("input={recording}/inputs/3.npy");
-    let (conv2, pool2) = (file("conv2.npy"), file("pool2.npy"));
+    let (conv2, pool2) = (folder.text("conv2.npy"), folder.text("pool2.npy"));
     let run = |arguments: &str| gpureplay(&format!("run {recording} {arguments}")).gave(0);
     run(&format!(
         "--input {image} --until conv2 --output-layer {conv2}"
@@ -151,7 +150,7 @@ fn the_command_runs_layers_by_themselves() {
         .says("bit for bit");
 
     // The maximum of 2 x 2 pixels.
-    let pool1 = file("pool1.npy");
+    let pool1 = folder.text("pool1.npy");
     run(&format!(
         "--input {given} --layers pool1 --output-layer {pool1}"
     ));
@@ -183,8 +182,8 @@ fn the_command_runs_layers_by_themselves() {
 
 #[test]
 fn the_last_line_says_what_ran_and_how_it_compares() {
-    let folder = tempfile::tempdir().unwrap();
-    let trace = folder.path().join("trace").display().to_string();
+    let folder = Folder::default();
+    let trace = folder.text("trace");
     let image = "recordings/digits-g52/inputs/3.npy";
     let run = |more: &str| {
         gpureplay(&format!("run recordings/digits-g52 --input {image} {more}")).gave(0)
@@ -227,7 +226,7 @@ fn safetensors(tensors: &[(String, Tensor)]) -> Vec<u8> {
 
 #[test]
 fn one_recording_serves_other_trained_models() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let expected = "recordings/digits-g52/expected/3.npy";
     let run = |arguments: &str| {
         let image = "input=recordings/digits-g52/inputs/3.npy";
@@ -259,7 +258,7 @@ fn one_recording_serves_other_trained_models() {
         }
         model.push((name, tensor));
     }
-    let file = folder.path().join("reversed.safetensors");
+    let file = folder.at("reversed.safetensors");
     std::fs::write(&file, safetensors(&model)).unwrap();
     let weights = format!("--weights {}", file.display());
     run(&weights).ended(0, "→ digit 6 (1.000)");
@@ -275,22 +274,22 @@ fn one_recording_serves_other_trained_models() {
 fn a_picture_of_a_digit_is_read() {
     // Ink on white paper, 80 x 80 pixels: a held-out 3, ten times as wide and high.
     let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let pixels: Vec<u8> = (0..80 * 80)
         .map(|i| {
             let ink = digit.value(i / 80 / 10 * 8 + i % 80 / 10);
             (255.0 * (1.0 - ink)).round() as u8
         })
         .collect();
-    std::fs::write(folder.path().join("3.png"), png(80, 80, &pixels)).unwrap();
+    std::fs::write(folder.at("3.png"), png(80, 80, &pixels)).unwrap();
     let jpeg = repository().join("replayer/library/tests/pictures/digit-3.jpg");
-    std::fs::copy(jpeg, folder.path().join("3.jpg")).unwrap();
+    std::fs::copy(jpeg, folder.at("3.jpg")).unwrap();
     let answer = |picture: &Path| {
         let file = picture.to_str().unwrap();
         gpureplay(&format!("run recordings/digits-g52 --input {file}"))
     };
     for name in ["3.png", "3.jpg"] {
-        let picture = folder.path().join(name);
+        let picture = folder.at(name);
         let text = answer(&picture).ended(0, "→ digit 3");
         text.says("is inverted (black is 1)");
         assert!(!text.contains("stretched"), "{text}");
@@ -304,8 +303,8 @@ fn a_picture_of_a_digit_is_read() {
 
 #[test]
 fn a_picture_with_other_proportions_is_called_stretched() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("wide.png");
+    let folder = Folder::default();
+    let path = folder.at("wide.png");
     std::fs::write(&path, png(80, 40, &[200; 80 * 40])).unwrap();
     let file = path.to_str().unwrap();
     gpureplay(&format!("run recordings/digits-g52 --input {file}"))
@@ -314,10 +313,10 @@ fn a_picture_with_other_proportions_is_called_stretched() {
 
 #[test]
 fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let npy = std::fs::read(repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
     let run = |name: &str, contents: &[u8]| {
-        let path = folder.path().join(name);
+        let path = folder.at(name);
         std::fs::write(&path, contents).unwrap();
         let file = path.to_str().unwrap();
         gpureplay(&format!("run recordings/digits-g52 --input {file}"))
@@ -364,22 +363,22 @@ fn all_held_out_digits_run_in_one_process() {
     let confusion = value["confusion"].as_array().unwrap().iter();
     let rows = confusion.map(|row| row.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()));
     assert_eq!(rows.flatten().sum::<u64>(), 360);
-    let folder = tempfile::tempdir().unwrap();
-    let truth = folder.path().join("truth.txt");
+    let folder = Folder::default();
+    let truth = folder.at("truth.txt");
     let names: Vec<String> = (0..10).map(|digit| format!("digit {digit}")).collect();
-    std::fs::create_dir(folder.path().join("pictures")).unwrap();
+    std::fs::create_dir(folder.at("pictures")).unwrap();
     for digit in 0..10 {
         let from = repository().join(format!("recordings/digits-g52/inputs/{digit}.npy"));
-        let to = folder.path().join(format!("pictures/{digit}.npy"));
+        let to = folder.at(&format!("pictures/{digit}.npy"));
         std::fs::copy(from, to).unwrap();
     }
     std::fs::write(&truth, names.join("\n")).unwrap();
-    let pictures = folder.path().join("pictures").display().to_string();
+    let pictures = folder.text("pictures");
     let truth = truth.display().to_string();
     let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {truth}");
     gpureplay(&run).ended(0, "10 of 10 right (100.0 %)");
     for digit in [4, 5, 8] {
-        let path = folder.path().join(format!("pictures/{digit}.npy"));
+        let path = folder.at(&format!("pictures/{digit}.npy"));
         std::fs::write(path, "no picture").unwrap();
     }
     for threads in ["1", "2", "4"] {
@@ -387,7 +386,7 @@ fn all_held_out_digits_run_in_one_process() {
     }
     for digit in [4, 5, 8] {
         let from = repository().join(format!("recordings/digits-g52/inputs/{digit}.npy"));
-        let to = folder.path().join(format!("pictures/{digit}.npy"));
+        let to = folder.at(&format!("pictures/{digit}.npy"));
         std::fs::copy(from, to).unwrap();
     }
     let run = format!("run recordings/digits-g52 --inputs {pictures} --truth {labels}");

@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{Ended, said as code, shipped};
+use crate::start::{Ended, Folder, said as code, shipped};
 
 #[test]
 fn an_extracted_job_runs_and_matches_bit_for_bit() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("job").display().to_string();
+    let folder = Folder::default();
+    let out = folder.text("job");
     let extract = format!("extract acl-gemm-g52 --job /matrix_nt/ -o {out}");
     code(&extract).ended(0, "gives every byte");
     code(&format!("run {out}")).ended(0, "bit for bit");
@@ -32,32 +32,30 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
 
 #[test]
 fn dispatches_of_a_kernel_are_taken_out_one_by_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = |name: &str| folder.path().join(name).display().to_string();
-    let all = out("all");
+    let folder = Folder::default();
+    let all = folder.text("all");
     let extract = "extract digits-g52 --job hash:98aa";
     code(&format!("{extract} --dispatches all -o {all}")).gave(0);
     for job in [0, 2, 4] {
         code(&format!("run {all}/job{job}")).gave(0);
     }
-    let first = out("first");
+    let first = folder.text("first");
     code(&format!("{extract} -o {first}")).gave(0);
     let bytes = |path: String| fs::read(path + "/recording.gpr").unwrap();
     assert_eq!(bytes(first), bytes(format!("{all}/job0")));
-    code(&["extract", "digits-g52", "--job", "20", "-o", &out("none")])
-        .ended(2, "jobs are 0 to 19");
+    let none = folder.text("none");
+    code(&format!("extract digits-g52 --job 20 -o {none}")).ended(2, "jobs are 0 to 19");
 }
 
 #[test]
 fn finding_19_weights_and_other_values_are_taken_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let output = at("out.npy");
+    let folder = Folder::default();
+    let output = folder.text("out.npy");
     code(&format!("extract saxpy-g52 --tensor out -o {output}")).gave(0);
-    let run = at("run.npy");
+    let run = folder.text("run.npy");
     code(&format!("run saxpy-g52 --output {run}")).gave(0);
     assert_eq!(fs::read(&output).unwrap(), fs::read(run).unwrap());
-    let weight = at("w.npy");
+    let weight = folder.text("w.npy");
     code(&format!(
         "extract digits-g52 --tensor conv1.weight -o {weight}"
     ))
@@ -67,16 +65,16 @@ fn finding_19_weights_and_other_values_are_taken_out() {
     code(&format!("run digits-g52 --input {bound}")).gave(0);
     let (done, _) = code(&format!(
         "extract digits-g52 --tensor none -o {}",
-        at("n.npy")
+        folder.text("n.npy")
     ));
     assert_ne!(done, 0);
 }
 
 #[test]
 fn a_pack_is_unpacked_into_what_was_packed() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let (pack, out, again) = (at("saxpy.gprpack"), at("saxpy"), at("again.gprpack"));
+    let folder = Folder::default();
+    let names = ["saxpy.gprpack", "saxpy", "again.gprpack"];
+    let [pack, out, again] = names.map(|name| folder.text(name));
     code(&format!("pack saxpy-g52 -o {pack}")).gave(0);
     code(&format!("unpack {pack} -o {out}")).gave(0);
     for file in [
@@ -97,13 +95,14 @@ fn a_pack_is_unpacked_into_what_was_packed() {
         6,
         "nothing is replaced"
     );
-    code(&["unpack", "saxpy-g52", "-o", &at("x")]).gave(2);
+    let other = folder.text("other");
+    code(&format!("unpack saxpy-g52 -o {other}")).gave(2);
     let mut damaged = fs::read(&pack).unwrap();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     fs::write(&pack, damaged).unwrap();
-    code(&["unpack", &pack, "-o", &at("y")]).gave(3);
-    assert!(!Path::new(&at("y")).exists());
+    code(&format!("unpack {pack} -o {other}")).gave(3);
+    assert!(!Path::new(&other).exists());
 }
 
 fn values(path: &Path) -> Vec<u8> {
@@ -113,20 +112,19 @@ fn values(path: &Path) -> Vec<u8> {
 
 #[test]
 fn layers_and_ranges_of_jobs_are_one_recording() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::default();
     for (recording, words, last) in [
         ("lenet-g52", "--layers conv1..pool1", "pool1"),
         ("lenet-g52", "--jobs layer:conv2,layer:pool2", "pool2"),
         ("digits-g52", "--layers conv1..conv2", "conv2"),
     ] {
-        let out = at(last);
+        let out = folder.text(last);
         code(&format!("extract {recording} {words} -o {out}")).ended(0, "give every byte");
         code(&format!("verify --deep {out}")).gave(0);
-        let mine = at("mine.npy");
+        let mine = folder.text("mine.npy");
         let output = format!("{last}={mine}");
         code(&format!("run {out} --output {output} --force")).ended(0, "bit for bit");
-        let whole = at("whole.npy");
+        let whole = folder.text("whole.npy");
         let tensor = format!("extract {recording} --tensor {last} -o {whole} --force");
         code(&tensor).gave(0);
         assert_eq!(
@@ -140,15 +138,15 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
     }
     code(&format!(
         "extract lenet-g52 --layers pool1..conv1 -o {}",
-        at("x")
+        folder.text("x")
     ))
     .failed("before the first");
 }
 
 #[test]
 fn a_job_has_no_outputs_of_other_layers() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("job").display().to_string();
+    let folder = Folder::default();
+    let out = folder.text("job");
     code(&format!("extract lenet-g52 --jobs 9 -o {out}")).gave(0);
     let (_, info) = code(&format!("info {out}"));
     // conv2 and ip1 reuse it later.

@@ -4,22 +4,24 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use crate::start::command;
+use gpureplay_kit::command::outcome;
+
+use crate::start::{Ended, GPUREPLAY, command, json};
 use crate::user_files::Copy;
 
 /// Cursor, bell, reordering.
 const CONTROLS: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}";
 
 trait Lines {
-    fn line(&self, line: &str) -> Output;
+    fn line(&self, line: &str) -> (i32, String);
     fn words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command;
 }
 
 impl Lines for Copy {
-    fn line(&self, line: &str) -> Output {
-        self.words(line.split(' ')).output().unwrap()
+    fn line(&self, line: &str) -> (i32, String) {
+        ended(&mut self.words(line.split(' ')))
     }
 
     fn words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
@@ -33,8 +35,10 @@ fn saxpy() -> Copy {
     Copy::of("saxpy-g52")
 }
 
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+fn ended(command: &mut Command) -> (i32, String) {
+    println!("{command:?}");
+    let (code, out, err) = outcome(command.output().unwrap());
+    (code, out + &err)
 }
 
 #[test]
@@ -64,8 +68,7 @@ fn no_name_begins_a_line() {
         "patch --jobs 0 --local 4 rec",
         "tune --jobs 0 --local 4 rec",
     ] {
-        let output = copy.line(line);
-        let said = text(&output);
+        let (_, said) = copy.line(line);
         let lines = said.lines();
         let wrong: Vec<&str> = lines.filter(|line| line.starts_with("forged")).collect();
         assert!(wrong.is_empty(), "{line}: {said}");
@@ -85,9 +88,7 @@ fn words_of_the_command_line_are_shown_as_escapes() {
             vec![&word],
             vec!["run", "rec", "--top", &word],
         ] {
-            let output = copy.words(&words).output().unwrap();
-            let said = text(&output);
-            assert_eq!(output.status.code(), Some(2), "{said}");
+            let said = ended(&mut copy.words(&words)).gave(2);
             assert!(
                 !said.contains(|c: char| c != '\n' && c.is_control()),
                 "{said}"
@@ -106,28 +107,12 @@ fn names_that_are_no_text_are_named_or_used() {
     let copy = saxpy();
     let name = OsString::from_vec(b"rec\xff".to_vec());
     fs::rename(copy.at("rec"), copy.folder().join(&name)).unwrap();
-    for words in [
-        &["verify", "--json"][..],
-        &["run", "--json"],
-        &["info", "--json"],
-    ] {
-        let output = copy.words(words).arg(&name).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+    for words in ["verify --json", "run --json", "info --json"] {
+        let output = copy.words(words.split(' ')).arg(&name).output().unwrap();
+        json(&outcome(output).gave(0));
     }
     let input = OsStr::from_bytes(b"x=\xfe.npy");
-    let output = copy
-        .words(["run", "--input"])
-        .arg(input)
-        .arg(&name)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output).contains("x=\u{fffd}.npy"),
-        "{}",
-        text(&output)
-    );
+    ended(copy.words(["run", "--input"]).arg(input).arg(&name)).ended(2, "x=\u{fffd}.npy");
 }
 
 #[test]
@@ -137,18 +122,12 @@ fn devices_and_links_in_the_place_of_reports_and_pages_are_refused() {
         "bench --runs 1 --compare /dev/zero rec",
         "disasm --annotate /dev/zero rec",
     ] {
-        let output = copy.line(line);
-        assert_eq!(output.status.code(), Some(4), "{line}: {}", text(&output));
-        assert!(
-            text(&output).contains("is a device"),
-            "{line}: {}",
-            text(&output)
-        );
+        copy.line(line).ended(4, "is a device");
     }
     fs::create_dir(copy.at("man")).unwrap();
     std::os::unix::fs::symlink("../outside", copy.at("man/gpureplay.1")).unwrap();
-    assert_eq!(copy.line("manual -o man").status.code(), Some(6));
-    assert_eq!(copy.line("manual --force -o man").status.code(), Some(0));
+    copy.line("manual -o man").gave(6);
+    copy.line("manual --force -o man").gave(0);
     assert!(!copy.at("outside").exists());
     assert!(copy.at("man/gpureplay.1").is_file());
 }
@@ -165,8 +144,7 @@ fn a_full_stream_is_an_error_and_no_panic() {
         "doctor",
         "verify --rules",
     ] {
-        let output = copy.words(line.split(' ')).stdout(full()).output().unwrap();
-        assert_eq!(output.status.code(), Some(6), "{line}: {}", text(&output));
+        ended(copy.words(line.split(' ')).stdout(full())).gave(6);
     }
     for (line, code) in [
         ("info none", 3),
@@ -174,13 +152,7 @@ fn a_full_stream_is_an_error_and_no_panic() {
         ("run rec --inject 1@x", 2),
         ("cuda list none", 3),
     ] {
-        let output = copy.words(line.split(' ')).stderr(full()).output().unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{line}: {}",
-            text(&output)
-        );
+        ended(copy.words(line.split(' ')).stderr(full())).gave(code);
     }
 }
 
@@ -198,17 +170,8 @@ fn a_closed_output_is_an_error() {
         let shell = shell
             .current_dir(copy.folder())
             .args(["-c", "exec $0 $1 >&-"]);
-        let output = shell
-            .args([env!("CARGO_BIN_EXE_gpureplay"), line])
-            .output()
-            .unwrap();
         let wanted = if line.starts_with("cuda") { 3 } else { 6 };
-        assert_eq!(
-            output.status.code(),
-            Some(wanted),
-            "{line}: {}",
-            text(&output)
-        );
+        ended(shell.args([GPUREPLAY, line])).gave(wanted);
     }
     // Nothing is missed; /dev/null is no closed output.
     for redirected in [">&-", "</dev/null >/dev/null", "1<>/dev/null"] {
@@ -219,13 +182,7 @@ fn a_closed_output_is_an_error() {
         let mut shell = Command::new("sh");
         let shell = shell.current_dir(copy.folder()).arg("-c");
         let shell = shell.arg(format!("exec $0 {line} rec {redirected}"));
-        let output = shell.arg(env!("CARGO_BIN_EXE_gpureplay")).output().unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{redirected}: {}",
-            text(&output)
-        );
+        ended(shell.arg(GPUREPLAY)).gave(0);
     }
 }
 
@@ -235,15 +192,18 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     for line in ["disasm rec", "verify --rules", "jobs rec"] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = copy.words(line.split(' ')).stdout(writer).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output));
-        assert_eq!(text(&output), "", "{line}");
+        let said = ended(copy.words(line.split(' ')).stdout(writer)).gave(0);
+        assert_eq!(said, "", "{line}");
     }
 }
 
 #[test]
 fn without_a_thread_left_the_work_is_done_by_those_there_are() {
     let copy = saxpy();
+    // Larger than any stack.
+    let stack = (1u64 << 46).to_string();
+    let without_threads =
+        |line: &str| ended(copy.words(line.split(' ')).env("RUST_MIN_STACK", &stack));
     for line in [
         "run --threads 4 rec",
         "jobs rec",
@@ -251,33 +211,21 @@ fn without_a_thread_left_the_work_is_done_by_those_there_are() {
         "diff rec --against model",
         "analyse rec",
     ] {
-        let usual = copy.line(line).status.code();
-        // Larger than any stack.
-        let mut command = copy.words(line.split(' '));
-        let output = command
-            .env("RUST_MIN_STACK", (1u64 << 46).to_string())
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), usual, "{line}: {}", text(&output));
+        let (usual, _) = copy.line(line);
+        without_threads(line).gave(usual);
     }
-    let mut doctor = copy.words(["doctor"]);
-    let output = doctor
-        .env("RUST_MIN_STACK", (1u64 << 46).to_string())
-        .output()
-        .unwrap();
-    assert_ne!(output.status.code(), Some(101), "{}", text(&output));
+    let (code, said) = without_threads("doctor");
+    assert_ne!(code, 101, "{said}");
 }
 
 #[test]
 fn a_signature_that_is_not_checked_or_broken_is_told() {
     let copy = saxpy();
-    assert_eq!(copy.line("keygen key").status.code(), Some(0));
+    copy.line("keygen key").gave(0);
     let lines = ["info rec", "verify rec", "run rec"];
     let said = |wanted: Option<&str>| {
         for line in lines {
-            let output = copy.line(line);
-            let said = text(&output);
-            assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+            let said = copy.line(line).gave(0);
             match wanted {
                 Some(wanted) => assert!(said.contains(wanted), "{line}: {said}"),
                 None => assert!(!said.contains("sign"), "{line}: {said}"),
@@ -285,7 +233,7 @@ fn a_signature_that_is_not_checked_or_broken_is_told() {
         }
     };
     said(None);
-    assert_eq!(copy.line("sign --key key.pem rec").status.code(), Some(0));
+    copy.line("sign --key key.pem rec").gave(0);
     said(Some("not checked (--require-signature KEY)"));
     let path = copy.at("rec/manifest.toml");
     let manifest = fs::read_to_string(&path).unwrap();
@@ -293,14 +241,12 @@ fn a_signature_that_is_not_checked_or_broken_is_told() {
     said(Some("signature broken: manifest.toml: "));
     fs::write(&path, manifest).unwrap();
     // `info` and `verify` do not unpack.
-    assert_eq!(copy.line("pack rec -o rec.pack").status.code(), Some(0));
+    copy.line("pack rec -o rec.pack").gave(0);
     fs::remove_dir_all(copy.at("rec")).unwrap();
     fs::rename(copy.at("rec.pack"), copy.at("rec")).unwrap();
     said(Some("not checked (--require-signature KEY)"));
-    let output = copy.line("verify --require-signature key.pub.pem rec");
-    assert_eq!(output.status.code(), Some(0));
-    assert!(!text(&output).contains("not checked"), "{}", text(&output));
-    let mut quiet = copy.words(["run", "-q", "rec"]);
-    let output = quiet.output().unwrap();
-    assert_eq!(text(&output), "");
+    let said = copy.line("verify --require-signature key.pub.pem rec");
+    let said = said.gave(0);
+    assert!(!said.contains("not checked"), "{said}");
+    assert_eq!(copy.line("run -q rec").1, "");
 }

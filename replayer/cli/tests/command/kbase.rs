@@ -43,22 +43,16 @@ fn course(recording: &Recording<'_>) -> Course {
         for action in recording.segment_actions(segment) {
             match action.unwrap() {
                 Action::Write { register, value } => out.writes.push((register, value)),
-                Action::Upload { va, payload, .. } if matches!(payload, Payload::Raw(_)) => {
-                    let Payload::Raw(bytes) = payload else {
-                        continue;
-                    };
-                    put(va, bytes);
-                }
                 Action::Upload {
                     va,
                     length,
                     payload,
-                } => {
-                    let Payload::Lz4(block) = payload else {
-                        continue;
-                    };
-                    put(va, history.decode(block, length as usize).unwrap());
-                }
+                } => match payload {
+                    Payload::Raw(bytes) => put(va, bytes),
+                    Payload::Lz4(block) => {
+                        put(va, history.decode(block, length as usize).unwrap());
+                    }
+                },
                 Action::Fill { va, length, byte } => put(va, &vec![byte; length as usize]),
                 Action::Seek { .. } => {}
                 other => out.steps.push(format!("{other:x?}")),

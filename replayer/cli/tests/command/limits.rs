@@ -13,7 +13,7 @@ use gpureplay_trials::Parts;
 
 use gpureplay_kit::jobs::{self, DATA, JOBS, null_chain};
 
-use crate::start::{Ended, Says, json, said};
+use crate::start::{Ended, Folder, Says, json, said};
 use crate::values;
 
 fn ran(words: &str, path: &Path) -> (i32, String) {
@@ -50,12 +50,12 @@ fn npy(shape: &str, bytes: usize) -> Vec<u8> {
 
 #[test]
 fn a_manifest_is_as_long_as_it_may_be() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
+    let folder = Folder::default();
+    fs::write(folder.at("recording.gpr"), simple(1, 1)).unwrap();
     let of = |length: usize| {
         let head = "version = 1\nname = \"x\"\n#";
         let text = head.to_owned() + &"-".repeat(length - head.len());
-        fs::write(folder.path().join("manifest.toml"), text).unwrap();
+        fs::write(folder.at("manifest.toml"), text).unwrap();
         ran("info", folder.path())
     };
     of(1 << 20).gave(0);
@@ -66,8 +66,8 @@ fn a_manifest_is_as_long_as_it_may_be() {
 
 #[test]
 fn a_pack_has_as_many_files_as_it_may() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.pack");
+    let folder = Folder::default();
+    let path = folder.at("x.pack");
     let beside = |count: u32| (0..count).map(|index| (format!("f/{index}"), vec![1]));
     let key = gpureplay_sign::SecretKey::from_seed([7; 32]).unwrap();
     let recording = simple(1, 1);
@@ -125,7 +125,7 @@ fn pack_of(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
 
 #[test]
 fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let shown = |count: u64, actions: usize| {
         let mut parts = Parts::of(&simple(1, 1)).unwrap();
         let region = |index: u64| {
@@ -137,7 +137,7 @@ fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
         let more = actions - parts.actions().len();
         parts.section(Section::Actions).extend(action.repeat(more));
         parts.segments()[0].actions.set(actions as u32);
-        fs::write(folder.path().join("recording.gpr"), parts.file()).unwrap();
+        fs::write(folder.at("recording.gpr"), parts.file()).unwrap();
         ran("dump --unverified", folder.path()).ended(0, "not sound: ")
     };
     assert!(!shown(1000, 4).contains("more"), "all entries are shown");
@@ -153,7 +153,7 @@ fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
 
 #[test]
 fn as_many_jobs_are_listed_as_may_be() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let listed = |jobs: u64| {
         let mut builder = builder(1);
         builder.segment("run", SegmentKind::Run);
@@ -173,11 +173,7 @@ fn as_many_jobs_are_listed_as_may_be() {
             builder.submit(1, JOBS + 64 * (chain - some), 1000);
             left -= some;
         }
-        fs::write(
-            folder.path().join("recording.gpr"),
-            builder.finish().unwrap(),
-        )
-        .unwrap();
+        fs::write(folder.at("recording.gpr"), builder.finish().unwrap()).unwrap();
         ran("jobs --static --csv", folder.path())
     };
     let (code, text) = listed(1 << 16);
@@ -187,13 +183,13 @@ fn as_many_jobs_are_listed_as_may_be() {
 
 #[test]
 fn answers_are_counted_by_class_for_as_many_classes_as_may_be() {
-    let folder = tempfile::tempdir().unwrap();
-    let inputs = folder.path().join("in.npy");
+    let folder = Folder::default();
+    let inputs = folder.at("in.npy");
     fs::write(&inputs, npy("(2, 1)", 2)).unwrap();
-    let truth = folder.path().join("truth.npy");
+    let truth = folder.at("truth.npy");
     fs::write(&truth, npy("(2,)", 2)).unwrap();
     let counted = |classes: u32| {
-        fs::write(folder.path().join("recording.gpr"), simple(1, classes)).unwrap();
+        fs::write(folder.at("recording.gpr"), simple(1, classes)).unwrap();
         let (inputs, truth) = (inputs.display(), truth.display());
         let words = format!("run --json --threads 1 --inputs {inputs} --truth {truth}");
         let text = ran(&words, folder.path()).gave(0);
@@ -209,9 +205,9 @@ fn answers_are_counted_by_class_for_as_many_classes_as_may_be() {
 
 #[test]
 fn a_file_has_as_many_inputs_as_it_may() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
-    let inputs = folder.path().join("in.npy");
+    let folder = Folder::default();
+    fs::write(folder.at("recording.gpr"), simple(1, 1)).unwrap();
+    let inputs = folder.at("in.npy");
     let count = (1 << 24) + 1;
     // Nothing behind the header is read.
     fs::write(&inputs, npy(&format!("({count}, 1)"), 0)).unwrap();
@@ -221,7 +217,7 @@ fn a_file_has_as_many_inputs_as_it_may() {
 
 #[test]
 fn labels_that_do_not_fit_leave_no_results() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let mut builder = builder(1);
     let outputs = [("a", 2, 0), ("b", 3, 16)].map(|(name, elements, at)| {
         let kind = TensorKind::Output;
@@ -233,17 +229,13 @@ fn labels_that_do_not_fit_leave_no_results() {
     for output in outputs {
         builder.bind_output(output);
     }
-    fs::write(
-        folder.path().join("recording.gpr"),
-        builder.finish().unwrap(),
-    )
-    .unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("labels"), "no\nyes\n").unwrap();
-    let files = ["a", "b"].map(|name| format!("{name}={}", at(&format!("{name}.npy")).display()));
-    let labels = at("labels").display().to_string();
+    fs::write(folder.at("recording.gpr"), builder.finish().unwrap()).unwrap();
+    fs::write(folder.at("labels"), "no\nyes\n").unwrap();
+    let files =
+        ["a", "b"].map(|name| format!("{name}={}", folder.at(&format!("{name}.npy")).display()));
+    let labels = folder.text("labels");
     let [a, b] = files;
     let words = format!("run --output {a} --output {b} --labels {labels}");
     ran(&words, folder.path()).ended(4, "2 labels, but b has 3 elements");
-    assert!(!at("a.npy").exists() && !at("b.npy").exists());
+    assert!(!folder.at("a.npy").exists() && !folder.at("b.npy").exists());
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gpureplay_library::host_rules::HostRule;
 
-use crate::start::{Ended, Says, json, ran};
+use crate::start::{Ended, Folder, Says, json, ran};
 
 const DIGITS: &str = "recordings/digits-g52";
 
@@ -47,8 +47,8 @@ fn layers_behind_skipped_ones_are_compared_with_nothing() {
 fn what_is_expected_must_be_computed() {
     let expected = "probabilities=recordings/digits-g52/expected/0.npy";
     run(&format!("--until conv2 --expect {expected}")).ended(2, "is not computed by the layers");
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("conv2.npy");
+    let folder = Folder::default();
+    let file = folder.at("conv2.npy");
     let named = format!("conv2={}", file.display());
     run(&format!("--output {named}")).gave(0);
     let compared = format!("--until conv2 --expect {named}");

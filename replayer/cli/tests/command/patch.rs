@@ -4,20 +4,19 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{Ended, Says, json, said as code, shipped};
+use crate::start::{Ended, Folder, Says, json, said as code, shipped};
 
 #[test]
 fn a_recording_that_is_read_is_not_replaced() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let ours = at("ours").display().to_string();
-    gpureplay_kit::copy(&shipped("saxpy-g52"), &at("ours"));
-    let key = at("key").display().to_string();
+    let folder = Folder::default();
+    let ours = folder.text("ours");
+    gpureplay_kit::copy(&shipped("saxpy-g52"), &folder.at("ours"));
+    let key = folder.text("key");
     code(&format!("keygen {key}")).gave(0);
     code(&format!("sign --key {key}.pem {ours}")).gave(0);
     let files = || {
         ["recording.gpr", "recording.sig", "manifest.toml"]
-            .map(|name| fs::read(at("ours").join(name)).unwrap())
+            .map(|name| fs::read(folder.at("ours").join(name)).unwrap())
     };
     let before = files();
     let from = format!("{ours}:0");
@@ -39,14 +38,13 @@ fn a_recording_that_is_read_is_not_replaced() {
         "patch saxpy-g52 --jobs 0 --local 100 -o {ours} --force"
     ))
     .gave(0);
-    assert!(!at("ours/recording.sig").exists());
+    assert!(!folder.at("ours/recording.sig").exists());
 }
 
 #[test]
 fn a_patched_recording_runs_and_says_what_was_done() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let out = at("out");
+    let folder = Folder::default();
+    let out = folder.text("out");
     code(&format!("patch saxpy-g52 --jobs 0 --local 100 -o {out}"))
         .ended(0, "proven to compute the same");
     code(&format!("run {out}")).ended(0, "bit for bit");
@@ -69,7 +67,7 @@ fn a_patched_recording_runs_and_says_what_was_done() {
         ("--from digits-g52:20", 2, "jobs are 0 to 19"),
         ("", 2, "say what to change"),
     ] {
-        let other = at("other");
+        let other = folder.text("other");
         code(&format!("patch saxpy-g52 --jobs 0 -o {other} {change}")).ended(exit, says);
         assert!(!Path::new(&other).exists(), "{change}");
     }
@@ -78,8 +76,7 @@ fn a_patched_recording_runs_and_says_what_was_done() {
 
 #[test]
 fn each_candidate_has_its_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::default();
     let tune = |csv: &str| {
         // One does not fit; one is the recorded one.
         let candidates = "--local 4x4,16x8,32x32,5 --variant saxpy-g52:0 --variant ./digits-g52:11";
@@ -87,7 +84,7 @@ fn each_candidate_has_its_row() {
         code(&format!("{tune} {candidates}")).gave(0);
         fs::read_to_string(csv).unwrap()
     };
-    let first = tune(&at("one.csv"));
+    let first = tune(&folder.text("one.csv"));
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines.len(), 1 + 1 + 6, "{first}");
     for (line, says) in lines[1..].iter().zip([
@@ -110,23 +107,22 @@ fn each_candidate_has_its_row() {
             .map(|line| line.rsplitn(3, ',').last().unwrap().to_owned());
         lines.collect()
     };
-    assert_eq!(without(&first), without(&tune(&at("two.csv"))));
+    assert_eq!(without(&first), without(&tune(&folder.text("two.csv"))));
 }
 
 #[test]
 fn a_shader_goes_into_files_and_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::default();
     let text = code(&[
         "disasm",
         "digits-g52",
         "--jobs",
         "11",
         "--save",
-        &at("code"),
+        &folder.text("code"),
     ])
     .gave(0);
-    let mut files: Vec<_> = fs::read_dir(at("code"))
+    let mut files: Vec<_> = fs::read_dir(folder.text("code"))
         .unwrap()
         .flatten()
         .map(|it| it.path())
@@ -141,10 +137,10 @@ fn a_shader_goes_into_files_and_back() {
     assert_eq!(body(&alone), body(&text));
     alone.says("g52: 1 shader");
     code(&format!("disasm {file} --jobs 0")).gave(2);
-    let same = at("same");
+    let same = folder.text("same");
     let patch = format!("patch digits-g52 --jobs 11 --shader {file}");
     code(&format!("{patch} -o {same}")).gave(0);
-    let apart = at("apart");
+    let apart = folder.text("apart");
     code(&format!("link digits-g52 --split -o {apart}")).gave(0);
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));

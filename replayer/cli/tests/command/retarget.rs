@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use crate::start::{Ended, Says, json, ran, shipped};
+use crate::start::{Ended, Folder, Says, json, ran, shipped};
 
 #[test]
 fn one_recording_for_two_boards() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let recording = shipped("digits-g52");
     let recording = recording.to_str().unwrap();
-    let out = folder.path().join("digits");
+    let out = folder.at("digits");
     let out_text = out.to_str().unwrap();
     let gpus = "--gpu rk3566 --gpu g76 --trials 2";
     let all = format!("retarget {recording} {gpus} -o {out_text} --json");
@@ -38,10 +38,10 @@ fn one_recording_for_two_boards() {
 
 #[test]
 fn what_does_not_fit_is_named_and_nothing_is_written() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let recording = shipped("digits-g52");
     let recording = recording.to_str().unwrap();
-    let out = folder.path().join("out");
+    let out = folder.at("out");
     let place = out.to_str().unwrap();
     ran(&format!("retarget {recording} --gpu g71 -o {place}")).ended(3, "target-version");
     // The first GPU would do; nothing is written for it either.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::schema_check::{assert_fits, check, schema};
-use crate::start::{Ended, Says, json, ran};
+use crate::start::{Ended, Folder, Says, json, ran};
 
 fn fits(name: &str, words: &str, exit: i32) {
     let out = ran(words).gave(exit);
@@ -13,8 +13,7 @@ fn fits(name: &str, words: &str, exit: i32) {
 
 #[test]
 fn what_is_printed_has_the_form_of_its_schema() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::default();
     let digits = "recordings/digits-g52";
     let saxpy = "recordings/saxpy-g52";
     fits("info", &format!("info {digits} --json"), 0);
@@ -28,14 +27,14 @@ fn what_is_printed_has_the_form_of_its_schema() {
     );
     fits("verify-rules", "verify --rules --json", 0);
     fits("run", &format!("run {digits} --per-job --json"), 0);
-    let output = at("out.npy");
+    let output = folder.text("out.npy");
     fits("run", &format!("run {saxpy} --output {output} --json"), 0);
     fits("run", &format!("run {digits} --until conv2 --json"), 0);
     let pictures = format!("run {digits} --inputs {digits}/inputs --json");
     fits("run-inputs", &pictures, 0);
     let repeat = format!("run {saxpy} --inputs {saxpy}/inputs --repeat 2 --json");
     fits("run-repeat", &repeat, 0);
-    let saved = at("saved.json");
+    let saved = folder.text("saved.json");
     let bench = format!("bench {saxpy} --runs 5 --json");
     fits("bench", &format!("{bench} --per-job -o {saved}"), 0);
     fits("bench", &format!("{bench} --compare {saved}"), 0);
@@ -48,13 +47,13 @@ fn what_is_printed_has_the_form_of_its_schema() {
         &format!("tune {saxpy} --jobs 0 --local 32 --json"),
         0,
     );
-    let retargeted = at("g31");
+    let retargeted = folder.text("g31");
     fits(
         "retarget",
         &format!("retarget {saxpy} --gpu g31 -o {retargeted} --json"),
         0,
     );
-    let cut = at("cut.gpr");
+    let cut = folder.text("cut.gpr");
     std::fs::write(&cut, "GPUREPLAY").unwrap();
     fits("verify", &format!("verify {cut} --json"), 3);
     fits("failure", "run /none --json", 3);
@@ -67,9 +66,9 @@ fn what_is_printed_has_the_form_of_its_schema() {
 
 #[test]
 fn the_doctor_and_traces_have_the_form_of_their_schemas() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     assert_fits("doctor", &ran("doctor --json").1);
-    let lines = folder.path().join("lines");
+    let lines = folder.at("lines");
     let line = format!(
         "run recordings/digits-g52 --trace-lines {}",
         lines.display()
@@ -84,8 +83,7 @@ fn the_doctor_and_traces_have_the_form_of_their_schemas() {
 
 #[test]
 fn the_comparison_refuses_what_does_not_fit() {
-    let (_, out, _) = ran("info recordings/saxpy-g52 --json");
-    let value = json(&out);
+    let value = json(&ran("info recordings/saxpy-g52 --json").gave(0));
     let schema = schema("info");
     let refused = |value: &Value, why: &str| {
         let error = check(value, &schema, &schema, "").unwrap_err();

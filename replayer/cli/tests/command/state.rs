@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::start::{Ended, ran, ran_in, repository, shipped};
+use crate::start::{Ended, Folder, ran, ran_in, repository, shipped};
 
 /// Always with the recorded batch.
 fn train(directory: &Path, words: &str) -> (i32, String, String) {
@@ -18,7 +18,7 @@ fn losses(directory: &Path, name: &str, words: &str) -> Vec<u8> {
 
 #[test]
 fn a_file_of_states_goes_on_with_the_training() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = Folder::default();
     let path = directory.path();
     let whole = losses(path, "whole.bin", "--repeat 4");
     assert_eq!(whole.len(), 4 * 4);
@@ -36,7 +36,7 @@ fn a_file_of_states_goes_on_with_the_training() {
 
 #[test]
 fn inputs_come_run_by_run_from_a_directory() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = Folder::default();
     let inputs = shipped("train-perceptron-g52").join("inputs");
     let inputs = inputs.display();
     let path = directory.path();
@@ -55,8 +55,8 @@ fn inputs_come_run_by_run_from_a_directory() {
 }
 
 fn write(words: &str, written: &str) {
-    let directory = tempfile::tempdir().unwrap();
-    let text = directory.path().join("text.bin");
+    let directory = Folder::default();
+    let text = directory.at("text.bin");
     ran(&format!(
         "run {words} --repeat 1000 --output {}",
         text.display()
@@ -109,7 +109,7 @@ fn layer(weights: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
 
 #[test]
 fn what_the_perceptron_learns_runs_in_its_inference() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = Folder::default();
     let gpureplay = |words: &str| {
         ran_in(directory.path(), words).gave(0);
     };
@@ -128,7 +128,7 @@ fn what_the_perceptron_learns_runs_in_its_inference() {
     gpureplay(&format!("{infer} own.npy"));
     gpureplay(&format!("{infer} learnt.npy --weights learnt.safetensors"));
 
-    let learnt = arrays(&directory.path().join("learnt.safetensors"));
+    let learnt = arrays(&directory.at("learnt.safetensors"));
     let image: Vec<f64> = gpureplay_tensors::read_npy(&image)
         .unwrap()
         .values()
@@ -137,7 +137,7 @@ fn what_the_perceptron_learns_runs_in_its_inference() {
     hidden.iter_mut().for_each(|value| *value = value.max(0.0));
     let scores = layer(&learnt("fc2.weight"), &learnt("fc2.bias"), &hidden);
     let sum: f64 = scores.iter().map(|score| score.exp()).sum();
-    let read = |name: &str| gpureplay_tensors::read_npy(&directory.path().join(name)).unwrap();
+    let read = |name: &str| gpureplay_tensors::read_npy(&directory.at(name)).unwrap();
     let (found, own) = (read("learnt.npy"), read("own.npy"));
     assert_eq!(found.len(), 10);
     for (found, score) in found.values().zip(&scores) {

@@ -7,15 +7,15 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::start::{Ended, json, ran_in, recordings};
+use crate::start::{Ended, Folder, json, ran_in, recordings};
 
 fn gpureplay(words: &str) -> (i32, String, String) {
     ran_in(&recordings(), words)
 }
 
 fn timeline(recording: &str, more: &str) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("t.json");
+    let folder = Folder::default();
+    let file = folder.at("t.json");
     gpureplay(&format!(
         "run {recording} --trace {} {more}",
         file.display()
@@ -228,8 +228,8 @@ fn perfetto_reads_what_the_report_says() {
         return;
     };
     for name in ["digits-g52", "lenet-g52", "saxpy-g52"] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("t.json");
+        let folder = Folder::default();
+        let file = folder.at("t.json");
         gpureplay(&format!("run {name} --trace {}", file.display())).gave(0);
         let categories = ["job", "chain", "layer", "upload"];
         let mut asked = vec![

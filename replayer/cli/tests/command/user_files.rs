@@ -162,8 +162,7 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
         assert!(!out.contains(moves), "{arguments}: {out:?}");
         assert!(!out.contains("\nforged"), "{arguments}: {out}");
     }
-    let (_, out, _) = copy.ran("info rec --json");
-    let value = json(&out);
+    let value = json(&copy.ran("info rec --json").gave(0));
     assert_eq!(value["name"], "a\u{1b}[2J\u{202e}b\nforged \u{9b}5m");
     let strange = copy.at("x\x1b[2J\n\u{202e}");
     fs::create_dir(&strange).unwrap();
@@ -198,7 +197,7 @@ fn finding_3_another_recording_beside_a_manifest_is_refused() {
 
 #[test]
 fn finding_4_keygen_makes_both_keys_or_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let keygen = |name: &str| ran_in(folder.path(), &["keygen", name]);
     for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
         keygen(name).gave(2);
@@ -215,7 +214,7 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     keygen("mine").gave(0);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     keygen("mine").gave(6);
-    fs::remove_file(folder.path().join("mine.pub.pem")).unwrap();
+    fs::remove_file(folder.at("mine.pub.pem")).unwrap();
     keygen("mine").gave(6);
 }
 
@@ -279,7 +278,7 @@ fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
 
 #[test]
 fn finding_10_tags_that_repeat_are_said() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let tag = |words: &str| ran_in(folder.path(), &format!("tag --dtype u8 {words}"));
     tag("--shape 300 a.npy").ended(0, "255 different values");
     let quiet = tag("--shape 16 b.npy");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::start::{Ended, Says, repository, said as code, shipped};
+use crate::start::{Ended, Folder, Says, repository, said as code, shipped};
 
 #[test]
 fn a_file_with_valhall_code_is_printed_for_its_gpu() {
@@ -16,8 +16,8 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     assert!(text.ends_with(&lines), "{text}");
     // Bifrost's decoder refuses it, and the other way round.
     assert_ne!(code(&format!("disasm {file}")).0, 0);
-    let folder = tempfile::tempdir().unwrap();
-    let cut = folder.path().join("cut.bin");
+    let folder = Folder::default();
+    let cut = folder.at("cut.bin");
     let whole = fs::read(golden.join("loop_with_exits.bin")).unwrap();
     fs::write(&cut, &whole[..whole.len() - 8]).unwrap();
     code(&format!("disasm {} --gpu g57", cut.display())).failed("ends at word 57");
@@ -50,7 +50,7 @@ fn findings_name_words_and_stand_beside_blocks() {
     let folder = recording.path().to_str().unwrap();
     code(&format!("disasm {folder}")).ended(0, "20 instructions");
     let json = code(&format!("analyse {folder} --json")).gave(0);
-    let path = recording.path().join("found.json");
+    let path = recording.at("found.json");
     fs::write(&path, &json).unwrap();
     let path = path.display().to_string();
     let text = code(&format!("disasm {folder} --annotate {path}")).gave(0);
@@ -67,8 +67,8 @@ fn findings_name_words_and_stand_beside_blocks() {
 
 #[test]
 fn sizes_of_a_job_are_changed_and_compared() {
-    let new = tempfile::tempdir().unwrap();
-    let new = new.path().join("tuned").display().to_string();
+    let new = Folder::default();
+    let new = new.text("tuned");
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
     // 1000 threads, warps of 16: groups of 8 leave half of each idle.
@@ -88,16 +88,16 @@ fn sizes_of_a_job_are_changed_and_compared() {
     code(&format!("tune {folder} --jobs 0 --local 40,20")).ended(0, "local 40x1x1");
 }
 
-fn saxpy() -> tempfile::TempDir {
+fn saxpy() -> Folder {
     let recording = repository().join("mali/measure/tests/data/saxpy-g57.gpr");
-    let folder = tempfile::tempdir().unwrap();
-    fs::copy(recording, folder.path().join("recording.gpr")).unwrap();
+    let folder = Folder::default();
+    fs::copy(recording, folder.at("recording.gpr")).unwrap();
     let manifest =
         "version = 1\nname = \"saxpy\"\n[[case]]\n[case.inputs]\nx = \"x.npy\"\ny = \"y.npy\"\n";
-    fs::write(folder.path().join("manifest.toml"), manifest).unwrap();
+    fs::write(folder.at("manifest.toml"), manifest).unwrap();
     for name in ["x.npy", "y.npy"] {
         let input = shipped("saxpy-g52").join("inputs").join(name);
-        fs::copy(input, folder.path().join(name)).unwrap();
+        fs::copy(input, folder.at(name)).unwrap();
     }
     folder
 }
@@ -106,9 +106,12 @@ fn saxpy() -> tempfile::TempDir {
 fn another_shader_takes_the_place_of_the_recorded_one() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
-    let place = |name: &str| recording.path().join(name).display().to_string();
-    code(&format!("disasm {folder} --save {}", place("code"))).gave(0);
-    let saved = recording.path().join("code/d84f0a4703cc5cc7.bin");
+    code(&format!(
+        "disasm {folder} --save {}",
+        recording.text("code")
+    ))
+    .gave(0);
+    let saved = recording.at("code/d84f0a4703cc5cc7.bin");
     let mut words = fs::read(&saved).unwrap();
     // Nothing changes; the file beside it says the GPU, and what the job must give.
     code(&["disasm", saved.to_str().unwrap()]).ended(0, "g57: 1 shader");
@@ -143,35 +146,38 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
         fs::write(&beside, interface.replacen(from, to, 1)).unwrap();
         code(&own).ended(4, said);
     }
-    let file = recording.path().join("swapped.bin");
+    let file = recording.at("swapped.bin");
     let swapped = mali_isa::valhall::assemble("FMA.f32 r2, u6.neg, ^r2, ^r3").unwrap();
     words[8 * 14..8 * 15].copy_from_slice(&swapped.to_le_bytes());
     fs::write(&file, &words).unwrap();
     let file = file.display().to_string();
-    let new = place("new");
-    code(&format!("patch {folder} --jobs 0 --shader {file} -o {new}")).gave(0);
-    code(&format!("verify {new} --deep")).gave(0);
+    let changed = recording.text("new");
+    code(&format!(
+        "patch {folder} --jobs 0 --shader {file} -o {changed}"
+    ))
+    .gave(0);
+    code(&format!("verify {changed} --deep")).gave(0);
     let read = |name: &str| {
-        let tensor = gpureplay_tensors::read_npy(Path::new(&place(name))).unwrap();
+        let tensor = gpureplay_tensors::read_npy(Path::new(&recording.text(name))).unwrap();
         let words = tensor.bytes().as_chunks().0.iter();
         words
             .map(|word| f32::from_le_bytes(*word))
             .collect::<Vec<_>>()
     };
-    let result = |recording: &str, name: &str| {
-        let [x, y, out] = ["x.npy", "y.npy", name].map(place);
+    let result = |replayed: &str, name: &str| {
+        let [x, y, out] = ["x.npy", "y.npy", name].map(|name| recording.text(name));
         let values = format!("--input x={x} --input y={y} --output out={out}");
-        code(&format!("run {recording} {values}")).gave(0);
+        code(&format!("run {replayed} {values}")).gave(0);
         read(name)
     };
     // y + a x, and y - a x.
-    let (old, new) = (result(folder, "old.npy"), result(&new, "new.npy"));
+    let (old, new) = (result(folder, "old.npy"), result(&changed, "new.npy"));
     let y = read("y.npy");
     assert!(old.iter().zip(&new).any(|(old, new)| old != new));
     for ((old, new), y) in old.iter().zip(&new).zip(&y) {
         assert!((old + new - 2.0 * y).abs() <= 1e-4, "{old} {new} {y}");
     }
-    let (changed, third, same) = (place("new"), place("third"), place("same"));
+    let [third, same] = ["third", "same"].map(|name| recording.text(name));
     for (from, output) in [(changed.as_str(), &third), (folder, &same)] {
         let from = format!("{from}:0");
         code(&format!(
@@ -199,11 +205,11 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
             "has none",
         ),
     ] {
-        let mut changed = words.clone();
+        let mut other = words.clone();
         let word = mali_isa::valhall::assemble(text).expect(text);
-        changed[8 * 14..8 * 15].copy_from_slice(&word.to_le_bytes());
-        let file = place(name);
-        fs::write(&file, &changed).unwrap();
+        other[8 * 14..8 * 15].copy_from_slice(&word.to_le_bytes());
+        let file = recording.text(name);
+        fs::write(&file, &other).unwrap();
         code(&format!("patch {folder} --jobs 0 --shader {file}")).failed(said);
     }
     let loops = golden.join("loop_with_exits.bin").display().to_string();
@@ -224,8 +230,8 @@ fn a_recording_fits_boards_with_its_own_gpu() {
     let recording = saxpy();
     let folder = recording.path().to_str().unwrap();
     code(&format!("verify {folder} --deep --for genio-700")).gave(0);
-    let new = tempfile::tempdir().unwrap();
-    let output = new.path().join("board").display().to_string();
+    let new = Folder::default();
+    let output = new.text("board");
     code(&format!("retarget {folder} --gpu genio-700 -o {output}")).gave(0);
     let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
     assert_eq!(read(Path::new(&output)), read(recording.path()));
@@ -237,11 +243,18 @@ fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
     let recording = recording.display();
     code(&format!("jobs {recording} --static")).ended(0, "1024x1x1  256x1x1");
     code(&format!("disasm {recording}")).ended(0, "21 instructions");
-    let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name).display().to_string();
+    let folder = Folder::default();
     let ones = gpureplay_tensors::Tensor::from_f32(&[1024], &[1.5; 1024]).unwrap();
-    fs::write(place("ones.npy"), gpureplay_tensors::encode_npy(&ones)).unwrap();
-    let (ones, alone, changed) = (place("ones.npy"), place("alone"), place("changed"));
+    fs::write(
+        folder.text("ones.npy"),
+        gpureplay_tensors::encode_npy(&ones),
+    )
+    .unwrap();
+    let (ones, alone, changed) = (
+        folder.text("ones.npy"),
+        folder.text("alone"),
+        folder.text("changed"),
+    );
     let [x, y] = ["x", "y"].map(|name| format!("--input=saxpy.{name}={ones}"));
     let (done, text) = code(&format!("analyse {recording} {x} {y}"));
     assert!(done == 0 && !text.contains("not looked into"), "{text}");
@@ -249,6 +262,7 @@ fn the_jobs_of_a_command_stream_are_listed_taken_out_and_changed() {
     code(&format!("patch {alone} --jobs 0 --local 128 -o {changed}")).ended(0, "the same bytes");
     code(&format!("jobs {changed} --static")).ended(0, "1024x1x1  128x1x1");
     code(&format!("run {changed}")).ended(0, "bit for bit");
-    let text = code(&format!("link {recording} -o {}", place("linked"))).failed("command streams");
+    let text =
+        code(&format!("link {recording} -o {}", folder.text("linked"))).failed("command streams");
     assert!(!text.contains("rule"), "no rule is broken: {text}");
 }

@@ -4,11 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use crate::start::{Ended, Folder, Says, said as ran, shipped, well};
 
-use crate::start::{Ended, Says, said as ran, shipped, well};
-
-fn digits(folder: &TempDir) -> PathBuf {
+fn digits(folder: &Folder) -> PathBuf {
     let made = folder.path().join("digits");
     let from = shipped("digits-g52");
     let (from, to) = (from.to_str().unwrap(), made.to_str().unwrap());
@@ -20,7 +18,7 @@ fn digits(folder: &TempDir) -> PathBuf {
 
 #[test]
 fn a_run_takes_the_variant_that_fits() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let made = digits(&folder);
     let at = |name: &str| made.join(name);
     let first = fs::read(at("recording.gpr")).unwrap();
@@ -35,7 +33,7 @@ fn a_run_takes_the_variant_that_fits() {
     let made = made.to_str().unwrap();
     assert!(well(&format!("info {made}")).contains("with variants for rk3566, g76"));
     well(&format!("verify --deep {made}"));
-    let [pack, key] = ["digits.pack", "key"].map(|name| folder.path().join(name));
+    let [pack, key] = ["digits.pack", "key"].map(|name| folder.at(name));
     let (pack, key) = (pack.to_str().unwrap(), key.to_str().unwrap());
     well(&format!("keygen {key}"));
     let [secret, public] = [".pem", ".pub.pem"].map(|end| format!("{key}{end}"));
@@ -64,7 +62,7 @@ fn a_run_takes_the_variant_that_fits() {
 
 #[test]
 fn damage_is_named_and_changed_recordings_have_no_variants() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::default();
     let made = digits(&folder);
     let path = made.to_str().unwrap();
     let variant = made.join("g76.variant");
@@ -78,11 +76,11 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
     for command in [&format!("verify {path}"), &on_g76] {
         ran(command).failed("g76.variant").says("checksum");
     }
-    let key = folder.path().join("key");
+    let key = folder.at("key");
     let key = key.to_str().unwrap();
     well(&format!("keygen {key}"));
     let secret = format!("{key}.pem");
-    let packed = folder.path().join("digits.pack");
+    let packed = folder.at("digits.pack");
     let packed = packed.to_str().unwrap();
     for command in [
         format!("sign --key {secret} {path}"),
@@ -108,7 +106,7 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
         ("retarget", "--gpu h616 --trials 1"),
         ("patch", "--job 11 --local 1x1"),
     ] {
-        let other = folder.path().join(command);
+        let other = folder.at(command);
         let place = other.display();
         well(&format!("{command} {path} {options} -o {place}"));
         well(&format!("verify {place}"));
