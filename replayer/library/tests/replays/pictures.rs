@@ -85,13 +85,13 @@ fn every_kind_of_picture_gives_the_known_values() {
         Indexed, Eight, indices => [0.271229, 0.381746, 0.427201, 0.252513],
             [0.237522, 0.348039, 0.393494, 0.218806];
     };
-    let folder = Folder::new("kinds");
+    let folder = Folder::default();
     let grey = ImageFormat {
         channels: Channels::Grey,
         ..laid("HW")
     };
     for (colour, depth, data, luminance, reds) in kinds {
-        let path = folder.0.join(format!("{colour:?}-{depth:?}.png"));
+        let path = folder.at(format!("{colour:?}-{depth:?}.png"));
         write_png(&path, (5, 3), colour, depth, &data);
         let rgb = laid("CHW");
         let found = read(&path, &info(ElementType::F32, &[2, 2]), Some(&grey)).unwrap();
@@ -111,8 +111,8 @@ fn every_kind_of_picture_gives_the_known_values() {
 
 #[test]
 fn pictures_become_what_the_manifest_declares() {
-    let folder = Folder::new("pictures");
-    let path = folder.0.join("p.png");
+    let folder = Folder::default();
+    let path = folder.at("p.png");
     write_rgb(&path, &picture());
     let format = ImageFormat {
         channels: Channels::Bgr,
@@ -142,7 +142,7 @@ fn pictures_become_what_the_manifest_declares() {
         invert: true,
         ..laid("HW")
     };
-    let white = folder.0.join("white.png");
+    let white = folder.at("white.png");
     write_png(
         &white,
         (9, 9),
@@ -171,8 +171,8 @@ fn pictures_become_what_the_manifest_declares() {
 
 #[test]
 fn bad_pictures_and_declarations_are_errors() {
-    let folder = Folder::new("bad-pictures");
-    let path = folder.0.join("p.png");
+    let folder = Folder::default();
+    let path = folder.at("p.png");
     write_rgb(&path, &picture());
     let x = info(ElementType::F32, &[1, 2, 4, 3]);
     let text =

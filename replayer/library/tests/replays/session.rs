@@ -46,6 +46,12 @@ fn session() -> Session {
         .unwrap()
 }
 
+/// Runs, and gives what is expected.
+fn answers(session: &mut Session, digit: usize) {
+    session.run().unwrap();
+    assert_eq!(session.read("probabilities").unwrap(), expected(digit));
+}
+
 #[test]
 fn threads_have_a_session_each_and_share_the_recording() {
     let recording = Recording::open(digits()).unwrap();
@@ -76,26 +82,13 @@ fn a_layer_on_the_cpu_gives_the_same_answer() {
 #[test]
 fn layers_run_one_by_one_and_are_skipped_where_their_value_is_given() {
     let mut session = session();
-    let names: Vec<String> = session
-        .recording()
-        .layers()
-        .iter()
-        .map(|layer| layer.name.clone())
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "conv1",
-            "conv2",
-            "pool1",
-            "conv3",
-            "pool2",
-            "fc",
-            "probabilities"
-        ]
-    );
+    let layers = session.recording().layers().iter();
+    let names: Vec<&str> = layers.map(|layer| layer.name.as_str()).collect();
+    let all = "conv1 conv2 pool1 conv3 pool2 fc probabilities";
+    assert_eq!(names.join(" "), all);
+    let count = names.len();
     session.bind_file("input", image(3)).unwrap();
-    for layer in 0..names.len() {
+    for layer in 0..count {
         session.run_layers(layer..layer + 1).unwrap();
     }
     assert_eq!(session.read("probabilities").unwrap(), expected(3));
@@ -136,8 +129,7 @@ fn layers_do_not_compute_with_values_that_nobody_gave() {
     session.use_recorded_values(true);
     session.run_layers(4..7).unwrap();
     assert_ne!(session.read("probabilities").unwrap(), expected(3));
-    session.run().unwrap();
-    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+    answers(&mut session, 3);
 }
 
 #[test]
@@ -154,8 +146,7 @@ fn weights_are_replaced_and_come_back() {
     session.run().unwrap();
     assert_eq!(session.read("probabilities").unwrap().value(7), 1.0);
     session.unbind("fc.bias").unwrap();
-    session.run().unwrap();
-    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+    answers(&mut session, 3);
 }
 
 #[test]
@@ -251,8 +242,7 @@ fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
     }
     for digit in [3, 8, 3] {
         session.bind_file("input", image(digit)).unwrap();
-        session.run().unwrap();
-        assert_eq!(session.read("probabilities").unwrap(), expected(digit));
+        answers(&mut session, digit);
         assert_eq!(take(), by_the_file);
     }
     assert!(
@@ -273,15 +263,13 @@ fn a_run_is_tried_again_from_the_last_boundary() {
     session.bind_file("input", image(3)).unwrap();
     let error = session.run().unwrap_err();
     assert_eq!(error.class(), Class::Device, "{error}");
-    session.run().unwrap();
-    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+    answers(&mut session, 3);
 
     // One of the last layers fails.
     let mut session = Session::on(recording.clone(), fails_at(250));
     session.set_retries(1);
     session.bind_file("input", image(3)).unwrap();
-    session.run().unwrap();
-    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+    answers(&mut session, 3);
     let timing = *session.timing();
     assert_eq!(timing.retries, 1);
     assert_eq!(
@@ -334,8 +322,7 @@ fn recordings_come_from_packs_and_from_memory() {
         let case = recording.files().case().unwrap();
         let input = recording.files().directory.join(&case.inputs["input"]);
         session.bind_file("input", input).unwrap();
-        session.run().unwrap();
-        assert_eq!(session.read("probabilities").unwrap(), expected(0));
+        answers(&mut session, 0);
     }
     let mut cut = pack;
     cut.pop();
@@ -348,13 +335,10 @@ fn recordings_come_from_packs_and_from_memory() {
 #[test]
 fn only_what_is_signed_is_opened_with_a_key() {
     let folder = tempfile::tempdir().unwrap();
-    let copied = std::process::Command::new("cp")
-        .arg("-r")
-        .arg(digits())
-        .arg(folder.path().join("digits"))
-        .status();
+    let mut copy = std::process::Command::new("cp");
+    let copied = copy.arg("-r").arg(digits()).arg(folder.path()).status();
     assert!(copied.unwrap().success());
-    let path = folder.path().join("digits");
+    let path = folder.path().join("digits-g52");
     let secret = SecretKey::from_seed([7; 32]).unwrap();
     let trust = Trust::with_key(&secret.public().to_pem()).unwrap();
     let refused = |trust: &Trust| {

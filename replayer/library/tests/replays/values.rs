@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of every kind as values, good and bad.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gpureplay_library::values::{encode, read};
 use gpureplay_library::{ElementType, Tensor, TensorInfo, TensorKind};
 
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct Folder(tempfile::TempDir);
 
-impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gpureplay-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, bytes).unwrap();
-        path
+impl Default for Folder {
+    fn default() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+impl Folder {
+    pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.at(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
     }
 }
 
@@ -41,9 +39,9 @@ pub(crate) fn info(dtype: ElementType, shape: &[u64]) -> TensorInfo {
 
 #[test]
 fn raw_files_hold_the_elements_and_nothing_else() {
-    let folder = Folder::new("raw");
+    let folder = Folder::default();
     let tensor = Tensor::from_f32(&[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
-    let path = folder.0.join("x.bin");
+    let path = folder.at("x.bin");
     std::fs::write(&path, encode(&path, &tensor).unwrap()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), tensor.bytes());
     assert_eq!(
@@ -69,7 +67,7 @@ fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn safetensors_are_chosen_by_name() {
-    let folder = Folder::new("safetensors");
+    let folder = Folder::default();
     let data: Vec<u8> = [1.5f32, -2.0, 7.0]
         .iter()
         .flat_map(|v| v.to_le_bytes())
