@@ -16,88 +16,50 @@ use crate::{
     folder::{Folder, copy_dir},
 };
 
+/// Written GPU below.
 const GPU: &str = "/gpu@10000000";
 /// Before any driver: loads modules that report to the model.
 const START: &str = include_str!("board.sh");
 /// The whole machine is marked coherent: leaving the word out is not enough.
-const NON_COHERENT: &[&[&str]] = &[
-    &["-d", GPU, "dma-coherent"],
-    &["-tx", GPU, "dma-noncoherent"],
+const NON_COHERENT: &[&str] = &["-d GPU dma-coherent", "-tx GPU dma-noncoherent"];
+const POWER_DOMAIN: &[&str] = &[
+    "-c /gpu-power",
+    "-ts /gpu-power compatible gpureplay,test-power-domain",
+    "-tx /gpu-power #power-domain-cells 0",
+    "-tx /gpu-power phandle 7001",
+    "-tx GPU power-domains 7001",
 ];
-const POWER_DOMAIN: &[&[&str]] = &[
-    &["-c", "/gpu-power"],
-    &[
-        "-ts",
-        "/gpu-power",
-        "compatible",
-        "gpureplay,test-power-domain",
-    ],
-    &["-tx", "/gpu-power", "#power-domain-cells", "0"],
-    &["-tx", "/gpu-power", "phandle", "7001"],
-    &["-tx", GPU, "power-domains", "7001"],
+const STREAMS: &[&str] = &[
+    "-ts GPU compatible rockchip,rk3588-mali arm,mali-valhall-csf",
+    "-tx GPU reg 0 10000000 0 200000",
+    "-ts GPU clock-names core",
 ];
-const STREAMS: &[&[&str]] = &[
-    &[
-        "-ts",
-        GPU,
-        "compatible",
-        "rockchip,rk3588-mali",
-        "arm,mali-valhall-csf",
-    ],
-    &["-tx", GPU, "reg", "0", "10000000", "0", "200000"],
-    &["-ts", GPU, "clock-names", "core"],
-];
-const SUPPLY: &[&[&str]] = &[
-    &["-c", "/gpu-supply"],
-    &["-ts", "/gpu-supply", "compatible", "regulator-fixed"],
-    &["-ts", "/gpu-supply", "regulator-name", "gpu"],
-    &["-tu", "/gpu-supply", "regulator-min-microvolt", "800000"],
-    &["-tu", "/gpu-supply", "regulator-max-microvolt", "800000"],
-    &["-tx", "/gpu-supply", "phandle", "7002"],
-    &[
-        "-cp",
-        "/gpu-points/opp-400000000",
-        "/gpu-points/opp-800000000",
-    ],
-    &["-ts", "/gpu-points", "compatible", "operating-points-v2"],
-    &["-tx", "/gpu-points", "phandle", "7003"],
+const SUPPLY: &[&str] = &[
+    "-c /gpu-supply",
+    "-ts /gpu-supply compatible regulator-fixed",
+    "-ts /gpu-supply regulator-name gpu",
+    "-tu /gpu-supply regulator-min-microvolt 800000",
+    "-tu /gpu-supply regulator-max-microvolt 800000",
+    "-tx /gpu-supply phandle 7002",
+    "-cp /gpu-points/opp-400000000 /gpu-points/opp-800000000",
+    "-ts /gpu-points compatible operating-points-v2",
+    "-tx /gpu-points phandle 7003",
     // 400 and 800 MHz, in two words.
-    &[
-        "-tx",
-        "/gpu-points/opp-400000000",
-        "opp-hz",
-        "0",
-        "17d78400",
-    ],
-    &[
-        "-tu",
-        "/gpu-points/opp-400000000",
-        "opp-microvolt",
-        "800000",
-    ],
-    &[
-        "-tx",
-        "/gpu-points/opp-800000000",
-        "opp-hz",
-        "0",
-        "2faf0800",
-    ],
-    &[
-        "-tu",
-        "/gpu-points/opp-800000000",
-        "opp-microvolt",
-        "800000",
-    ],
-    &["-tx", GPU, "operating-points-v2", "7003"],
-    &["-tu", GPU, "#cooling-cells", "2"],
-    &["-tx", GPU, "mali-supply", "7002"],
+    // 400 and 800 MHz, in two words.
+    "-tx /gpu-points/opp-400000000 opp-hz 0 17d78400",
+    "-tu /gpu-points/opp-400000000 opp-microvolt 800000",
+    "-tx /gpu-points/opp-800000000 opp-hz 0 2faf0800",
+    "-tu /gpu-points/opp-800000000 opp-microvolt 800000",
+    "-tx GPU operating-points-v2 7003",
+    "-tu GPU #cooling-cells 2",
+    "-tx GPU mali-supply 7002",
 ];
 
 /// Comes first, as `fdtput` inserts nodes.
-const DISABLED: &[&[&str]] = &[
-    &["-c", "/gpu-disabled"],
-    &["-ts", "/gpu-disabled", "compatible", "arm,mali-bifrost"],
-    &["-ts", "/gpu-disabled", "status", "disabled"],
+const DISABLED: &[&str] = &[
+    "-c /gpu-disabled",
+    "-ts /gpu-disabled compatible arm,mali-bifrost",
+    "-ts /gpu-disabled status disabled",
 ];
 
 /// Default: QEMU's machine as it is.
@@ -165,12 +127,11 @@ impl Board {
         ];
         let chosen = changes.iter().filter(|(wanted, _)| *wanted);
         for words in chosen.flat_map(|(_, changes)| *changes) {
-            let Some((option, rest)) = words.split_first() else {
-                continue;
-            };
+            let words = words.replace("GPU", GPU);
+            let (option, rest) = words.split_once(' ').unwrap_or((&words, ""));
             let mut change = Command::new("env");
             tool(&mut change, &folder.guest, "fdtput");
-            change.arg(option).arg(&path).args(rest);
+            change.arg(option).arg(&path).args(rest.split(' '));
             logged(&mut change, "device tree", &to.join("fdtput.log"))?;
         }
         Ok(Some(path))
