@@ -87,6 +87,13 @@ impl Folder {
         self.kernel("stock")
     }
 
+    /// The stock kernel's source in the build root.
+    pub(crate) fn stock_source(&self) -> Result<String> {
+        let release = self.stock_kernel()?;
+        let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
+        Ok(format!("/guest/src/linux-source-{}", version.join(".")))
+    }
+
     /// `old`, `stock` or `new`: those with headers.
     pub(crate) fn kernel(&self, which: &str) -> Result<String> {
         let path = self.guest.join("kernels");

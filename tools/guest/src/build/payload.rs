@@ -302,8 +302,7 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     {
         return Ok(());
     }
-    let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
-    let source = format!("/guest/src/linux-source-{}", version.join("."));
+    let source = folder.stock_source()?;
     let _ = fs::remove_file(&stamp);
     let mut build = in_root(folder);
     build
@@ -320,8 +319,7 @@ fn patched_driver(folder: &Folder) -> Result<()> {
 pub(crate) fn repaired_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
-    let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
-    let source = format!("/guest/src/linux-source-{}", version.join("."));
+    let source = folder.stock_source()?;
     let work = sources(folder, "driver-patch/upstream", "upstream")?;
     let mut patch = in_root(folder);
     patch

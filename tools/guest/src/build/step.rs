@@ -72,6 +72,36 @@ impl Step {
     }
 }
 
+/// What a program compiled on what a step made: `NAME-HASH.tar`.
+pub(crate) struct Cache(PathBuf);
+
+impl Cache {
+    /// `of` is the step whose result it fits.
+    pub(crate) fn named(guest: &Path, name: &str, of: &str) -> Result<Cache> {
+        let mut hash = Fingerprint::default();
+        hash.file(&stamp_path(guest, of))?;
+        let name = format!("{name}-{}.tar", hash.text().trim_end());
+        Ok(Cache(guest.join("cache").join(name)))
+    }
+
+    pub(crate) fn give(&self, to: &Path) -> Result<()> {
+        match self.0.is_file() {
+            true => files::copy(&self.0, to),
+            false => Ok(()),
+        }
+    }
+
+    /// Replaces it whole: others may read it.
+    pub(crate) fn keep(&self, made: &Path) -> Result<()> {
+        if let Some(parent) = self.0.parent() {
+            files::create_dir(parent)?;
+        }
+        let new = self.0.with_extension(format!("{}.new", std::process::id()));
+        files::copy(made, &new)?;
+        fs::rename(&new, &self.0).map_err(Error::io("create", &self.0))
+    }
+}
+
 fn stamp_path(guest: &Path, step: &str) -> PathBuf {
     guest.join("stamps").join(step)
 }

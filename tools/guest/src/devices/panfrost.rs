@@ -99,6 +99,24 @@ impl Panfrost {
         })
     }
 
+    /// A short test; the command has longer ones.
+    pub(crate) fn short(kernel: &str, gpu: &str) -> Self {
+        Self {
+            kernel: kernel.into(),
+            gpu: gpu.into(),
+            runs: 1,
+            recording: Vec::new(),
+            kills: 6,
+            wrong: 1,
+            apps: 3,
+            repaired: false,
+            non_coherent: false,
+            seed: 1,
+            write: false,
+            no_build: false,
+        }
+    }
+
     pub(crate) fn test(&self, folder: &Folder, stream: bool) -> Result<Checked> {
         if !self.no_build {
             payload::replayer(folder)?;

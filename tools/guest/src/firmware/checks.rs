@@ -42,10 +42,8 @@ pub(crate) fn answers(folder: &Folder) -> Result<()> {
         };
         let image = bare::firmware(folder, &parts, &[])?;
         let has = Machine {
-            gpu: Gpu::Model(gpu),
             loaded: (!linked).then_some(&file),
-            flash: None,
-            long: false,
+            ..Machine::of(Gpu::Model(gpu))
         };
         let said = boot(folder, &image, &has)?;
         let answer = format!(" bits{bits}\nanswer {expected}\n");
@@ -80,12 +78,7 @@ pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<()> {
         ..Linked::default()
     };
     let image = bare::firmware(folder, &parts, &[])?;
-    let has = Machine {
-        gpu: Gpu::Model("g52"),
-        loaded: None,
-        flash: None,
-        long: false,
-    };
+    let has = Machine::of(Gpu::Model("g52"));
     let said = boot(folder, &image, &has)?;
     let bits = bits(&expected);
     let counts = (reported(&said, "chains "), reported(&said, "interrupts "));
@@ -134,10 +127,8 @@ fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<Str
     };
     let image = bare::firmware(folder, &parts, &[])?;
     let has = Machine {
-        gpu: Gpu::Model("g52"),
-        loaded: None,
-        flash: None,
         long: true,
+        ..Machine::of(Gpu::Model("g52"))
     };
     Ok(boot(folder, &image, &has)?.replace('\r', ""))
 }
@@ -257,10 +248,9 @@ fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) ->
     for case in cases {
         files::write(&file, &case.recording)?;
         let has = Machine {
-            gpu: case.gpu,
             loaded: Some(&file),
             flash,
-            long: false,
+            ..Machine::of(case.gpu)
         };
         let said = boot(folder, image, &has)?;
         let done = case.message == "DONE";
@@ -305,10 +295,8 @@ pub(crate) fn embedding(folder: &Folder) -> Result<()> {
     for language in ["c", "rs"] {
         let image = bare::embedding(folder, language, &recording.join("inputs/3.npy"))?;
         let has = Machine {
-            gpu: Gpu::Model("g52"),
             loaded: Some(&file),
-            flash: None,
-            long: false,
+            ..Machine::of(Gpu::Model("g52"))
         };
         let said = boot(folder, &image, &has)?;
         if said != format!("answer {expected}\nDONE\n") {

@@ -73,10 +73,8 @@ impl Firmware {
         }
         payload::prepare(&folder, Driver::None)?;
         let has = Machine {
-            gpu: Gpu::Model(&self.gpu),
-            loaded: None,
-            flash: None,
             long: self.runs > 1 || self.faults > 0,
+            ..Machine::of(Gpu::Model(&self.gpu))
         };
         let said = boot(&folder, &image, &has)?;
         print!("{said}");
@@ -99,6 +97,18 @@ pub(crate) struct Machine<'a> {
     /// Second bank, 64 MiB.
     pub(crate) flash: Option<&'a Path>,
     pub(crate) long: bool,
+}
+
+impl<'a> Machine<'a> {
+    /// Has nothing but a GPU.
+    pub(crate) fn of(gpu: Gpu<'a>) -> Self {
+        Self {
+            gpu,
+            loaded: None,
+            flash: None,
+            long: false,
+        }
+    }
 }
 
 pub(crate) fn boot(folder: &Folder, image: &Path, has: &Machine<'_>) -> Result<String> {

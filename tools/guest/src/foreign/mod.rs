@@ -5,7 +5,6 @@ mod judge;
 mod overhead;
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -17,7 +16,7 @@ use mali_facts::StreamGpu;
 use crate::{
     build::{
         self, payload,
-        step::{Fingerprint, Step},
+        step::{Cache, Step},
     },
     error::{Error, Result},
     files,
@@ -249,10 +248,8 @@ fn run<'a>(
         let files = folder.recipe().join("foreign/files.py");
         payload::python(folder, &files, &[app.name.as_ref(), own.as_os_str()])?;
     }
-    let cache = cache_file(folder)?;
-    if cache.is_file() {
-        files::copy(&cache, work.join("cache.tar"))?;
-    }
+    let cache = Cache::named(&folder.guest, "foreign", "foreign")?;
+    cache.give(&work.join("cache.tar"))?;
     let mut command: Vec<String> = ["bash", "-c", &format!("{MOUNT}{ALL}"), "foreign"]
         .map(String::from)
         .into();
@@ -272,7 +269,7 @@ fn run<'a>(
     let outcome = session::run(folder, &options, Some(&command))?;
     let said = outcome.said();
     if outcome.end == End::Exit(0) {
-        keep_cache(&work.join("cache.tar"), &cache)?;
+        cache.keep(&work.join("cache.tar"))?;
     }
     let verdict = |app: &&'a App| {
         let ended = said.lines().any(|line| line == format!("{} 0", app.name));
@@ -324,20 +321,4 @@ fn unpack(folder: &Folder) -> Result<PathBuf> {
     };
     step.run(guest)?;
     Ok(guest.join("foreign"))
-}
-
-fn cache_file(folder: &Folder) -> Result<PathBuf> {
-    let mut hash = Fingerprint::default();
-    hash.file(&folder.guest.join("stamps/foreign"))?;
-    let name = format!("foreign-{}.tar", hash.text().trim_end());
-    Ok(folder.guest.join("cache").join(name))
-}
-
-fn keep_cache(made: &Path, to: &Path) -> Result<()> {
-    if let Some(parent) = to.parent() {
-        files::create_dir(parent)?;
-    }
-    let temporary = to.with_extension(format!("{}.new", std::process::id()));
-    files::copy(made, &temporary)?;
-    fs::rename(&temporary, to).map_err(Error::io("create", to))
 }

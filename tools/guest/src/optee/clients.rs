@@ -14,7 +14,7 @@ use crate::{
 };
 
 const GPU: u32 = 0x7212_0000;
-const JOB: u64 = 0x200_0000;
+pub(super) const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 /// Job starts, and microseconds for each; rules allow an hour in all.
 pub(super) struct Length {
@@ -101,22 +101,30 @@ pub(super) fn two(rig: &Rig<'_>) -> Result<String> {
 }
 
 pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
-    let mut builder = Builder::new(GPU);
-    builder.identity(0, 0xffff_0000, GPU);
+    of_jobs(GPU, 1, |builder| {
+        for _ in 0..length.chains {
+            builder.rearm(JOB);
+            builder.submit(1, JOB, length.timeout);
+        }
+    })
+}
+
+/// A recording with an input, an output, and a job of this type, which `run` submits.
+pub(super) fn of_jobs(gpu: u32, job_type: u8, run: impl FnOnce(&mut Builder)) -> Result<Vec<u8>> {
+    let mut builder = Builder::new(gpu);
+    builder.identity(0, 0xffff_0000, gpu);
     builder.region(JOB, 1, Access::READ_WRITE, RegionKind::Descriptors);
     builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
     let tensor = |name, kind, va| Tensor::dense(name, kind, ElementType::U8, &[8], va);
     let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
     let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
     let mut job = [0; 32];
-    job[16] = 1 << 1 | 1;
+    // And 64-bit addresses.
+    job[16] = job_type << 1 | 1;
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(input);
     builder.upload(JOB, &job);
-    for _ in 0..length.chains {
-        builder.rearm(JOB);
-        builder.submit(1, JOB, length.timeout);
-    }
+    run(&mut builder);
     builder.bind_output(output);
     builder
         .finish()

@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! After a session the GPU is reset and its memory empty.
 
-use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
-
 use super::{
-    clients::{self, RUNS},
+    clients::{self, JOB, RUNS},
     rig::{DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack},
     test_key,
     values::pack_recording,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(super) const NOTHING: &str =
     "0 words; level-2 cache 0, shader cores 0, page table 0, interrupt masks 0 0 0";
 
-/// Addresses, and the job's microseconds.
-const JOB: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
+/// The job's microseconds.
 const TIMEOUT: u32 = 2_000_000;
 
 /// Keeps all rules, but the job type is unknown to the GPU.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
-    let mut builder = Builder::new(gpu);
-    builder.identity(0, 0xffff_0000, gpu);
-    builder.region(JOB, 1, Access::READ_WRITE, RegionKind::Descriptors);
-    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
-    let tensor = |name, kind, va| Tensor::dense(name, kind, ElementType::U8, &[8], va);
-    let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
-    let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
-    let mut job = [0; 32];
-    // 64-bit addresses, and type 127.
-    job[16] = 127 << 1 | 1;
-    builder.segment("run", SegmentKind::Run);
-    builder.bind_input(input);
-    builder.upload(JOB, &job);
-    builder.submit(1, JOB, TIMEOUT);
-    builder.bind_output(output);
-    builder
-        .finish()
-        .map_err(|error| Error::Usage(format!("{error:?}")))
+    clients::of_jobs(gpu, 127, |builder| builder.submit(1, JOB, TIMEOUT))
 }
 
 const ENDS: [(&str, &str); 6] = [

@@ -80,12 +80,7 @@ pub(crate) fn recorder(folder: &Folder) -> Result<Vec<String>> {
 }
 
 fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
-    let stock = folder.stock_kernel()?;
-    let version: Vec<&str> = stock.splitn(3, '.').take(2).collect();
-    let checkpatch = format!(
-        "/guest/src/linux-source-{}/scripts/checkpatch.pl",
-        version.join(".")
-    );
+    let checkpatch = folder.stock_source()? + "/scripts/checkpatch.pl";
     let mut files: Vec<PathBuf> = Vec::new();
     for name in folders {
         let dir = folder.repository.join(name);

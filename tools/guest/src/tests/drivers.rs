@@ -66,9 +66,6 @@ pub(super) fn devices(folder: &Folder) -> Result<()> {
 /// The long test is `cargo xtask guest panfrost`.
 pub(super) fn panfrost(folder: &Folder) -> Result<()> {
     let short = Panfrost {
-        kernel: "stock".into(),
-        gpu: "g52".into(),
-        runs: 1,
         recording: [
             "saxpy",
             "digits",
@@ -78,14 +75,7 @@ pub(super) fn panfrost(folder: &Folder) -> Result<()> {
         ]
         .map(String::from)
         .to_vec(),
-        kills: 6,
-        wrong: 1,
-        apps: 3,
-        repaired: false,
-        non_coherent: false,
-        seed: 1,
-        write: false,
-        no_build: false,
+        ..Panfrost::short("stock", "g52")
     };
     Ok(short.test(folder, false)??)
 }
@@ -94,18 +84,8 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<()> {
     let machines = [("old", false), ("new", false), ("stock", true)];
     for (kernel, non_coherent) in machines {
         let machine = Panfrost {
-            kernel: kernel.into(),
-            gpu: "g52".into(),
-            runs: 1,
-            recording: Vec::new(),
-            kills: 6,
-            wrong: 1,
-            apps: 3,
-            repaired: false,
             non_coherent,
-            seed: 1,
-            write: false,
-            no_build: false,
+            ..Panfrost::short(kernel, "g52")
         };
         if let Err(reason) = machine.test(folder, false)? {
             return Err(format!("kernel {kernel}, non-coherent {non_coherent}: {reason}").into());
@@ -117,18 +97,10 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<()> {
 /// `driver-patch/upstream`: faults are seen at once; buffers lie at chosen addresses.
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<()> {
     let repaired = Panfrost {
-        kernel: "stock".into(),
-        gpu: "g52".into(),
-        runs: 1,
         recording: ["saxpy", "digits", "perceptron"].map(String::from).to_vec(),
-        kills: 6,
         wrong: 7,
-        apps: 3,
         repaired: true,
-        non_coherent: false,
-        seed: 1,
-        write: false,
-        no_build: false,
+        ..Panfrost::short("stock", "g52")
     };
     Ok(repaired.test(folder, false)??)
 }

@@ -110,18 +110,9 @@ fn prepared(folder: &Folder) -> Result<TempDir> {
 /// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<()> {
     let short = Panfrost {
-        kernel: kernel.into(),
-        gpu: "g610".into(),
-        runs: 1,
-        recording: Vec::new(),
         kills,
-        wrong: 1,
         apps: 2,
-        repaired: false,
-        non_coherent: false,
-        seed: 1,
-        write: false,
-        no_build: false,
+        ..Panfrost::short(kernel, "g610")
     };
     Ok(short.test(folder, false)??)
 }

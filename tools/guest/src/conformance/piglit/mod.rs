@@ -18,7 +18,7 @@ use self::{causes::Causes, results::Results};
 use crate::{
     build::{
         payload,
-        step::{Fingerprint, Step},
+        step::{Cache, Step},
     },
     error::{Error, Result},
     files,
@@ -193,9 +193,10 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     let recipe = folder.recipe().join("piglit");
     let copy = |from: &Path, name: &str| files::copy(from, share.join(name));
     copy(&recipe.join("runner.py"), "runner.py")?;
-    let cache = cache_file(folder)?;
-    if cache.is_file() && !share.join(CACHE).exists() {
-        copy(&cache, CACHE)?;
+    // The runtime keys programs by source and GPU, this file by the runtime.
+    let cache = Cache::named(&folder.guest, "piglit", "userland")?;
+    if !share.join(CACHE).exists() {
+        cache.give(&share.join(CACHE))?;
     }
     let mut command: Vec<String> = ["bash", "-c", SCRIPT, "piglit"].map(String::from).into();
     let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
@@ -218,7 +219,7 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     let outcome = session::run(folder, &options, Some(&command))?;
     let results = Results::parse(&outcome.said());
     if outcome.end == End::Exit(0) {
-        keep_cache(&share.join(CACHE), &cache)?;
+        cache.keep(&share.join(CACHE))?;
     } else {
         eprintln!("warning: the run ended early ({:?})", outcome.end);
         outcome.print_logs();
@@ -243,21 +244,4 @@ fn unpack(folder: &Folder) -> Result<PathBuf> {
     };
     step.run(guest)?;
     Ok(guest.join("piglit"))
-}
-
-/// The runtime keys programs by source and GPU, this file by the runtime.
-fn cache_file(folder: &Folder) -> Result<PathBuf> {
-    let mut hash = Fingerprint::default();
-    hash.file(&folder.guest.join("stamps/userland"))?;
-    let name = format!("piglit-{}.tar", hash.text().trim_end());
-    Ok(folder.guest.join("cache").join(name))
-}
-
-fn keep_cache(made: &Path, to: &Path) -> Result<()> {
-    if let Some(parent) = to.parent() {
-        files::create_dir(parent)?;
-    }
-    let temporary = to.with_extension(format!("{}.new", std::process::id()));
-    files::copy(made, &temporary)?;
-    fs::rename(&temporary, to).map_err(Error::io("create", to))
 }
