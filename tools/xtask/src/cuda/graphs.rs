@@ -4,7 +4,7 @@
 use super::{
     Bench,
     programs::{build_one_of_ours, nvcc},
-    replays::{durations, launches, start},
+    replays::{durations, right, start},
 };
 use crate::error::Result;
 
@@ -54,19 +54,15 @@ fn conditional(bench: &Bench) -> Result<(String, usize)> {
             counted.unwrap_or_else(|| "counts agree".to_owned())
         );
     }
-    let (names, _) = launches(bench, "conditional-1")?;
-    let mut right = 0;
-    for name in &names {
-        right += usize::from(start(&mut bench.gpureplay(&format!("run {name}")))?.0);
-    }
-    wrong += usize::from(names.len() != 1 || right != 1);
+    let (launches, right) = right(bench, "conditional-1")?;
+    wrong += usize::from((launches, right) != (1, 1));
     if wrong > 0 {
         eprintln!("{said}\n{strict}");
     }
     text += &format!(
         "\nThe program's own answers are {}; of its kernels in no graph, {} is recorded and {right} replays right.\n",
         if ran { "right" } else { "wrong" },
-        names.len()
+        launches
     );
     eprint!("{text}");
     Ok((text, wrong))

@@ -28,7 +28,7 @@ fn after(text: &str, word: &str) -> Option<f64> {
         .ok()
 }
 
-fn median(values: Vec<f64>) -> f64 {
+pub(super) fn median(values: Vec<f64>) -> f64 {
     Sorted::new(values).median().unwrap_or(f64::NAN)
 }
 

@@ -11,7 +11,7 @@ use super::{
     Bench,
     crew::some_at_a_time,
     embedded::{self, STACK},
-    replays::start,
+    replays::{disk, start},
     watched::{Ran, watched},
 };
 use crate::{
@@ -73,16 +73,6 @@ fn number(said: &str, before: &str) -> f64 {
 
 fn same(one: &Path, other: &Path) -> bool {
     matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let sizes = entries.map(|entry| match entry.metadata() {
-        Ok(data) if data.is_dir() => size(&entry.path()),
-        Ok(data) => data.len(),
-        Err(_) => 0,
-    });
-    sizes.sum()
 }
 
 struct Recorded<'a> {
@@ -249,7 +239,7 @@ fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result
         graph / own,
         eager / seconds,
         memory as f64 / pytorch,
-        size(&of.recording()) as f64 / 1e6,
+        disk(&of.recording()),
         weights.map_or(0, |data| data.len()) as f64 / 1e6,
     );
     Ok((row, wrong))

@@ -6,79 +6,45 @@ use std::{path::Path, process::Command};
 use super::{AT_A_TIME, Bench, crew::some_at_a_time};
 use gpureplay_task::{Result, output};
 
-pub(super) struct Program {
-    pub(super) name: &'static str,
-    pub(super) line: &'static [&'static str],
-    pub(super) words: &'static str,
-}
-
-/// `@`: the sources' directory.
-pub(super) const OURS: &[Program] = &[
-    Program {
-        name: "nvcc, static cudart",
-        line: &["./suite"],
-        words: "--pick all",
-    },
-    Program {
-        name: "nvcc, shared cudart",
-        line: &["./suite_shared"],
-        words: "--pick all",
-    },
-    Program {
-        name: "nvcc, per-thread streams",
-        line: &["./suite_per_thread"],
-        words: "--pick all",
-    },
-    Program {
-        name: "nvcc, four racing threads",
-        line: &["./threads"],
-        words: "--pick all",
-    },
-    Program {
-        name: "nvcc, static cudart, in the arena",
-        line: &["./suite"],
-        words: "--pick all --alloc arena",
-    },
-    Program {
-        name: "nvcc, graphs built by hand, limits",
-        line: &["./graphs"],
-        words: "--pick all",
-    },
-    Program {
-        name: "driver API, PTX, the driver's linker",
-        line: &["./driver"],
-        words: "--pick all",
-    },
-    Program {
-        name: "PyTorch",
-        line: &["python3", "@/torch_ops.py"],
-        words: "--pick first",
-    },
-    Program {
-        name: "PyTorch, in the arena",
-        line: &["python3", "@/torch_ops.py"],
-        words: "--pick first --alloc arena",
-    },
-    Program {
-        name: "PyTorch, a captured graph",
-        line: &["python3", "@/torch_graph.py"],
-        words: "--pick all --max-per-kernel 3",
-    },
-    Program {
-        name: "Triton",
-        line: &["python3", "@/triton_ops.py"],
-        words: "--pick first",
-    },
-    Program {
-        name: "CuPy",
-        line: &["python3", "@/cupy_ops.py"],
-        words: "--pick first",
-    },
-    Program {
-        name: "JAX",
-        line: &["python3", "@/jax_ops.py"],
-        words: "--pick first",
-    },
+/// Name, command line, words of `record`. `@`: the sources' directory.
+pub(super) const OURS: &[(&str, &[&str], &str)] = &[
+    ("nvcc, static cudart", &["./suite"], "--pick all"),
+    ("nvcc, shared cudart", &["./suite_shared"], "--pick all"),
+    (
+        "nvcc, per-thread streams",
+        &["./suite_per_thread"],
+        "--pick all",
+    ),
+    ("nvcc, four racing threads", &["./threads"], "--pick all"),
+    (
+        "nvcc, static cudart, in the arena",
+        &["./suite"],
+        "--pick all --alloc arena",
+    ),
+    (
+        "nvcc, graphs built by hand, limits",
+        &["./graphs"],
+        "--pick all",
+    ),
+    (
+        "driver API, PTX, the driver's linker",
+        &["./driver"],
+        "--pick all",
+    ),
+    ("PyTorch", &["python3", "@/torch_ops.py"], "--pick first"),
+    (
+        "PyTorch, in the arena",
+        &["python3", "@/torch_ops.py"],
+        "--pick first --alloc arena",
+    ),
+    (
+        "PyTorch, a captured graph",
+        &["python3", "@/torch_graph.py"],
+        "--pick all --max-per-kernel 3",
+    ),
+    ("Triton", &["python3", "@/triton_ops.py"], "--pick first"),
+    ("CuPy", &["python3", "@/cupy_ops.py"], "--pick first"),
+    ("JAX", &["python3", "@/jax_ops.py"], "--pick first"),
 ];
 
 /// Unknown when this code was written. The newest come first, since time may end.

@@ -4,7 +4,7 @@
 use super::{
     Bench,
     programs::build_one_of_ours,
-    replays::{launches, start},
+    replays::{right, start},
 };
 use crate::error::Result;
 
@@ -42,16 +42,12 @@ pub(super) fn refused(bench: &Bench) -> Result<(String, usize)> {
         wrong += usize::from(reasons != [reason]);
         text += &format!("| {kernel} | {} |\n", reasons.join("; "));
     }
-    let (names, _) = launches(bench, "refused-recording")?;
-    let mut right = 0;
-    for name in &names {
-        right += usize::from(start(&mut bench.gpureplay(&format!("run {name}")))?.0);
-    }
-    wrong += usize::from(names.len() != 1 || right != 1);
+    let (launches, right) = right(bench, "refused-recording")?;
+    wrong += usize::from((launches, right) != (1, 1));
     text += &format!(
         "\nThe program's own answers are {}; of its other kernels, {} is recorded and {right} replays right.\n",
         if ran { "right" } else { "wrong" },
-        names.len()
+        launches
     );
     let (more, bad) = lacking(bench)?;
     text += &more;

@@ -158,6 +158,16 @@ pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f
     Ok((names, bytes))
 }
 
+/// How many launches it has, and how many of them replay right.
+pub(super) fn right(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
+    let (names, _) = launches(bench, recording)?;
+    let mut right = 0;
+    for name in &names {
+        right += usize::from(start(&mut bench.gpureplay(&format!("run {name}")))?.0);
+    }
+    Ok((names.len(), right))
+}
+
 pub(super) fn named(bench: &Bench, recording: &str) -> Result<Vec<(String, String)>> {
     let (names, _) = launches(bench, recording)?;
     let (_, list) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
@@ -249,9 +259,9 @@ pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
     build(bench)?;
     let mut text = String::from(HEADER);
     let mut wrong = 0;
-    for (number, program) in OURS.iter().enumerate() {
+    for (number, (name, line, words)) in OURS.iter().enumerate() {
         let recording = format!("ours-{number}");
-        let (row, bad) = one(bench, program.name, &recording, program.words, program.line)?;
+        let (row, bad) = one(bench, name, &recording, words, line)?;
         text += &row;
         wrong += bad;
     }

@@ -5,11 +5,11 @@ use std::{process::Command, time::Instant};
 
 use super::{
     Bench,
+    measure::median,
     programs::{build_one_of_ours, nvcc},
     replays::{launches, named, of, report, start},
 };
 use crate::{error::Result, files};
-use gpureplay_host::statistics::Sorted;
 use gpureplay_task::output;
 
 /// Whether memory bounds each.
@@ -24,10 +24,6 @@ const KERNELS: [(&str, bool); 4] = [
 const NEAR: f64 = 3.0;
 
 const METRIC: &str = "gpu__time_duration.sum";
-
-fn median(values: Vec<f64>) -> f64 {
-    Sorted::new(values).median().unwrap_or(f64::NAN)
-}
 
 /// Times by Nsight Compute, in median microseconds.
 fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {

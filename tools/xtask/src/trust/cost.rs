@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::costs::{self, Costs};
 use super::sanitize::host;
-use super::{results, root};
+use super::{kept, results, root};
 use crate::{
     error::{Error, Result},
     files,
@@ -124,7 +124,7 @@ impl Cost {
     }
 
     fn add(&self, report: &Path) -> Result<()> {
-        let run: Costs = costs::read_from(report)?;
+        let run: Costs = kept(report)?;
         if run.commands.is_empty() {
             return Err(Error::missing(
                 "the result of the attack",

@@ -6,11 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::root;
-use crate::{
-    error::{Error, Result},
-    files,
-};
+use super::{keep, kept, root};
+use crate::error::Result;
 
 /// Maxima: heap, allocations, steps, bytes written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,17 +58,8 @@ pub(super) fn path() -> PathBuf {
     root().join("fuzz/costs.json")
 }
 
-pub(super) fn read_from(path: &std::path::Path) -> Result<Costs> {
-    match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|error| Error::io("read", path)(std::io::Error::other(error))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Costs::default()),
-        Err(error) => Err(Error::io("read", path)(error)),
-    }
-}
-
 pub(super) fn read() -> Result<Costs> {
-    read_from(&path())
+    kept(&path())
 }
 
 pub(super) fn add(run: &Costs) -> Result<()> {
@@ -81,12 +69,7 @@ pub(super) fn add(run: &Costs) -> Result<()> {
     for (name, cost) in &run.commands {
         all.commands.entry(name.clone()).or_default().add(cost);
     }
-    let path = path();
-    let temporary = path.with_extension("tmp");
-    let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
-    text.push('\n');
-    files::write(&temporary, text)?;
-    std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))
+    keep(&path(), &all)
 }
 
 #[cfg(test)]

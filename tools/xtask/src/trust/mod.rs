@@ -18,9 +18,9 @@ pub(crate) use reliability::Reliability;
 pub(crate) use sanitize::Sanitize;
 pub(crate) use trial::{Faults, Mutants};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     error::{Error, Result},
@@ -32,6 +32,23 @@ fn results() -> Result<PathBuf> {
     let directory = root().join("target/trials");
     files::create_dir(&directory)?;
     Ok(directory)
+}
+
+/// What earlier runs left; nothing before the first.
+fn kept<T: DeserializeOwned + Default>(path: &Path) -> Result<T> {
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|error| Error::io("read", path)(std::io::Error::other(error))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
+}
+
+fn keep(path: &Path, all: &impl Serialize) -> Result<()> {
+    let temporary = path.with_extension("tmp");
+    let text = serde_json::to_string_pretty(all).unwrap_or_default() + "\n";
+    files::write(&temporary, text)?;
+    std::fs::rename(&temporary, path).map_err(Error::io("write", path))
 }
 
 /// `None` before the trial.

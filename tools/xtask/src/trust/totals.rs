@@ -6,11 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::root;
-use crate::{
-    error::{Error, Result},
-    files,
-};
+use super::{keep, kept, root};
+use crate::error::Result;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Total {
@@ -49,20 +46,9 @@ fn path() -> PathBuf {
 }
 
 pub(super) fn read() -> Result<BTreeMap<String, Total>> {
-    let path = path();
-    match std::fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|error| Error::io("read", &path)(std::io::Error::other(error))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
-        Err(error) => Err(Error::io("read", &path)(error)),
-    }
+    kept(&path())
 }
 
 pub(super) fn write(totals: &BTreeMap<String, Total>) -> Result<()> {
-    let path = path();
-    let temporary = path.with_extension("tmp");
-    let mut text = serde_json::to_string_pretty(totals).unwrap_or_default();
-    text.push('\n');
-    files::write(&temporary, text)?;
-    std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))
+    keep(&path(), totals)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel modules' C files form no circles.
 
-use std::{fs, path::Path};
+use std::fs;
 
 const MODULES: [(&str, &str); 2] = [
     ("nano-driver", "nano.h"),
@@ -54,9 +54,7 @@ fn circles(header: &str, text_of: impl Fn(&str) -> String) -> Vec<String> {
 #[test]
 fn files_of_the_modules_use_only_what_stands_above_them() {
     for (folder, header) in MODULES {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../..")
-            .join(folder);
+        let folder = super::top().join(folder);
         let read = |name: &str| fs::read_to_string(folder.join(name)).expect(name);
         let header = read(header);
         assert!(

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    path::Path,
     process::{Command, Output},
 };
 
@@ -25,7 +24,7 @@ fn tree(release: &str, files: &[&str]) -> TempDir {
 }
 
 fn script(name: &str) -> Command {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../driver-patch");
+    let folder = super::top().join("driver-patch");
     let mut command = Command::new("bash");
     command.arg(folder.join(name));
     command

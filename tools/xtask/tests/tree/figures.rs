@@ -32,7 +32,7 @@ struct Provenance {
 
 #[test]
 fn figures_show_the_recordings_that_ship() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let top = super::top();
     let read = |path: &Path| fs::read_to_string(path).expect("a text");
     let shown: Shown = toml::from_str(&read(&top.join("figs/shown.toml"))).expect("shown.toml");
     assert!(!shown.figures.is_empty());

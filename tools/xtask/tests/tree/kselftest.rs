@@ -9,7 +9,7 @@ fn the_hostile_client_is_a_kselftest() {
         eprintln!("SKIPPED: the device is here, and the client would use it");
         return;
     }
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nano-driver");
+    let from = super::top().join("nano-driver");
     let to = tempfile::tempdir().expect("temporary directory");
     let tests = to.path().join("tests");
     fs::create_dir(&tests).expect("directory");

@@ -9,3 +9,8 @@ mod kselftest;
 mod numbers;
 mod passed_on;
 mod troubleshooting;
+
+/// The top of the source tree.
+fn top() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

@@ -24,7 +24,7 @@ fn grouped(number: &str) -> String {
 
 #[test]
 fn pages_state_what_was_measured() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let top = super::top();
     let way = |way| row(&top, "startup.json", &["digits-g52", way]);
     let [cold, warm] = ["full stack, cold", "full stack, warm"].map(way);
     let [replay, nano] = ["replay, panfrost", "replay, nano driver"].map(way);

@@ -36,7 +36,7 @@ fn passed_on(folder: &Path, into: &mut Vec<String>) {
 
 #[test]
 fn crates_of_mali_pass_on_no_register() {
-    let mali = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mali");
+    let mali = super::top().join("mali");
     let mut found = Vec::new();
     for entry in fs::read_dir(mali).unwrap().flatten() {
         passed_on(&entry.path().join("src"), &mut found);

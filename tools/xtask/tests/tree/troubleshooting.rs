@@ -22,7 +22,7 @@ fn sources(folder: &Path, into: &mut String) {
 
 #[test]
 fn messages_of_the_page_stand_in_the_sources() {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let top = super::top();
     let mut text = String::new();
     for folder in ["replayer", "mali", "model"] {
         sources(&top.join(folder), &mut text);
