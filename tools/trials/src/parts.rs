@@ -42,6 +42,13 @@ impl Parts {
         assemble(self.platform, &sections)
     }
 
+    /// The file of a changed copy.
+    pub fn changed(&self, change: impl FnOnce(&mut Self)) -> Vec<u8> {
+        let mut parts = self.clone();
+        change(&mut parts);
+        parts.file()
+    }
+
     /// The bytes of a section.
     pub fn section(&mut self, section: Section) -> &mut Vec<u8> {
         &mut self.sections[usize::from(section.code()) - 1]

@@ -36,15 +36,13 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let count = std::mem::offset_of!(Header, section_count);
     let entry = |index: usize| HEADER + index * ENTRY;
     let of_family = |unused_cores: u32| {
-        let mut parts = parts.clone();
-        (parts.platform.family, parts.platform.unused_cores) = (1, unused_cores);
-        parts.file()
+        parts.changed(|parts| {
+            (parts.platform.family, parts.platform.unused_cores) = (1, unused_cores);
+        })
     };
     let last = file.len() - 1;
     let spoiled = |section: Section, change: &dyn Fn(&mut Vec<u8>)| {
-        let mut parts = parts.clone();
-        change(parts.section(section));
-        parts.file()
+        parts.changed(|parts| change(parts.section(section)))
     };
     let mut mutants = rows![
         "another kind of file", "format-magic" => with(&|f| f[0] = b'X');

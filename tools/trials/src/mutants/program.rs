@@ -7,6 +7,7 @@ use gpureplay_format::{Access, ElementType, Opcode, RegionKind, Section, TensorK
 use zerocopy::IntoBytes;
 
 use super::Mutant;
+use super::state::insert;
 use super::tables::{HIGH, region, va_of};
 use crate::parts::{Parts, action};
 
@@ -52,11 +53,7 @@ fn many_places(parts: &mut Parts) {
 }
 
 pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
-    let changed = |change: &dyn Fn(&mut Parts)| {
-        let mut parts = parts.clone();
-        change(&mut parts);
-        parts.file()
-    };
+    let changed = |change: &dyn Fn(&mut Parts)| parts.changed(change);
     let ending = |entries: &[ActionEntry]| changed(&|parts| parts.append(entries));
     // Always a write.
     let first = |b: u16, c: u32| changed(&|p| p.actions()[0] = action(Write, 0, b, c, 0));
@@ -92,15 +89,8 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     // Set-up is the first segment.
     let in_setup = |entry: ActionEntry| {
         changed(&|parts| {
-            let segments = parts.segments();
-            let at = segments[0].actions.get() as usize;
-            segments[0].actions = (at as u32 + 1).into();
-            for later in &mut segments[1..] {
-                later.first_action = (later.first_action.get() + 1).into();
-            }
-            let at = at * size_of::<ActionEntry>();
-            let actions = parts.section(Section::Actions);
-            actions.splice(at..at, entry.as_bytes().iter().copied());
+            let end = parts.segments()[0].actions.get();
+            insert(parts, 0, end, entry);
         })
     };
     let block = |length: u32, bytes: &[u8]| packed(parts, length, bytes);

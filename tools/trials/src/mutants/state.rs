@@ -55,7 +55,7 @@ fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {
 }
 
 /// Inserts an action before action `at`, or at the segment's end.
-fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
+pub(super) fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     let segments = parts.segments();
     let place = segments[segment].first_action.get() + at;
     segments[segment].actions = (segments[segment].actions.get() + 1).into();
@@ -104,11 +104,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let Some((first, _, submit)) = runs(&mut good.clone()) else {
         return Vec::new();
     };
-    let changed = |change: &dyn Fn(&mut Parts)| {
-        let mut parts = good.clone();
-        change(&mut parts);
-        parts.file()
-    };
+    let changed = |change: &dyn Fn(&mut Parts)| good.changed(change);
     let bound = action(BindInput, 0, 0, state, 0);
     let read = action(BindOutput, 0, 0, state, 0);
     let in_first = |at: u32, entry| changed(&|parts| insert(parts, first, at, entry));

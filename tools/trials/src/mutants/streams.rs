@@ -36,11 +36,7 @@ fn launch(parts: &mut Parts) -> Option<(usize, Vec<u64>)> {
 }
 
 pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
-    let changed = |change: &dyn Fn(&mut Parts)| {
-        let mut parts = parts.clone();
-        change(&mut parts);
-        parts.file()
-    };
+    let changed = |change: &dyn Fn(&mut Parts)| parts.changed(change);
     let words = |change: &dyn Fn(&mut [u64])| {
         changed(&|parts| {
             let Some((at, mut words)) = launch(parts) else {

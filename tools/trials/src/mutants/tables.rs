@@ -47,11 +47,7 @@ fn first_axes(parts: &mut Parts, axes: [(u32, u32, u32); 2]) {
 }
 
 pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
-    let changed = |change: &dyn Fn(&mut Parts)| {
-        let mut parts = parts.clone();
-        change(&mut parts);
-        parts.file()
-    };
+    let changed = |change: &dyn Fn(&mut Parts)| parts.changed(change);
     let also =
         |added: Region| changed(&|parts| parts.section(Section::Regions).extend(added.as_bytes()));
     let of_kind = |kind: RegionKind, change: &dyn Fn(&mut Region)| {

@@ -29,6 +29,12 @@ fn recording(pages: u32, fill: impl FnOnce(&mut Builder)) -> Vec<u8> {
     builder.finish().unwrap()
 }
 
+fn refused(parts: &Parts) -> Rule {
+    let file = parts.file();
+    let view = gpureplay_kit::view(&file);
+    verify(&view, &Limits::DEFAULT).unwrap_err().rule
+}
+
 /// 1. Transfers across a page boundary skipped the second page.
 #[test]
 fn transfers_over_pages_reach_every_page() {
@@ -190,9 +196,7 @@ fn no_flush_is_left_out_because_of_an_id() {
     let mut parts = Parts::of(&digits.bytes).unwrap();
     let submit = parts.last(Opcode::Submit).unwrap();
     submit.b = (submit.b.get() | FLUSH_REDUCTION as u16).into();
-    let file = parts.file();
-    let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
-    assert_eq!(refused.rule, Rule::JobConfiguration);
+    assert_eq!(refused(&parts), Rule::JobConfiguration);
 }
 
 /// 5. The last region was bogus, and mapped.
@@ -212,9 +216,7 @@ fn a_bogus_last_region_is_refused() {
         }
         bogus.pages = pages.into();
         *parts.regions().last_mut().unwrap() = bogus;
-        let file = parts.file();
-        let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
-        assert_eq!(refused.rule, rule);
+        assert_eq!(refused(&parts), rule);
     }
 }
 
@@ -223,9 +225,7 @@ fn a_bogus_last_region_is_refused() {
 fn the_region_table_is_checked_before_memory_is_taken() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.regions().last_mut().unwrap().pages = u32::MAX.into();
-    let file = parts.file();
-    let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
-    assert_eq!(refused.rule, Rule::MemoryLimit);
+    assert_eq!(refused(&parts), Rule::MemoryLimit);
     let mut file = shipped::named("saxpy-g52").unwrap().bytes;
     file.truncate(file.len() - 8);
     assert!(Recording::parse(&file).is_err());
