@@ -53,9 +53,8 @@ struct Views {
 
 /// Regions of a virtual machine's memory ([`Mapped`]), as its GPU sees them.
 ///
-/// Either coherent, or as if caches kept each line until cleaned or invalidated: the machine's memory is the
-/// processor's view, and the GPU has a copy of each page that it reaches. Its writes turn wrong in the processor's
-/// view until invalidated, as a stale value could be right by chance.
+/// Either coherent, or as if caches kept lines until cleaned or invalidated: the GPU has copies of the pages that it
+/// reaches. Its writes turn wrong in the processor's view until invalidated: a stale value could be right by chance.
 pub struct Cached {
     regions: Mapped,
     views: Option<Views>,

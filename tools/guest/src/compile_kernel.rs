@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// Compiles an OpenCL kernel with the guest's Mesa, and writes its binary, and its interface beside it.
+/// Compiles an OpenCL kernel with the guest's Mesa; writes its binary, and its interface beside it.
 ///
-/// The kernel is launched once on the model of the GPU, with the recorder loaded: what Mesa gave the GPU is the binary. Uniforms, initial registers,
-/// registers, barrier and storage that the launch gave it stand in the file of the same name that ends in .toml, but for Valhall; `gpureplay patch
-/// --shader` checks that a job gives as much. Without arguments the kernel gets buffers of zeros, 4096 bytes for each local pointer, and zeros.
+/// The kernel is launched once on the model with the recorder: what Mesa gave the GPU is the binary. What the launch
+/// gave it stands in the .toml file beside it, but for Valhall; `gpureplay patch --shader` checks that a job gives as
+/// much. Without arguments the kernel gets zeros, 4096 bytes for each pointer.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest compile-kernel blur.cl -o blur.bin\n  \
@@ -54,13 +54,13 @@ pub(crate) struct CompileKernel {
     /// File for the binary.
     #[arg(short, long, value_name = "FILE.bin")]
     output: PathBuf,
-    /// Keep the recording of the launch in this new directory: `gpureplay patch --from DIR:0` takes the whole job from it.
+    /// Keep the launch's recording in this new directory: `gpureplay patch --from DIR:0` takes its job.
     #[arg(long, value_name = "DIR")]
     recording: Option<PathBuf>,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
-    /// Arguments in the kernel's order: out:BYTES:FILE (a buffer of zeros; the file is left in the guest), local:BYTES, i32:N, f32:X.
+    /// Arguments in order: out:BYTES:FILE (zeros; the file is left in the guest), local:BYTES, i32:N, f32:X.
     #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }

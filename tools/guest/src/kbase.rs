@@ -32,11 +32,11 @@ const PLACES: [&str; 4] = [
     "drivers/gpu/arm/midgard",
 ];
 
-/// Replays saxpy through Arm's kernel driver, records that, and replays the new recording; then replays all recordings
-/// there as an ordinary user, and compares with the model. Or runs one recording, and compares with its replay.
+/// Replays saxpy through Arm's kernel driver, records that, and replays the new recording; then all recordings as an
+/// ordinary user, compared with the model. Or runs one recording.
 ///
-/// The driver is not part of this repository: --source, or GPUREPLAY_KBASE, names a folder with it (releases r9p0 to
-/// r44p1 take the hooks; r25p0 and later have been seen to build for the guest's Linux 5.10).
+/// --source, or GPUREPLAY_KBASE, names a folder with the driver (releases r9p0 to r44p1 take the hooks; r25p0 and
+/// later build for Linux 5.10).
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -372,9 +372,9 @@ const KILLS: u32 = 10;
 const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
 /// Recordings begin with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up until the
-/// next register access, and kbase's handlers make none while the GPU is off: so the GPU stays on until the driver
-/// goes; and from before the first job, because r25p0 dies if it goes while the GPU is on its way up. The kernel's
-/// tracer shows whether interrupts are off while a page is logged.
+/// next register access, and kbase's handlers make none while the GPU is off: it stays on until the driver goes, and
+/// from before the first job, because r25p0 dies if it goes while the GPU powers up. The tracer shows whether
+/// interrupts are off while a page is logged.
 const SCRIPT: &str = "set -e
 PATH=/opt/gpureplay/shared:$PATH
 modules=/opt/gpureplay/kbase

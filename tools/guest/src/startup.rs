@@ -27,10 +27,10 @@ use crate::{
 
 const MORE_RUNS: u32 = 4;
 
-/// Measures start-up in a guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver and on panfrost.
+/// Measures start-up in a guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver and
+/// on panfrost.
 ///
-/// Each program runs alone, from process start until it ends with its one output written. Time is the guest's; the guest
-/// stands still while the model runs a job longer than 20 ms, and time in jobs is taken out with the model's own log.
+/// Each program runs alone, until its output is written. Times are the guest's, without jobs.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest bench-startup\n  \
                         cargo xtask guest bench-startup digits squeezenet-1.1 --write")]
@@ -41,7 +41,7 @@ pub(crate) struct BenchStartup {
     /// Warm runs of the full stack and runs of the replay; the fastest counts.
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: u32,
-    /// The guest's clock counts instructions, one a nanosecond, and its processors take turns: times that a busy host does not change.
+    /// The guest's clock counts instructions: a busy host changes no times.
     #[arg(long)]
     counted: bool,
     /// Keep the numbers in measurements/startup.json.

@@ -114,7 +114,7 @@ pub fn convolution(
     Image::new(height, width, outputs, data)
 }
 
-/// Windows inside.
+/// Inside.
 pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
     let height = (image.height - size) / stride + 1;
     let width = (image.width - size) / stride + 1;

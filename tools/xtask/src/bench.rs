@@ -31,10 +31,9 @@ enum What {
 
 /// Compares the GPU model with pocl, Debian's OpenCL for the CPU.
 ///
-/// Kernels are those of mali/shader/bench/kernels.cl: the model runs what Mesa compiled for Mali-G52, pocl compiles the source.
-/// Each round runs both on one thread and on two; the shortest time of each counts. Results of both are compared with references
-/// in double precision. GPUREPLAY_VECTORS=avx2 (or portable) in the environment measures the model as hosts without AVX-512 (or
-/// without AVX2) run it; pocl is not affected.
+/// The model runs what Mesa compiled of mali/shader/bench/kernels.cl for Mali-G52, pocl compiles the source. Each
+/// round runs both on one thread and on two; the shortest time counts. Results are compared with double precision.
+/// GPUREPLAY_VECTORS=avx2 (or portable) measures the model as on lesser hosts.
 #[derive(Args)]
 #[command(
     after_help = "Needs pocl-opencl-icd and ocl-icd-opencl-dev; installs them with apt where it may.\n\

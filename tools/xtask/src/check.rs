@@ -18,11 +18,12 @@ use crate::{
     workspace::{Crate, crates},
 };
 
-/// Checks what changed: style, lints, the crates' tests, those of their direct dependents, the rules for crates, and the links between pages.
+/// Checks what changed: style, lints, the crates' tests, those of their direct dependents, rules for crates, links
+/// between pages.
 ///
-/// A crate has changed if a file in its folder has, or a file outside of all crates that its sources name. Changed crates run all their
-/// tests; crates that use a changed one are compiled and linted, and run the tests inside their sources. Crates in workspaces of their own (firmware, fuzz targets)
-/// are only checked for style here: `.ci/run` builds them.
+/// A crate has changed if a file in its folder has, or one that its sources name. Changed crates run all tests; their
+/// users are compiled, linted, and run the tests in their sources. Workspaces of their own are checked for style;
+/// `.ci/run` builds them.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask check                  # what is not committed\n  \

@@ -25,11 +25,11 @@ const TIMED: (&str, &str) = ("g610", "leela-zero");
 /// No recording of streams has it.
 const TIME: &str = "STORE_STATE";
 
-/// Records cases of PyOpenCL and programs of others on the model and replays them, without guest; NumPy says what is right
+/// Records cases of PyOpenCL and programs of others on the model and replays them; NumPy says what is right
 ///
-/// Each case runs live with two inputs in `record --twice`, or with one where the input is a file that is named, and its recording runs with a
-/// third. What depends on values must be refused, with the reason. A case is skipped where its program is missing, all of them without NumPy or
-/// Mesa with panfrost.
+/// Each case runs live with two inputs in `record --twice` (or one file), and replays a third. What depends on values
+/// must be refused, with the reason. Cases whose program is missing are skipped; all without NumPy or Mesa with
+/// panfrost.
 #[derive(Args)]
 #[command(
     after_help = "Needs python3 with numpy, what cargo xtask mesa makes, and the programs: python3-pyopencl python3-gpyfft\n\

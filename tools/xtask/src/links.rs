@@ -17,8 +17,6 @@ use crate::{
 };
 
 /// Checks the links of every Markdown page: files, folders and headings must exist.
-///
-/// Pages of other sites are not fetched.
 #[derive(Args)]
 #[command(after_help = "Example:\n  cargo xtask links\n\n\
                   Ends with 1 if a link leads nowhere; each is printed as PAGE:LINE.")]

@@ -19,9 +19,7 @@ use crate::{
 const SUBJECT: usize = 72;
 const README_ROWS: usize = 8;
 
-/// Checks the words of pages, help, messages and commit subjects.
-///
-/// docs/words.toml lists the pages, the most words of each, the longest sentence, and phrases to avoid.
+/// Checks the words of pages, help, messages and commit subjects, by docs/words.toml.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  cargo xtask words\n\nEnds with 1 if a rule is broken; each case is printed with its place."

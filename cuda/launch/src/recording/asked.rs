@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a program is recorded for, as the command is asked and the library reads it.
+//! What is recorded of a program, for command and library.
 
 use std::str::FromStr;
 

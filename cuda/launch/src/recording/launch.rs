@@ -79,7 +79,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Compute capability as one number: 90 is `sm_90`.
+    /// See [`sm`].
     #[must_use]
     pub fn sm(&self) -> u32 {
         sm(self.capability)
@@ -239,7 +239,7 @@ impl Launch {
         regions.chain(variables)
     }
 
-    /// Size and chunks of all memory before and after.
+    /// Sizes and chunks of all.
     pub fn contents(&self) -> impl Iterator<Item = (u64, Hash)> {
         self.pieces().flat_map(|piece| {
             let both = std::iter::once(piece.before).chain(piece.after);

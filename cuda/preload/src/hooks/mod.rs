@@ -85,8 +85,8 @@ impl<F, C: FnOnce() -> Status> Real<F, C> {
     }
 }
 
-/// A family's table `HOOKS`, the driver's own functions in `driver`, and our exports. Functions of one signature
-/// that are hooked alike stand together, as patterns of a match do.
+/// A family's table `HOOKS`, the driver's functions in `driver`, and our exports. Names of functions that are hooked
+/// alike are patterns of one row.
 macro_rules! hooks {
     ($($($name:ident)|+: $arguments:tt |$real:ident| $body:block)*) => {
         #[derive(Clone, Copy)]

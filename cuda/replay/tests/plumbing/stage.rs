@@ -60,7 +60,7 @@ impl Said {
         self
     }
 
-    /// The program works, and writes what it writes alone.
+    /// The program writes what it writes alone.
     #[track_caller]
     pub(crate) fn answers_as(self, alone: &Self) -> Self {
         assert_eq!((self.code, &self.out), (Some(0), &alone.out), "{self:?}");

@@ -69,7 +69,7 @@ type Unmap = extern "C" fn(usize, usize, *mut u8, u32, List, *mut usize) -> i32;
 pub(crate) struct App(pub(crate) *const usize);
 
 impl App {
-    /// Loads the layer above a runtime's functions. Returns the file of its notes too.
+    /// Loads the layer above a runtime. Returns its notes' file too.
     pub(crate) fn load(test: &str, functions: &[(usize, *const ())]) -> (Self, PathBuf) {
         let path = std::env::temp_dir().join(format!("gpureplay-{test}-{}", std::process::id()));
         fs::write(&path, "").unwrap();

@@ -8,7 +8,7 @@ pub(crate) fn npy(dtype: &str, shape: &str) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
 }
 
-/// The header with its length, without values.
+/// With its length.
 pub(crate) fn safetensors(header: &str) -> Vec<u8> {
     let length = (header.len() as u64).to_le_bytes();
     [&length[..], header.as_bytes()].concat()

@@ -28,7 +28,7 @@ fn opened<'a, G: Gpu>(
         .map_err(|error| error.kind)
 }
 
-/// What a GPU's register is given from opening to the end of a run.
+/// A register's values in a run.
 fn written(builder: Builder, register: u32) -> Vec<u32> {
     let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
     let view = Recording::parse(&file).unwrap();

@@ -11,9 +11,9 @@ use crate::{
     folder::Folder,
 };
 
-/// Compiles a C or C++ program for the guest, with the guest's headers and libraries.
+/// Compiles a C or C++ program for the guest, with its headers and libraries.
 ///
-/// Arguments are those of gcc (of g++, if a file is C++). Files lie in the current directory or below the folder of its git tree.
+/// Arguments are those of gcc (g++ for C++). Files lie below the current directory or its git tree.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest cc app.c -o app -lOpenCL\n  \

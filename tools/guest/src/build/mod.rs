@@ -25,9 +25,8 @@ use crate::{
 
 /// Builds the guest: QEMU and compilers in a Debian root, kernel, userland, disk image, and our programs for it.
 ///
-/// Needs root (apt and chroot), about 8 GB of disk and a Debian mirror, which is taken from the machine's own apt
-/// configuration. Takes a few minutes the first time and about a second when nothing changed. The result lies in
-/// `.guest` of the repository, or where GPUREPLAY_GUEST says; work trees may share one.
+/// Needs root, about 8 GB of disk and the Debian mirror of the machine's apt configuration. Takes minutes at first, a
+/// second when nothing changed. The result lies in `.guest`, or where GPUREPLAY_GUEST says; work trees may share one.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask guest build\n  \
                         GPUREPLAY_GUEST=/var/cache/guest cargo xtask guest build\n  \

@@ -72,7 +72,7 @@ impl Step {
     }
 }
 
-/// What a program compiled on what a step made: `NAME-HASH.tar`.
+/// What was compiled on a step's result: `NAME-HASH.tar`.
 pub(crate) struct Cache(PathBuf);
 
 impl Cache {

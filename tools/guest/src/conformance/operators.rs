@@ -26,8 +26,8 @@ use crate::{
 
 /// Runs Arm Compute Library's operators in the guest and compares their results with NumPy.
 ///
-/// The cases (operators, types, layouts, mostly odd shapes) follow from a seed; one program runs them all in one boot. Each result is
-/// kept at once in target/guest/operators-GPU: a run that was ended early goes on with --resume.
+/// Cases follow from a seed; one program runs all. Each result is kept in target/guest/operators-GPU: --resume goes
+/// on with a run that was ended.
 #[derive(Args)]
 #[command(after_help = "\
 Exit codes: 0 when every case was run and is right, or wrong for a cause in tools/guest/operators/causes.toml; 1 otherwise.

@@ -25,10 +25,10 @@ use crate::{
 const SCRIPT: &str = include_str!("devices.sh");
 const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
 
-/// Replays on the nano driver (alone, shared) and on /dev/mem in the guest, with panfrost unloaded.
+/// Replays on the nano driver (alone, shared) and on /dev/mem in the guest, without panfrost.
 ///
-/// Every output is compared with what the model gives on the host, bit for bit. Processes are killed at random moments of a
-/// run; a hostile client tries what the driver must refuse; two processes share the GPU; afterwards panfrost runs OpenCL.
+/// All outputs are compared with the model's, bit for bit. Processes are killed at random; a hostile client tries
+/// what must be refused; two processes share the GPU; then panfrost runs OpenCL.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest devices\n  \
                         cargo xtask guest devices --runs 20 --kills 5 --seconds 10\n  \
@@ -44,13 +44,13 @@ pub(crate) struct Devices {
     /// Seconds of random requests by the hostile client.
     #[arg(long, value_name = "N", default_value_t = 600)]
     pub(crate) seconds: u32,
-    /// Times that the whole test is repeated, each with a seed of its own; the first failure ends it.
+    /// How often to test, each with its seed; the first failure ends it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) repeat: u32,
-    /// On a kernel with KASAN and lockdep, which is built first if it is not there: a quarter of an hour of two processors.
+    /// On a kernel with KASAN and lockdep, built if absent: a quarter of an hour.
     #[arg(long, conflicts_with = "linux")]
     pub(crate) sanitized: bool,
-    /// On a kernel of this source tree, such as one of 6.6, which is built first if it is not there.
+    /// On a kernel of this source tree, such as 6.6, built if absent.
     #[arg(long, value_name = "DIR")]
     pub(crate) linux: Option<PathBuf>,
     /// Further word of the kernel's command line; may be repeated.

@@ -34,10 +34,11 @@ const STREAM_TWISTS: &str =
 /// Host seconds of a job before the driver's time goes on.
 pub(crate) const JOB_LIMIT: u32 = 1;
 
-/// Replays through the kernel's own driver in the guest (panfrost, or panthor with --gpu g610), as a user of the group render.
+/// Replays through the kernel's own driver in the guest (panfrost, or panthor with --gpu g610), as a user of the
+/// group render.
 ///
-/// Every output and every state is compared with what the model gives on the host, bit for bit, for each case of each recording.
-/// Processes are killed at random moments; chains are made wrong behind the verifier's back; an OpenCL program runs beside replays.
+/// All outputs and states are compared with the model's, bit for bit. Processes are killed at random; chains are made
+/// wrong behind the verifier's back; an OpenCL program runs beside replays.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest panfrost\n  \
                         cargo xtask guest panfrost --kernel old\n  \

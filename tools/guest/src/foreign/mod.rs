@@ -88,10 +88,10 @@ const APPS: &[App] = &[
     },
 ];
 
-/// Records programs that others wrote: no file of theirs is named, and nothing of them changes.
+/// Records programs that others wrote, unchanged, naming none of their files.
 ///
-/// Each runs live with two inputs, is recorded with two argument sets by one command, and is replayed with the second and a third input; the
-/// replays must give what the unrecorded program reads from the GPU, bit for bit. Further runs show that the OpenCL layer changes nothing, and what
+/// Each runs live with two inputs, is recorded with two, and replayed with the second and a third: replays must give
+/// what the unrecorded program reads, bit for bit. Further runs show that the OpenCL layer changes nothing, and what
 /// two traces tell without it.
 #[derive(Args)]
 #[command(after_help = "\
@@ -106,7 +106,7 @@ Examples:
 pub(crate) struct Foreign {
     /// Programs; all if none is named.
     names: Vec<String>,
-    /// Which GPU the model is. With command streams the driver is the kernel's own, and the recorder a library in the app.
+    /// Which GPU. With command streams the driver is the kernel's, the recorder in the app.
     #[arg(long, default_value = "g52", value_name = "NAME")]
     gpu: String,
     /// Keep files, traces and recordings in this directory.
@@ -115,7 +115,8 @@ pub(crate) struct Foreign {
     /// Print the programs' names.
     #[arg(long)]
     list: bool,
-    /// Record nothing: compare the processor time of each program with the OpenCL layer and without it, by a clock that counts instructions.
+    /// Record nothing: compare each program's processor time with and without the OpenCL layer, by counted
+    /// instructions.
     #[arg(long)]
     overhead: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.

@@ -20,9 +20,9 @@ use crate::{
     run::{driver::Driver, report},
 };
 
-/// Compiles one trace as one part, by layers and by jobs, and counts what replays of each ask of the device.
+/// Compiles one trace as one part, by layers and by jobs, and counts what replays ask of the device.
 ///
-/// Traces are those in target/guest/networks/NAME; where there are none, the guest records them first.
+/// Traces are those in target/guest/networks/NAME, or recorded first.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask guest granularity digits\n  \
                         cargo xtask guest granularity digits squeezenet-1.1 --write-doc")]

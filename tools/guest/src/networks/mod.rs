@@ -34,10 +34,10 @@ use crate::{
 const MEASURED: &str = "measured.toml";
 const TIMED: &str = "g52";
 
-/// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
+/// Records networks, compares replays with NumPy and the live stack, and measures them.
 ///
-/// Everything stays in target/guest/networks/NAME: traces, recording, outputs, and what was measured; several times the size of the
-/// recording. Networks are recorded one after another, each in minutes to half an hour. Prints the numbers of each.
+/// Traces, recordings, outputs and measurements stay in target/guest/networks/NAME: several times a recording's size.
+/// Each takes minutes to half an hour.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest networks lenet squeezenet-1.1\n  \
@@ -53,10 +53,11 @@ pub(crate) struct Networks {
     /// Compile, replay and measure again with traces that are there; a network without traces is left out.
     #[arg(long)]
     reuse: bool,
-    /// Only measure times again, of recordings that are there; best on a machine that has nothing else to do.
+    /// Only measure times of recordings that are there; best on an idle machine.
     #[arg(long, conflicts_with = "reuse")]
     times: bool,
-    /// Keep what was measured here in measurements/networks.json, without times in networks-GPU.json for a GPU other than g52; other rows stay.
+    /// Keep what was measured in measurements/networks.json, without times in networks-GPU.json for other GPUs than
+    /// g52; other rows stay.
     #[arg(long)]
     write_doc: bool,
     /// Use the programs in target/guest/opt and target/release as they are.

@@ -34,12 +34,11 @@ use crate::{
 
 const KEPT: &str = "recording-times.toml";
 
-/// Measures what recording costs: each program live, live with the OpenCL layer, recorded by the kernel recorder, the same with every page
-/// checked, and recorded by the library in the app, in turns.
+/// Measures what recording costs: each program live, with the OpenCL layer, recorded by the kernel, the same with
+/// every page checked, and recorded in the app, in turns.
 ///
-/// The checked runs fail if a page changed that the recorder would not have looked at. Times are the guest's, of the whole program,
-/// with its shaders in the cache; the median of the rounds counts. Processor times are QEMU's on the host: what the guest's processors
-/// execute in all, however busy the host is. What was measured stays in target/guest/networks/NAME.
+/// Checked runs fail if a page changed that the recorder skipped. Times are the guest's, of the whole program with
+/// cached shaders: the median counts. Processor times are QEMU's. Results stay in target/guest/networks/NAME.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest recording-times lenet squeezenet-1.1\n  \
@@ -52,7 +51,7 @@ pub(crate) struct RecordingTimes {
     /// Rounds.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
-    /// The guest's clock counts instructions, one a nanosecond, and its processors take turns: times that a busy host does not change.
+    /// The guest's clock counts instructions: a busy host changes no times.
     #[arg(long)]
     counted: bool,
     /// Keep the table in measurements/recording-times.json.

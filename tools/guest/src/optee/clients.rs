@@ -109,7 +109,7 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
     })
 }
 
-/// A recording with an input, an output, and a job of this type, which `run` submits.
+/// A recording whose `run` submits a job of this type.
 pub(super) fn of_jobs(gpu: u32, job_type: u8, run: impl FnOnce(&mut Builder)) -> Result<Vec<u8>> {
     let mut builder = Builder::new(gpu);
     builder.identity(0, 0xffff_0000, gpu);

@@ -34,8 +34,7 @@ const KERNEL_MEMORY: &str = "mem=1792M";
 
 /// Replays in a trusted execution environment: builds the secure world, runs programs beside it, tests it.
 ///
-/// Sources of TF-A and OP-TEE come from the distribution. Only packs signed with --key run there; without the option the
-/// key is that of the tests.
+/// TF-A and OP-TEE are the distribution's. Only packs signed with --key (or the tests' key) run there.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest optee build --key mine.pub.pem\n  \

@@ -29,7 +29,7 @@ pub(super) const DIGIT: usize = 256;
 pub(super) const PROBABILITIES: usize = 40;
 
 /// Waits until background client `$client` runs; `during` gets GPU, memory and client state. One program looks: a
-/// process per look could miss the run. A client killed while OP-TEE loads its application makes OP-TEE complain.
+/// process per look could miss the run. Clients killed while loading make OP-TEE complain.
 pub(super) const UNTIL_IT_RUNS: &str = "gpureplay_tee_memory -w 100 > during\n\
     grep State: /proc/$client/status >> during\n";
 

@@ -84,11 +84,11 @@ const PARTS: [Part; 6] = [
     },
 ];
 
-/// Installs the packages for aarch64 in a Debian root in the guest, and uses each there.
+/// Installs the packages for aarch64 in a Debian root in the guest, and uses each.
 ///
-/// The root is Debian's, with apt, a compiler, DKMS and the headers of the guest's kernel; it has no network. The command, the C example and the
-/// Python module classify ten pictures on the model, and the command does so as an ordinary user on the nano driver, which DKMS built in the guest and
-/// which drives the guest's GPU; all probabilities must be those of the recorded stack, bit for bit. Then everything is purged.
+/// The root has apt, a compiler, DKMS and the kernel's headers, but no network. The command, the C example and the
+/// Python module classify ten pictures on the model; as an ordinary user also on the nano driver that DKMS built.
+/// Probabilities must be the recorded stack's, bit for bit. Then everything is purged.
 #[derive(Args)]
 #[command(after_help = "\
 The root is made once, beside the guest, with packages of the Debian mirror in apt's configuration (GPUREPLAY_DEBIAN_MIRROR names another one); that
@@ -100,7 +100,7 @@ Examples:
   cargo xtask dist --machine aarch64 && cargo xtask guest packages
   cargo xtask guest packages command nano --keep target/tried")]
 pub(crate) struct Packages {
-    /// Parts: command, nano, library, wheel, recorder, purge; all if none is named. The nano driver's needs the command's, and purge comes last.
+    /// Parts: command, nano (needs command), library, wheel, recorder, purge (last); all if none is named.
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(PARTS.iter().map(|part| part.name)))]
     names: Vec<String>,
     /// Take packages that were made of another commit.

@@ -40,8 +40,8 @@ pub(crate) struct App {
     pub(crate) layers: Vec<String>,
     #[serde(default)]
     pub(crate) labels: Vec<String>,
-    /// For `compile --tensors`: the program repeats a step whose calls name what it takes, leaves and gives. Its
-    /// files hold several steps; inputs and outputs are the first's.
+    /// For `compile --tensors`: a step repeats, whose calls name what it takes, leaves and gives. Inputs and outputs
+    /// are the first's.
     #[serde(default)]
     pub(crate) tensors: Option<PathBuf>,
     /// From tools/networks: every file in `weights` is a weight.

@@ -40,9 +40,9 @@ use crate::{
 
 /// Records an example program or a network on the patched driver.
 ///
-/// Boots the guest, runs the program there, then twice under `gpureplay record` with two sets of inputs, compiles the first trace,
-/// checks it against the second, and replays the result on the model with the inputs that were not recorded. Prints where the recording is.
-/// On a GPU with command streams the driver is the kernel's own, panthor; the program and the recorder in it run as an ordinary user.
+/// Runs it live, then twice under `gpureplay record` with other inputs; compiles the first trace, checks it against
+/// the second, and replays it on the model with inputs that were not recorded. Prints where the recording is. On a GPU
+/// with command streams the driver is panthor, and an ordinary user records in the app.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
@@ -62,7 +62,7 @@ pub(crate) struct Record {
     /// Keep traces, inputs and outputs of the guest in this directory; those of networks stay in target/guest/networks/NAME.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Caches that are not coherent with the GPU: what the recorder does not clean and invalidate is wrong in the log.
+    /// Caches that are not coherent: what the recorder does not clean is wrong in the log.
     #[arg(long)]
     non_coherent: bool,
     /// Do not boot: compile the traces that an earlier run kept in the directory of --keep.
@@ -177,8 +177,8 @@ impl Recording<'_> {
         if self.app.uses_clblast() {
             payload::clblast(self.folder)?;
         }
-        // Compared runs must allocate alike: shader cache filled by a run before, equal host addresses, by which
-        // libraries sort buffers, and threads taking turns. The first run is the live stack's answer.
+        // Compared runs must allocate alike: filled shader cache, equal host addresses, threads in turns. The first
+        // is the live stack's answer.
         let mut script = String::from(PROLOGUE);
         script += &format!("{}\ntook live\n", self.app.command(SETS[1]));
         for output in &self.app.outputs {

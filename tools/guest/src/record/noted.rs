@@ -12,8 +12,8 @@ type Place = (String, String, u64, u64);
 impl Recording<'_> {
     /// Compiles without the app's files; returns tensors, or differing ones.
     ///
-    /// Right differences in 8-bit networks: multipliers and shifts that the library computes appear as weights, and
-    /// a bias's whole buffer is written, of which the file has the beginning.
+    /// Right differences in 8-bit networks: computed multipliers and shifts appear as weights; of a bias's buffer the
+    /// file has the beginning.
     pub(crate) fn compare_noted(
         &self,
         program: &Path,

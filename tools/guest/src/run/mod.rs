@@ -66,7 +66,7 @@ pub(crate) struct BootOptions {
     /// Where to leave kernel.log, model.log, stdout and stderr; target/guest/runs if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
-    /// The guest's clock counts instructions, one a nanosecond, and its processors take turns: times that a busy host does not change.
+    /// The guest's clock counts instructions: a busy host changes no times.
     #[arg(long)]
     pub(crate) counted: bool,
     /// Start without the host's cache of compiled shaders: everything is compiled anew.
@@ -132,8 +132,8 @@ fn is_name(name: &str) -> bool {
 
 /// Runs a command in the guest and returns its exit code.
 ///
-/// The guest sees target/guest/opt as /opt/gpureplay (our programs; bin is in the PATH) and --share as /share. A run
-/// whose kernel log shows a GPU fault fails even if the command did not notice.
+/// The guest sees target/guest/opt as /opt/gpureplay (our programs, in the PATH) and --share as /share. A GPU fault
+/// in the kernel log is a failure.
 #[derive(Args)]
 #[command(after_help = "\
 Exit codes: the command's own, or

@@ -58,10 +58,10 @@ impl Cuda {
     }
 }
 
-/// Builds programs with nvcc, records and replays them, measures, and keeps the results in measurements/cuda-PART.json.
+/// Builds programs with nvcc, records, replays and measures them, into measurements/cuda-PART.json.
 ///
-/// Needs a GPU and nvcc; programs of Python packages that are missing are left out, and named. Each part has a file of its
-/// own, so that a machine that is lent for minutes can run them one by one.
+/// Needs a GPU and nvcc; programs whose Python packages are missing are named. Parts can run one by one, on a machine
+/// that is lent for minutes.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 struct DeviceTest {

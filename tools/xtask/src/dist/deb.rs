@@ -55,7 +55,7 @@ pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Packs the command. It writes its man pages and completions, so it must run here, or they are missing.
+/// Packs the command. It must run here, or man pages and completions are missing.
 pub(super) fn command(
     source: &Source,
     architecture: &str,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 
 /// Builds the library for C and installs it: shared and static library, header, gpureplay.pc.
 ///
-/// Files that an earlier installation left are replaced. Below /usr/local, run `ldconfig` afterwards.
+/// Replaces earlier files. Below /usr/local, run `ldconfig` afterwards.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask install\n  cargo xtask install --prefix /usr --libraries lib/x86_64-linux-gnu --destdir /tmp/stage"

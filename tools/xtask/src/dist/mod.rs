@@ -36,11 +36,11 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// `replayer/c/build.rs` writes it into the library.
 const SONAME: &str = "libgpureplay.so.0";
 
-/// Makes what people install: a static command, Debian packages, a wheel for Python, a list of what is inside, and checksums.
+/// Makes what people install: a static command, Debian packages, a wheel for Python, a list of what is inside,
+/// checksums.
 ///
-/// The command is linked with musl's C library and needs nothing of the machine. The library for C and Python needs a GNU C library of
-/// the version that the wheel's name says. Times in packages are that of the commit, paths of this
-/// machine are not in them: two builds of one commit give the same bytes, which `--twice` checks.
+/// The command needs nothing of the machine. The library for C and Python needs the GNU C library that the wheel's
+/// name says. Two builds of one commit give the same bytes, which `--twice` checks.
 #[derive(Args)]
 #[command(
     after_help = "Needs the target (rustup target add x86_64-unknown-linux-musl), dpkg-deb, and readelf, python3, and for aarch64 the packages gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.\n\

@@ -36,10 +36,11 @@ const CHECKS: [&str; 7] = [
 
 const DEBS: [&str; 3] = ["gpureplay", "libgpureplay0", "libgpureplay-dev"];
 
-/// Installs what `cargo xtask dist` made in a fresh Debian root, by apt and by pip, and asks it which digits are in ten pictures.
+/// Installs what `cargo xtask dist` made in a fresh Debian root, by apt and by pip, and asks it which digits are in
+/// ten pictures.
 ///
-/// The root has a compiler, NumPy and pytest of the distribution, and no network once it is there. The command, the module and the
-/// example in C (linked with the shared and with the static library, and with sanitizers) must give the probabilities of the recorded stack, bit for bit.
+/// The root has a compiler, NumPy and pytest, and then no network. The command, the module and the C example (shared,
+/// static, with sanitizers) must give the recorded stack's probabilities, bit for bit.
 #[derive(Args)]
 #[command(
     after_help = "Needs root, mmdebstrap, and a Debian mirror in apt's configuration (or in GPUREPLAY_DEBIAN_MIRROR).\n\

@@ -16,10 +16,10 @@ use crate::{
     workspace::crates,
 };
 
-/// Writes the pages of docs/ to target/docs, with the tables that the committed pages leave out.
+/// Writes the pages of docs/ to target/docs, with the tables that they leave out.
 ///
-/// A line `<!-- table: NAME -->` becomes the table of this name, made from the instruction table, the descriptors, the crates' manifests
-/// or a file in measurements/. `commands.md` is the help of all commands.
+/// A line `<!-- table: NAME -->` becomes a table made from instructions, descriptors, manifests or measurements/.
+/// `commands.md` is the help of all commands.
 #[derive(Args)]
 pub(crate) struct Docs {}
 

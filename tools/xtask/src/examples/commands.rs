@@ -156,8 +156,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// Commands of a page with joined lines, without remarks: all of shell blocks, and of others those that call this
-/// program.
+/// Commands of a page, lines joined: all of shell blocks, this program's of others.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {

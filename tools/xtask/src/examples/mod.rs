@@ -28,11 +28,11 @@ use crate::{
     repository::root,
 };
 
-/// Builds and runs the examples in C, Python and Rust, and compares what they answer with what the recorded stack answered.
+/// Builds and runs the examples in C, Python and Rust, and compares their answers with the recorded stack's.
 ///
-/// The shared library and the example in C are built; each example classifies the ten digits of digits-g52 and digits-g610, and all
-/// probabilities must be those of the recorded stack, bit for bit. Without NumPy the example in Python is skipped, and the last
-/// line counts it. Then the commands of all pages run; docs/commands.toml says which need more than this machine has.
+/// Each classifies the ten digits of digits-g52 and digits-g610; all probabilities must be the same, bit for bit.
+/// Without NumPy the example in Python is skipped and counted. Then the commands of all pages run; docs/commands.toml
+/// says which need more.
 #[derive(Args)]
 #[command(
     after_help = "Needs a C compiler (cc, or what CC names); python3 with NumPy (PYTHON names another interpreter).\n\

@@ -44,7 +44,7 @@ const CHECKED: [(&str, &[&str]); 5] = [
 
 /// Runs OpenCL programs of the guest on this machine, on Mesa and the model, and compares their answers
 ///
-/// Nothing of the guest is needed. Skipped, with a reason, where no Mesa with panfrost or no C compiler is found.
+/// Skipped, with a reason, without Mesa with panfrost or a C compiler.
 #[derive(Args)]
 #[command(
     after_help = "Needs cc, the headers and the loader of OpenCL (apt-get install gcc ocl-icd-opencl-dev), and what cargo xtask mesa makes.\n\
@@ -241,7 +241,8 @@ impl Here {
         Err(Error::fell_short(program, format!("it said: {last}")))
     }
 
-    /// Fills of images on a GPU with command streams: of a buffer they are right, and each other kind is refused because it draws, as its recording is.
+    /// Fills of images with command streams: of a buffer they are right; other kinds draw and are refused, as
+    /// recordings are.
     fn undrawn(&self) -> Result<End> {
         let fell_short = |remedy: String| Err(Error::fell_short("image_fill", remedy));
         let right = self.checked("image_fill", &["1d_buffer"], STREAMS)?;

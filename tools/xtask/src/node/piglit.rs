@@ -25,7 +25,7 @@ dpkg-deb --fsys-tarfile piglit_*.deb | tar -x -C "$1" --strip-components=5 --wil
 
 const WHOLE: &str = "tests/cl.xml.gz";
 
-/// Mesa fills images by drawing, which streams refuse: it fails there. A crash or a time-out is another thing.
+/// Mesa fills images by drawing, which streams refuse.
 const DRAWN: &str = "api@clenqueuefillimage";
 
 #[derive(Deserialize)]

@@ -168,8 +168,8 @@ pub const SAMPLE: [&str; 7] = [
     "copied-input",
 ];
 
-/// Arguments: cases; `RECORD`: options of `record`. `once-`: one run; `bare-`: two without the layer; `misuse-`:
-/// two of another app, first alone behind `ALONE`. Prints names with exit codes.
+/// Arguments: cases; `RECORD`: options of `record`. `once-`: one run; `bare-`: two without the layer; `misuse-`: two
+/// of another app, first alone behind `ALONE`.
 pub const SCRIPT: &str = r#"
 for case; do
 	app="opencl_cases ${case#*-}"

@@ -115,7 +115,7 @@ impl Error {
     }
 }
 
-/// A trial's complaint.
+/// A complaint.
 impl From<String> for Error {
     fn from(text: String) -> Self {
         Error::Usage(text)

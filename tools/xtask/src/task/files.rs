@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files, with errors that name them.
+//! Files; errors name them.
 
 use std::{
     fs,

@@ -25,7 +25,7 @@ impl Made {
     ///
     /// # Errors
     ///
-    /// One is missing, with the command that makes it, or there are two wheels.
+    /// One is missing, or there are two wheels.
     pub fn find(top: &Path, machine: &str, debs: &[&str]) -> Result<Self> {
         let folder = top.join("target/dist/packages");
         let debian = match machine {

@@ -15,7 +15,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     output_of(&program, command)
 }
 
-/// [`output`], with a name for what the program does.
+/// [`output`] by the program's task.
 pub fn output_of(what: &str, command: &mut Command) -> Result<String> {
     let output = started(command)?;
     let log = String::from_utf8_lossy(&output.stderr);

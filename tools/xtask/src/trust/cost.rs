@@ -23,10 +23,9 @@ const OPTIMISED: [&str; 4] = ["zune-jpeg", "png", "fdeflate", "miniz_oxide"];
 
 /// Send expensive files through all commands, and count what they take
 ///
-/// Files made to be expensive, shipped ones and those of the review, changed at random and bred from those that cost most, go through each command for as
-/// long, all runs together. Heap, allocations, steps of the program and bytes written must stay within the budgets of docs/reference/specification.md; there is no clock in it.
-/// What was tried and the largest shares are added to fuzz/costs.json. An input beyond a budget is
-/// kept in fuzz/artifacts/cost.
+/// Expensive, shipped and reviewed files are changed at random and bred from those that cost most. Heap, allocations,
+/// steps and bytes written must stay within the budgets of docs/reference/specification.md. Counts are added to
+/// fuzz/costs.json; inputs beyond a budget are kept in fuzz/artifacts/cost.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask cost --minutes 30\n  cargo xtask cost --minutes 60 --command compile\n  \

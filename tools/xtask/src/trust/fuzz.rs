@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 
 /// Fuzz every parser and the replay of changed recordings, for a minute each
 ///
-/// Needs no nightly toolchain, but a C++ compiler. cargo-fuzz is installed if it is missing. Targets are those of fuzz/Cargo.toml; two more
-/// run only when they are named: `soundness` (changed recordings on the model, from numbered seeds) and `damaged_copies` (of a recording of
-/// the original GPUReplay). Corpora are kept in fuzz/corpus; a finding lies in fuzz/artifacts and becomes a test of the crate that it concerns.
+/// Needs a C++ compiler; cargo-fuzz is installed if missing. Two more targets run when named: `soundness` (changed
+/// recordings on the model) and `damaged_copies` (of a recording of the original GPUReplay). Corpora are kept in
+/// fuzz/corpus, findings in fuzz/artifacts.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask fuzz --seconds 60 --jobs 2\n  cargo xtask fuzz --target recording --target pack --seconds 600 --add-up\n  \

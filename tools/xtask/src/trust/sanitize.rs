@@ -22,8 +22,7 @@ const CRATES: [&str; 8] = [
 
 /// Run the tests of the crates with unsafe code under AddressSanitizer
 ///
-/// Works with a stable toolchain: rustup's has the sanitizer's runtime. Miri cannot run these tests: they map memory, share it with files and
-/// choose vector instructions at run time.
+/// A stable toolchain will do. Miri cannot run these tests: they map and share memory and choose vector instructions.
 #[derive(Args)]
 pub(crate) struct Sanitize {}
 

@@ -28,7 +28,7 @@ const MEMORY_WITH_MODEL: &str = "-v 10485760";
 /// Bytes.
 const PRINTED: usize = 2 << 20;
 
-/// Processor seconds: more than any sound algorithm needs.
+/// Processor seconds.
 const SECONDS: &str = "-t 20";
 
 struct File(Folder);

@@ -44,11 +44,10 @@ enum Subset {
     Ci,
 }
 
-/// Runs piglit's OpenCL tests (Debian's package, arm64) in the guest.
+/// Runs piglit's OpenCL tests (Debian's package, arm64) in the guest, all in one boot.
 ///
-/// All run in one boot. A test during which the kernel log reports a GPU fault does not pass. What did not pass beside
-/// another test is run again alone. Short tests come first, in an order that mixes all kinds. Each result of a full run is
-/// kept at once in target/guest/piglit-GPU: a run that was ended early goes on with --resume.
+/// A test with a GPU fault in the kernel log does not pass. What did not pass beside another test is run again alone.
+/// Each result of a full run is kept in target/guest/piglit-GPU: --resume goes on with a run that was ended.
 #[derive(Args)]
 #[command(after_help = "\
 Exit codes: 0 when all failures have a cause in tools/guest/piglit/causes.toml that is not the model's; 1 otherwise.
@@ -85,7 +84,7 @@ pub(crate) struct Piglit {
     /// Keep the results in measurements/piglit-GPU.json.
     #[arg(long)]
     write_doc: bool,
-    /// Go on with the last full run on this GPU: run only the tests that have no result yet.
+    /// Go on with the last full run on this GPU: tests without result.
     #[arg(long, conflicts_with_all = ["filter", "subset", "from"])]
     resume: bool,
     /// Run nothing: take the results of an earlier run.

@@ -45,8 +45,8 @@ const DAY: u64 = 24 * 60 * 60;
 
 /// Change operators of the source one by one, and run the tests each time
 ///
-/// A change that no test notices is printed; write the test. Changes that mean the same are listed in tools/xtask/mutation.toml. Needs
-/// cargo-mutants for the list: `cargo install --locked cargo-mutants`.
+/// Prints changes that no test notices. Those that mean the same are listed in tools/xtask/mutation.toml. Needs
+/// `cargo install --locked cargo-mutants`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     cargo xtask mutation                         all changes, in half an hour\n  \
