@@ -15,6 +15,7 @@ mod faults;
 mod file;
 #[cfg(not(test))]
 mod interpose;
+mod lock;
 mod machine;
 #[cfg(not(test))]
 mod next;

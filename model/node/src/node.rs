@@ -10,13 +10,14 @@ mod time_lines;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::descriptor::{self, Identity};
 use crate::errno::{Errno, Result, valid};
 use crate::file::File;
+use crate::lock::locked;
 use crate::machine::{self, Machine, StreamMachine};
 use crate::object::{Memory, Object};
 use crate::sync::{Fence, SyncObject};
@@ -241,10 +242,6 @@ impl Node {
         state.opened += 1;
         state.opened
     }
-}
-
-pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An object's memory file, alive with this.

@@ -9,7 +9,7 @@ use mali_model::driven::{self, BLOCK_BYTES, PAGE_BYTES};
 
 use crate::descriptor::{self, Identity};
 use crate::errno::{Errno, Result, valid};
-use crate::node::locked;
+use crate::lock::locked;
 use crate::ranges::Ranges;
 use mali_uapi::panfrost::request as uapi;
 

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use crate::errno::Errno;
-use crate::node::locked;
+use crate::lock::locked;
 
 pub(crate) type Fence = Result<(), Errno>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `record`, and programs with the library inside.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::str::FromStr;
@@ -12,6 +12,7 @@ use gpureplay_tensors::Form;
 
 use crate::command::failure::{Failure, Outcome, file, written};
 use crate::command::report::note;
+use crate::command::setting::set;
 use crate::command::strict::{self, Strict};
 
 /// The program and its arguments.
@@ -76,15 +77,6 @@ impl App {
         }
         Ok(ExitCode::from(code.unwrap_or(5)))
     }
-}
-
-/// A setting of the library; without a value, none is inherited.
-pub(crate) fn set(command: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
-    let name = format!("GPUREPLAY_CUDA_{name}");
-    match value {
-        Some(value) => command.env(name, value),
-        None => command.env_remove(name),
-    };
 }
 
 pub(crate) fn beside() -> Result<PathBuf, Failure> {

@@ -9,10 +9,11 @@ use clap::Args;
 use gpureplay_host::csv;
 use serde::{Deserialize, Serialize};
 
-use crate::command::app::{App, set};
+use crate::command::app::App;
 use crate::command::attempt::private_folder;
 use crate::command::failure::{self, Failure, Outcome, file, json, texts, write};
 use crate::command::report::say;
+use crate::command::setting::set;
 use crate::command::strict::{self, Strict};
 
 /// Run a program and time each of its kernels

@@ -18,6 +18,7 @@ mod pack;
 mod replace;
 mod report;
 mod run;
+mod setting;
 mod sign;
 mod state;
 mod strict;

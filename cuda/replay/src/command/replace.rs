@@ -8,11 +8,12 @@ use clap::Args;
 use gpureplay_cuda_launch::recording::Tuned;
 use tempfile::TempDir;
 
-use crate::command::app::{App, set};
+use crate::command::app::App;
 use crate::command::attempt::private_folder;
 use crate::command::failure::{Failure, Outcome, file, texts};
 use crate::command::report::{note, say};
 use crate::command::run::read_image;
+use crate::command::setting::set;
 
 /// Run a program with other kernels or sizes
 ///

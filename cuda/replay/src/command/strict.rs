@@ -8,10 +8,10 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use tempfile::TempDir;
 
-use crate::command::app::set;
 use crate::command::attempt::private_folder;
 use crate::command::failure::{Failure, Outcome, texts};
 use crate::command::report::note;
+use crate::command::setting::set;
 
 /// Where CUPTI is, and whether launches are counted by it.
 #[derive(Args)]

@@ -11,7 +11,9 @@ use crate::machine::{Machine, maps};
 use crate::user;
 use mali_uapi::panfrost::request as uapi;
 
-use super::{Call, locked};
+use crate::lock::locked;
+
+use super::Call;
 
 impl Call<'_> {
     pub(super) fn submit(

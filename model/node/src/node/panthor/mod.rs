@@ -14,7 +14,9 @@ use crate::machine::{StreamMachine, timestamp_info};
 use crate::user;
 use crate::vm::Region;
 
-use super::{Call, locked};
+use crate::lock::locked;
+
+use super::Call;
 
 /// Low and medium: without rights.
 const PRIORITIES: u8 = 0b11;

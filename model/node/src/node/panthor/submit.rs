@@ -15,8 +15,9 @@ use crate::user;
 use crate::vm::Group;
 
 use super::PRIORITIES;
+use crate::lock::locked;
+use crate::node::Call;
 use crate::node::syncs::Point;
-use crate::node::{Call, locked};
 
 const RING: std::ops::RangeInclusive<u32> = 4 << 10..=64 << 10;
 
