@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole runs: a two-stream region, its limits, networks, programs.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::{Bench, programs::nvcc, replays::start};
-use crate::{
-    error::{Error, Result},
-    files,
-};
+use crate::{error::Result, files};
 use gpureplay_task::output;
 
 const TIMED: usize = 200;
@@ -80,7 +74,7 @@ impl Row {
 
 fn folder(bench: &Bench, name: &str) -> Result<PathBuf> {
     let path = bench.work.path().join(name);
-    fs::create_dir(&path).map_err(Error::io("create", &path))?;
+    files::create_dir(&path)?;
     Ok(path)
 }
 
