@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random weights, and layers in double precision: the tests' reference.
 
+use fastrand::Rng;
+
 /// Channels are innermost.
 #[derive(Clone)]
 pub struct Image {
@@ -173,25 +175,9 @@ pub fn normalise_channels(image: &Image, size: usize, alpha: f64, beta: f64) -> 
     Image::new(image.height, image.width, image.channels, data)
 }
 
-/// From -1 to 1, the same on every machine.
-pub struct Random(u64);
-
-impl Random {
-    /// Any seed will do.
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 40) as f32 / 8_388_608.0) - 1.0
-    }
-
-    /// Up to `scale`, either sign.
-    pub fn vector(&mut self, count: usize, scale: f32) -> Vec<f32> {
-        (0..count).map(|_| self.next() * scale).collect()
-    }
+/// Up to `scale`, either sign.
+pub fn random(from: &mut Rng, count: usize, scale: f32) -> Vec<f32> {
+    (0..count)
+        .map(|_| (2.0 * from.f32() - 1.0) * scale)
+        .collect()
 }

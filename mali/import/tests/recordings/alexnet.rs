@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use fastrand::Rng;
 use gpureplay_core::Gpu;
 use gpureplay_kit::network::{
-    Image, Random, convolution, fully_connected, max_pool, normalise_channels, softmax,
+    Image, convolution, fully_connected, max_pool, normalise_channels, random, softmax,
 };
 
 use crate::common::difference;
@@ -14,7 +15,7 @@ const ARENA: (u64, u64) = (0xffff_ad80_0000, 0xffff_ae7a_0000);
 
 type Weights = BTreeMap<&'static str, Vec<f32>>;
 
-fn weights(random: &mut Random) -> Weights {
+fn weights(from: &mut Rng) -> Weights {
     let layers = [
         ("conv1.weight", "conv1.bias", 96, 363),
         ("conv2.weight", "conv2.bias", 256, 1200),
@@ -28,8 +29,8 @@ fn weights(random: &mut Random) -> Weights {
     let mut weights = BTreeMap::new();
     for (weight, bias, outputs, inputs) in layers {
         let scale = (5.0 / inputs as f32).sqrt();
-        weights.insert(weight, random.vector(outputs * inputs, scale));
-        weights.insert(bias, random.vector(outputs, 0.1));
+        weights.insert(weight, random(from, outputs * inputs, scale));
+        weights.insert(bias, random(from, outputs, 0.1));
     }
     weights
 }
@@ -90,16 +91,16 @@ fn every_layer_matches() {
     let Some((_, imported)) = crate::common::import("alexnet") else {
         return;
     };
-    let mut random = Random::new(2);
-    let weights = weights(&mut random);
+    let mut from = Rng::with_seed(2);
+    let weights = weights(&mut from);
     let begun = std::time::Instant::now();
     crate::common::on_g71(&imported, &weights, |session, values| {
         eprintln!("open: {:.1?}", begun.elapsed());
         let count = (ARENA.1 - ARENA.0) as usize / 4;
-        let garbage = random.vector(count, 1e6);
+        let garbage = random(&mut from, count, 1e6);
         let garbage: Vec<u8> = garbage.iter().flat_map(|v| v.to_le_bytes()).collect();
         session.gpu().write_memory(ARENA.0, &garbage).unwrap();
-        let input = random.vector(227 * 227 * 3, 1.0);
+        let input = random(&mut from, 227 * 227 * 3, 1.0);
         values.set("input", gpureplay_kit::floats(&input));
         let begun = std::time::Instant::now();
         session.run(values).unwrap();

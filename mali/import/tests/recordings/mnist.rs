@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use fastrand::Rng;
 use gpureplay_core::Gpu;
-use gpureplay_kit::network::{Image, Random, convolution, fully_connected, max_pool, softmax};
+use gpureplay_kit::network::{Image, convolution, fully_connected, max_pool, random, softmax};
 
 use crate::common::difference;
 
@@ -16,16 +17,16 @@ const INTERMEDIATE: [(u64, u64); 4] = [
     (0xffff_b7c6_d000, 0xffff_b7c8_9000),
 ];
 
-fn weights(random: &mut Random) -> BTreeMap<&'static str, Vec<f32>> {
+fn weights(from: &mut Rng) -> BTreeMap<&'static str, Vec<f32>> {
     BTreeMap::from([
-        ("conv1.weight", random.vector(32 * 9, 0.5)),
-        ("conv1.bias", random.vector(32, 0.2)),
-        ("conv2.weight", random.vector(32 * 9 * 32, 0.1)),
-        ("conv2.bias", random.vector(32, 0.2)),
-        ("conv3.weight", random.vector(32 * 9 * 32, 0.1)),
-        ("conv3.bias", random.vector(32, 0.2)),
-        ("fc.weight", random.vector(10 * 1568, 0.05)),
-        ("fc.bias", random.vector(10, 0.2)),
+        ("conv1.weight", random(from, 32 * 9, 0.5)),
+        ("conv1.bias", random(from, 32, 0.2)),
+        ("conv2.weight", random(from, 32 * 9 * 32, 0.1)),
+        ("conv2.bias", random(from, 32, 0.2)),
+        ("conv3.weight", random(from, 32 * 9 * 32, 0.1)),
+        ("conv3.bias", random(from, 32, 0.2)),
+        ("fc.weight", random(from, 10 * 1568, 0.05)),
+        ("fc.bias", random(from, 10, 0.2)),
     ])
 }
 
@@ -55,17 +56,17 @@ fn every_layer_matches_on_ten_inputs() {
     let Some((_, imported)) = crate::common::import("mnist") else {
         return;
     };
-    let mut random = Random::new(1);
-    let weights = weights(&mut random);
+    let mut from = Rng::with_seed(1);
+    let weights = weights(&mut from);
     crate::common::on_g71(&imported, &weights, |session, values| {
         let mut worst: BTreeMap<&str, f64> = BTreeMap::new();
         for round in 0..10 {
             for (start, end) in INTERMEDIATE {
-                let garbage = random.vector((end - start) as usize / 4, 1e6);
+                let garbage = random(&mut from, (end - start) as usize / 4, 1e6);
                 let garbage: Vec<u8> = garbage.iter().flat_map(|v| v.to_le_bytes()).collect();
                 session.gpu().write_memory(start, &garbage).unwrap();
             }
-            let input = random.vector(28 * 28, 1.0);
+            let input = random(&mut from, 28 * 28, 1.0);
             values.set("input", gpureplay_kit::floats(&input));
             session.run(values).unwrap();
             for (name, expected) in reference(&weights, &input) {

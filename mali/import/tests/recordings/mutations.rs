@@ -5,54 +5,43 @@
 
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use gpureplay_format::Recording;
 use gpureplay_import::{FILES, Options, built_in, convert, read_files};
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % limit.max(1)
-    }
-}
-
-fn damage(file: &mut Vec<u8>, random: &mut Random) {
+fn damage(file: &mut Vec<u8>, random: &mut Rng) {
     let length = file.len();
-    let at = random.below(length);
-    match random.below(8) {
+    let at = random.usize(..length.max(1));
+    match random.usize(..8) {
         0 => file.truncate(at),
-        1 => file[at] ^= 1 << random.below(8),
+        1 => file[at] ^= 1 << random.usize(..8),
         2 => {
-            let end = (at + random.below(64)).min(length);
-            let byte = [0, 0xff, 0x80][random.below(3)];
+            let end = (at + random.usize(..64)).min(length);
+            let byte = [0, 0xff, 0x80][random.usize(..3)];
             file[at..end].fill(byte);
         }
         3 => {
             let at = at & !3;
             let values = [0, 1, u64::MAX, 1 << 63, 1 << 48, 0x1000, 0xffff_ffff];
-            let value = values[random.below(values.len())].to_le_bytes();
+            let value = values[random.usize(..values.len())].to_le_bytes();
             let end = (at + 8).min(length);
             file[at..end].copy_from_slice(&value[..end - at]);
         }
         4 => {
-            let end = (at + random.below(5000)).min(length);
+            let end = (at + random.usize(..5000)).min(length);
             drop(file.drain(at..end));
         }
         5 => {
-            let end = (at + random.below(5000)).min(length);
+            let end = (at + random.usize(..5000)).min(length);
             let copy = file[at..end].to_vec();
-            let to = random.below(length);
+            let to = random.usize(..length.max(1));
             file.splice(to..to, copy);
         }
-        6 => file.extend((0..random.below(100)).map(|i| i as u8)),
+        6 => file.extend((0..random.usize(..100)).map(|i| i as u8)),
         _ => {
             // The structure is at the start.
-            let at = random.below(length.min(200));
-            file[at] = random.below(256) as u8;
+            let at = random.usize(..length.clamp(1, 200));
+            file[at] = random.u8(..);
         }
     }
 }
@@ -75,10 +64,10 @@ fn damaged_copies() {
     while more(tried) {
         let seed = first + tried;
         tried += 1;
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Rng::with_seed(seed);
         let mut copy = files.clone();
-        for _ in 0..=random.below(3) {
-            let which = random.below(4);
+        for _ in 0..=random.usize(..3) {
+            let which = random.usize(..4);
             if !copy[which].is_empty() {
                 damage(&mut copy[which], &mut random);
             }

@@ -3,31 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use fastrand::Rng;
 use mali_isa::*;
-
-/// SplitMix64, so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
 
 const ZERO_HEADER: ClauseHeader = ClauseHeader {
     flow_control: FlowControl::End,
     ..ClauseHeader::PLAIN
 };
 
-fn header(random: &mut Random, wide: bool) -> ClauseHeader {
+fn header(random: &mut Rng, wide: bool) -> ClauseHeader {
     let messages = [
         None,
         Some(Message::Load),
@@ -36,42 +20,42 @@ fn header(random: &mut Random, wide: bool) -> ClauseHeader {
         Some(Message::ZStencil),
     ];
     ClauseHeader {
-        flush_to_zero: FlushToZero::ALL[random.below(4) as usize],
-        suppress_infinity: random.below(2) == 1,
-        suppress_nan: random.below(2) == 1,
-        float_exceptions: random.below(4) as u8,
-        flow_control: FlowControl::ALL[random.below(8) as usize],
-        terminate_discarded: random.below(2) == 1,
-        next_clause_prefetch: random.below(2) == 1,
-        staging_barrier: random.below(2) == 1,
-        staging_register: random.below(64) as u8,
-        dependency_wait: random.next() as u8,
-        dependency_slot: random.below(8) as u8,
+        flush_to_zero: FlushToZero::ALL[random.u64(..4) as usize],
+        suppress_infinity: random.bool(),
+        suppress_nan: random.bool(),
+        float_exceptions: random.u64(..4) as u8,
+        flow_control: FlowControl::ALL[random.u64(..8) as usize],
+        terminate_discarded: random.bool(),
+        next_clause_prefetch: random.bool(),
+        staging_barrier: random.bool(),
+        staging_register: random.u64(..64) as u8,
+        dependency_wait: random.u64(..) as u8,
+        dependency_slot: random.u64(..8) as u8,
         message: if wide {
             Some(Message::Wide)
         } else {
-            messages[random.below(5) as usize]
+            messages[random.u64(..5) as usize]
         },
-        next_message: messages[random.below(5) as usize],
+        next_message: messages[random.u64(..5) as usize],
     }
 }
 
 /// Sources read port 0 or 1 where they can.
-fn instruction(random: &mut Random, op: Op) -> Instruction {
+fn instruction(random: &mut Rng, op: Op) -> Instruction {
     loop {
         let mut instruction = Instruction::new(op);
         for (slot, modifier) in instruction.modifiers.iter_mut().zip(op.info().modifiers) {
             let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
-            *slot = options[random.below(options.len() as u64) as usize];
+            *slot = options[random.u64(..options.len() as u64) as usize];
         }
         for (slot, source) in instruction.sources.iter_mut().zip(op.info().sources) {
-            let selector = random.below(8) as u32;
+            let selector = random.u64(..8) as u32;
             if source.allowed >> selector & 1 == 1 {
                 *slot = Source::from_selector(selector);
             }
         }
         for (slot, immediate) in instruction.immediates.iter_mut().zip(op.info().immediates) {
-            *slot = random.below(1 << immediate.position.size) as u8;
+            *slot = random.u64(..1 << immediate.position.size) as u8;
         }
         // The highest indices of some immediates are other operations.
         if encode_word(&instruction)
@@ -82,43 +66,43 @@ fn instruction(random: &mut Random, op: Op) -> Instruction {
     }
 }
 
-fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> RegisterBlock {
-    let fau = match random.below(3) {
-        0 => fau_index(Fau::Uniform(random.below(128) as u8)),
+fn registers(random: &mut Rng, first: bool, wide: bool, constants: usize) -> RegisterBlock {
+    let fau = match random.u64(..3) {
+        0 => fau_index(Fau::Uniform(random.u64(..128) as u8)),
         1 if constants > 0 => {
-            let index = random.below(constants.min(6) as u64) as u8;
+            let index = random.u64(..constants.min(6) as u64) as u8;
             fau_index(Fau::Constant {
-                value: random.below(16),
+                value: random.u64(..16),
                 relative: Relative::None,
                 index,
             })
         }
-        _ => random.below(4) as u8,
+        _ => random.u64(..4) as u8,
     };
     let field = |value: u64, start: u32| value << start;
     if wide {
-        let (p0, p1) = (random.below(16), random.below(16));
+        let (p0, p1) = (random.u64(..16), random.u64(..16));
         let ports = field(p0.min(p1), 18) | field(p0.max(p1), 22);
         return RegisterBlock(
             u64::from(fau)
-                | field(random.below(32), 8)
-                | field(random.below(32), 13)
+                | field(random.u64(..32), 8)
+                | field(random.u64(..32), 13)
                 | ports
                 | field(0xfa, 27),
         );
     }
     // Modes 1-6: slot 2 read, slot 3 written. After the first tuple the slots must differ (mode 20: be equal).
-    let (slot3, mut slot2) = (random.below(64), random.below(64));
+    let (slot3, mut slot2) = (random.u64(..64), random.u64(..64));
     if !first && slot2 == slot3 {
         slot2 ^= 1;
     }
-    let mode = 1 + random.below(6);
-    let (port0, port1) = if random.below(2) == 0 {
-        let a = random.below(32);
-        (a, a + random.below(64 - a))
+    let mode = 1 + random.u64(..6);
+    let (port0, port1) = if random.bool() {
+        let a = random.u64(..32);
+        (a, a + random.u64(..64 - a))
     } else {
-        let b = random.below(31);
-        (b + 1 + random.below(31 - b), b) // descending: both are 63 - x
+        let b = random.u64(..31);
+        (b + 1 + random.u64(..31 - b), b) // descending: both are 63 - x
     };
     RegisterBlock(
         u64::from(fau)
@@ -131,7 +115,7 @@ fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> 
 }
 
 fn build(
-    random: &mut Random,
+    random: &mut Rng,
     count: usize,
     constants: usize,
     wide: bool,
@@ -151,7 +135,7 @@ fn build(
     for _ in 0..constants {
         // Equal top nibbles: no modifiers.
         clause.constants.push(Constant {
-            value: random.next() << 4 & !(0xf << 60 | 0xf << 28),
+            value: random.u64(..) << 4 & !(0xf << 60 | 0xf << 28),
             relative: Relative::None,
         });
     }
@@ -166,7 +150,7 @@ const MOST_CONSTANTS: [usize; 9] = [0, 2, 2, 3, 4, 5, 7, 6, 5];
 
 #[test]
 fn random_clauses_of_every_shape_survive_encoding() {
-    let random = &mut Random(1);
+    let random = &mut Rng::with_seed(1);
     let mut at = [0usize; 2];
     let narrow: Vec<Op> = Op::ALL.into_iter().filter(|op| !op.info().wide).collect();
     let by_unit = [Unit::Fma, Unit::Add].map(|u| {
@@ -179,8 +163,8 @@ fn random_clauses_of_every_shape_survive_encoding() {
     let (mut shapes, mut used) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..4000 {
         let wide = round % 10 == 9;
-        let count = 1 + random.below(8) as usize;
-        let constants = random.below(MOST_CONSTANTS[count] as u64 + 1) as usize;
+        let count = 1 + random.u64(..8) as usize;
+        let constants = random.u64(..MOST_CONSTANTS[count] as u64 + 1) as usize;
         let mut ops = |unit: Unit| {
             if wide {
                 return Op::find(unit, "IMAD.i64").unwrap();
@@ -221,7 +205,7 @@ fn relative_constants_survive_encoding() {
     let nop = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let registers = RegisterBlock(0x2_0000_0000 | 3 << 25 << 2);
     let tuple = Tuple::new(registers, nop(Unit::Fma, "NOP"), nop(Unit::Add, "NOP"));
-    let random = &mut Random(2);
+    let random = &mut Rng::with_seed(2);
     let clause = |constants: [Constant; 2]| Clause {
         header: ZERO_HEADER,
         tuples: vec![tuple; 2],
@@ -238,7 +222,7 @@ fn relative_constants_survive_encoding() {
     ];
     for pair in pairs {
         let constants = pair.map(|relative| Constant {
-            value: random.next() << 4,
+            value: random.u64(..) << 4,
             relative,
         });
         let bytes = encode_clause(&clause(constants)).unwrap();
@@ -293,16 +277,16 @@ fn relative_values() {
 
 #[test]
 fn random_bytes_never_panic() {
-    let random = &mut Random(3);
+    let random = &mut Rng::with_seed(3);
     let (mut clauses, mut shaders) = (0, 0);
     for _ in 0..200_000 {
         let mut bytes = [0u8; 160];
         for word in bytes.chunks_exact_mut(8) {
-            word.copy_from_slice(&random.next().to_le_bytes());
+            word.copy_from_slice(&random.u64(..).to_le_bytes());
         }
         // Half with a plausible first tag and header, to reach the rest.
-        if random.below(2) == 0 {
-            bytes[0] = [0x49, 0x29, 0x2b, 0x4d][random.below(4) as usize];
+        if random.bool() {
+            bytes[0] = [0x49, 0x29, 0x2b, 0x4d][random.u64(..4) as usize];
             let high = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) & 0x7ffff;
             bytes[8..16].copy_from_slice(&high.to_le_bytes());
         }
@@ -313,7 +297,7 @@ fn random_bytes_never_panic() {
             let again = encode_clause(&clause).unwrap();
             assert_eq!(decode_clause(&again).map(|(c, _)| c), Ok(clause));
         }
-        let length = random.below(160) as usize;
+        let length = random.u64(..160) as usize;
         shaders += usize::from(Shader::decode(&bytes[..length]).is_ok());
     }
     println!("{clauses} clauses and {shaders} shaders by chance");

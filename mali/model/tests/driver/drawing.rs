@@ -413,11 +413,7 @@ fn an_endless_frame_uses_up_its_budget() {
 
 #[test]
 fn changed_descriptors_end_without_panic() {
-    let mut state = 1u64;
-    let mut random = || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (state >> 33) as u32
-    };
+    let mut random = fastrand::Rng::with_seed(1);
     for round in 0..1500 {
         let gpu = if round % 2 == 0 { "g52" } else { "g72" };
         let options = Options {
@@ -425,13 +421,13 @@ fn changed_descriptors_end_without_panic() {
             ..Options::default()
         };
         let mut machine = machine_with(gpu, options);
-        for _ in 0..1 + random() % 3 {
-            let at = JOBS + u64::from(random() % 0x2c0) * 4;
+        for _ in 0..1 + random.u32(..3) {
+            let at = JOBS + random.u64(..0x2c0) * 4;
             let word = machine.memory.read32(at);
-            let changed = match random() % 3 {
-                0 => word ^ 1 << (random() % 32),
-                1 => word.wrapping_add(random() % 64),
-                _ => random() << (random() % 32),
+            let changed = match random.u32(..3) {
+                0 => word ^ 1 << random.u32(..32),
+                1 => word.wrapping_add(random.u32(..64)),
+                _ => random.u32(..) << random.u32(..32),
             };
             machine.memory.write32(at, changed);
         }

@@ -3,6 +3,7 @@
 //! reference copies bytes.
 
 use crate::support::*;
+use fastrand::Rng;
 use gpureplay_memory::{Bus, Vectors};
 use gpureplay_shader::{Control, Threads};
 use mali_isa::*;
@@ -26,17 +27,6 @@ const SIZES: [usize; 4] = [3, 20, 64, 130];
 const MOST: usize = 130;
 const REGION: usize = 72 * 4096;
 const CASES: usize = 2000;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % n
-    }
-}
 
 fn push(code: &mut Vec<u8>, slot: u8, reads: [u8; 2], staging_register: u8, add: Instruction) {
     let block = block(0x80 | slot, [reads[0], reads[1], 3], None);
@@ -69,12 +59,12 @@ fn with_table(space: &Flat, table: u64, threads: u32) -> Dispatch {
 }
 
 /// For stores no two overlap.
-fn offsets(random: &mut Random, threads: usize, width: usize, stores: bool) -> Vec<usize> {
+fn offsets(random: &mut Rng, threads: usize, width: usize, stores: bool) -> Vec<usize> {
     // Or around a page's end.
-    let start = match random.below(3) {
-        0 => random.below(64),
-        1 => 4096 - random.below(width * threads + 1).min(4095),
-        _ => 4096 - random.below(width + 2),
+    let start = match random.usize(..3) {
+        0 => random.usize(..64),
+        1 => 4096 - random.usize(..width * threads + 1).min(4095),
+        _ => 4096 - random.usize(..width + 2),
     };
     let shared = [0, 1, 2, width / 2];
     let apart = [
@@ -86,27 +76,27 @@ fn offsets(random: &mut Random, threads: usize, width: usize, stores: bool) -> V
         64,
         500,
     ];
-    let stride = if !stores && random.below(3) == 0 {
-        shared[random.below(shared.len())]
+    let stride = if !stores && random.usize(..3) == 0 {
+        shared[random.usize(..shared.len())]
     } else {
-        apart[random.below(apart.len())]
+        apart[random.usize(..apart.len())]
     };
     let period = if stores {
         1000
     } else {
-        [1000, 1000, 8, 4, 16, 32, 64][random.below(7)]
+        [1000, 1000, 8, 4, 16, 32, 64][random.usize(..7)]
     };
     let together = if stores {
         1
     } else {
-        [1, 1, 8, 4, 16][random.below(5)]
+        [1, 1, 8, 4, 16][random.usize(..5)]
     };
     let mut offsets: Vec<usize> = (0..threads)
         .map(|thread| start + thread / together % period * stride)
         .collect();
-    if random.below(3) == 0 {
+    if random.usize(..3) == 0 {
         for at in (1..threads).rev() {
-            offsets.swap(at, random.below(at + 1));
+            offsets.swap(at, random.usize(..at + 1));
         }
     }
     offsets
@@ -115,8 +105,8 @@ fn offsets(random: &mut Random, threads: usize, width: usize, stores: bool) -> V
 #[test]
 fn any_width_at_any_address() {
     let space = Flat::new(256);
-    let mut random = Random(0x5eed_cafe_f00d_1234);
-    let from: Vec<u8> = (0..REGION).map(|_| random.below(256) as u8).collect();
+    let mut random = Rng::with_seed(1);
+    let from: Vec<u8> = (0..REGION).map(|_| random.u8(..)).collect();
     let source = space.put(&from);
     let target = space.put(&vec![0; REGION]);
     let table = space.put(&[0; MOST * 16]);
@@ -125,18 +115,18 @@ fn any_width_at_any_address() {
     let threads_of_host = Threads::new(1);
     for case in 0..CASES {
         Vectors::limit(Vectors::ALL[case % Vectors::ALL.len()]);
-        let kind = random.below(WIDTHS.len());
+        let kind = random.usize(..WIDTHS.len());
         let (name, width) = WIDTHS[kind];
-        let threads = SIZES[random.below(SIZES.len())];
+        let threads = SIZES[random.usize(..SIZES.len())];
         let loads = offsets(&mut random, threads, width, false);
         let stores = offsets(&mut random, threads, width, true);
-        let gone = random.below(5);
+        let gone = random.usize(..5);
         let mut expected = vec![0x5a; REGION];
         space.0.write(target, &expected).unwrap();
         let mut entries = Vec::new();
         for (thread, (&load, &store)) in loads.iter().zip(&stores).enumerate() {
             let ends = match gone {
-                0 => random.below(5) == 0,
+                0 => random.usize(..5) == 0,
                 1 => thread % 2 == 1,
                 2 => thread >= threads / 2,
                 _ => false,

@@ -2,6 +2,7 @@
 //! Shaders that no compiler makes: no panic, no endless run, and compute shaders execute.
 
 use crate::support::*;
+use fastrand::Rng;
 use gpureplay_shader::FaultKind;
 use mali_isa::*;
 use mali_shader::absence;
@@ -19,11 +20,11 @@ fn partner(op: Op) -> Instruction {
 
 /// With modifiers and sources that can be encoded.
 fn encodable(op: Op) -> Instruction {
-    let mut random = Random(op as u64);
+    let mut random = Rng::with_seed(op as u64);
     let mut ins = Instruction::new(op);
     while encode_word(&ins).is_err() {
-        random.modify(&mut ins);
-        let swap = random.below(2) as u32;
+        modify(&mut random, &mut ins);
+        let swap = random.u64(..2) as u32;
         for (slot, (number, source)) in ins
             .sources
             .iter_mut()
@@ -76,48 +77,48 @@ fn a_fault_names_the_instruction() {
 
 #[test]
 fn random_instructions_end_without_panic() {
-    let mut random = Random(1);
+    let mut random = Rng::with_seed(1);
     for _ in 0..300 {
         let space = Flat::new(256);
         let mut code = Vec::new();
-        for _ in 0..1 + random.below(12) {
-            let op = Op::ALL[random.below(Op::ALL.len() as u64) as usize];
-            let ins = random.instruction(op);
+        for _ in 0..1 + random.u64(..12) {
+            let op = Op::ALL[random.u64(..Op::ALL.len() as u64) as usize];
+            let ins = any_instruction(&mut random, op);
             let [fma, add] = by_unit(ins, partner(op));
             let header = ClauseHeader {
-                flush_to_zero: FlushToZero::ALL[random.below(4) as usize],
-                suppress_nan: random.below(4) == 0,
-                flow_control: FlowControl::ALL[random.below(16).min(7) as usize],
-                staging_register: random.below(64) as u8,
+                flush_to_zero: FlushToZero::ALL[random.u64(..4) as usize],
+                suppress_nan: random.u64(..4) == 0,
+                flow_control: FlowControl::ALL[random.u64(..16).min(7) as usize],
+                staging_register: random.u64(..64) as u8,
                 message: op.info().message,
                 ..HEADER
             };
             let reads = [
-                random.below(20) as u8,
-                20 + random.below(44) as u8,
-                random.below(64) as u8,
+                random.u64(..20) as u8,
+                20 + random.u64(..44) as u8,
+                random.u64(..64) as u8,
             ];
             let write = op
                 .info()
                 .result
-                .then_some((op.unit(), random.below(64) as u8));
-            let fau = [0, 1, 2, 3, 0x80, 0x81, 0x85][random.below(7) as usize];
+                .then_some((op.unit(), random.u64(..64) as u8));
+            let fau = [0, 1, 2, 3, 0x80, 0x81, 0x85][random.u64(..7) as usize];
             if let Ok(bytes) = encode_clause(&clause(header, block(fau, reads, write), fma, add)) {
                 code.extend(bytes);
             }
         }
-        let uniforms: Vec<u32> = (0..6).map(|_| random.next() as u32).collect();
-        let _ = run(&space, &code, &uniforms, 1 + random.below(100) as u32);
+        let uniforms: Vec<u32> = (0..6).map(|_| random.u32(..)).collect();
+        let _ = run(&space, &code, &uniforms, 1 + random.u64(..100) as u32);
     }
 }
 
 #[test]
 fn random_bytes_end_without_panic() {
-    let mut random = Random(2);
+    let mut random = Rng::with_seed(2);
     for _ in 0..2000 {
         let space = Flat::new(16);
-        let code: Vec<u8> = (0..16 * (1 + random.below(20)))
-            .map(|_| random.next() as u8)
+        let code: Vec<u8> = (0..16 * (1 + random.u64(..20)))
+            .map(|_| random.u8(..))
             .collect();
         let _ = run(&space, &code, &[1, 2, 3, 4], 70);
     }

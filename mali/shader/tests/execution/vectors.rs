@@ -4,6 +4,7 @@
 //! For AVX-512 loops: `cargo test --release -p mali-shader --test execution vectors`.
 
 use crate::support::*;
+use fastrand::Rng;
 use gpureplay_memory::Vectors;
 use mali_isa::*;
 use mali_shader::absence;
@@ -15,8 +16,8 @@ const THREAD_BYTES: u32 = 256;
 const THREADS: u32 = 64 + 37;
 
 /// Special in one of its meanings, or any.
-fn word(random: &mut Random) -> u32 {
-    let bits = random.next();
+fn word(random: &mut Rng) -> u32 {
+    let bits = random.u64(..);
     let half = |bits: u64| {
         let exponent = [0, 0, 1, 14, 15, 16, 30, 31][(bits & 7) as usize];
         let mantissa = [0, 0, 1, 0x200, 0x201, 0x3ff, bits >> 8, bits >> 8];
@@ -75,7 +76,7 @@ fn transfer(name: &str, staging_register: u8, slot: u8, flow_control: FlowContro
     coded(header, registers, address, transfer)
 }
 
-fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
+fn shader(random: &mut Rng, operations: &[Op]) -> Vec<u8> {
     let mov = instruction(Unit::Fma, "MOV.i32", &[Source::FauLow]);
     let shift = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));
     let mut code = alone(HEADER, shift, mov);
@@ -89,18 +90,18 @@ fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
         ));
     }
     for _ in 0..40 {
-        let op = operations[random.below(operations.len() as u64) as usize];
-        let ins = random.instruction(op);
+        let op = operations[random.u64(..operations.len() as u64) as usize];
+        let ins = any_instruction(random, op);
         let [fma, add] = by_unit(ins, idle(op));
         let header = ClauseHeader {
-            flush_to_zero: FlushToZero::ALL[random.below(8).min(3) as usize],
-            suppress_nan: random.below(8) == 0,
+            flush_to_zero: FlushToZero::ALL[random.u64(..8).min(3) as usize],
+            suppress_nan: random.u64(..8) == 0,
             ..HEADER
         };
-        let mut reads = [0; 3].map(|_| random.below(REGISTERS.into()) as u8);
+        let mut reads = [0; 3].map(|_| random.u8(..REGISTERS));
         reads[0] %= 16;
         reads[1] = reads[1].max(reads[0]);
-        let write = Some((op.unit(), random.below(REGISTERS.into()) as u8));
+        let write = Some((op.unit(), random.u8(..REGISTERS)));
         if let Ok(bytes) = encode_clause(&clause(header, block(0x81, reads, write), fma, add)) {
             code.extend(bytes);
         }
@@ -125,7 +126,7 @@ fn shader(random: &mut Random, operations: &[Op]) -> Vec<u8> {
 fn every_vector_unit_leaves_the_same_memory() {
     let operations = operations();
     assert!(operations.len() > 200, "{}", operations.len());
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     for round in 0..600 {
         let code = shader(&mut random, &operations);
         let input: Vec<u8> = (0..THREADS * THREAD_BYTES / 4)

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use mali_facts::registers::{gpu, job, job_slot};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::pipe::pipe;
@@ -96,39 +97,27 @@ fn a_chain_without_end_ends_with_the_peer() {
     ends(session);
 }
 
-/// Xorshift.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-
-    fn word(&mut self) -> u32 {
-        const KNOWN: [u32; 14] = [
-            0,
-            1,
-            4,
-            0x21,
-            0x24,
-            0x1000,
-            RAM as u32,
-            RAM_SIZE as u32,
-            gpu::GPU_CMD,
-            job::JOB_INT_MASK,
-            0xf00c,
-            0xffff,
-            i32::MAX as u32,
-            u32::MAX,
-        ];
-        match self.next(4) {
-            0 => self.next(1 << 32) as u32,
-            1 => job_slot::offset(1, self.next(0x80) as u32 & !3),
-            _ => KNOWN[self.next(KNOWN.len() as u64) as usize],
-        }
+fn word(random: &mut Rng) -> u32 {
+    const KNOWN: [u32; 14] = [
+        0,
+        1,
+        4,
+        0x21,
+        0x24,
+        0x1000,
+        RAM as u32,
+        RAM_SIZE as u32,
+        gpu::GPU_CMD,
+        job::JOB_INT_MASK,
+        0xf00c,
+        0xffff,
+        i32::MAX as u32,
+        u32::MAX,
+    ];
+    match random.u8(..4) {
+        0 => random.u32(..),
+        1 => job_slot::offset(1, random.u32(..0x80) & !3),
+        _ => KNOWN[random.usize(..KNOWN.len())],
     }
 }
 
@@ -136,7 +125,7 @@ impl Numbers {
 fn any_messages_are_answered() {
     for (seed, options) in [(1, &[][..]), (2, &["--non-coherent", "--power-domain"])] {
         let mut session = Session::start_with(&format!("any-{seed}"), options);
-        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ seed);
+        let mut random = Rng::with_seed(seed);
         let memory = guest_memory();
         session.map(&memory).unwrap();
         let (reader, writer) = pipe().unwrap();
@@ -154,11 +143,10 @@ fn any_messages_are_answered() {
             small.as_fd(),
         ];
         for _ in 0..4000 {
-            let command =
-                [1, 2, 3, 4, 5, 7, 8, 9, 10, 10, 10, 13, 6, 99][numbers.next(14) as usize];
-            let mut words: Vec<u32> = (0..numbers.next(10)).map(|_| numbers.word()).collect();
-            let count = numbers.next(4) as usize;
-            let start = numbers.next(4) as usize;
+            let command = [1, 2, 3, 4, 5, 7, 8, 9, 10, 10, 10, 13, 6, 99][random.usize(..14)];
+            let mut words: Vec<u32> = (0..random.u8(..10)).map(|_| word(&mut random)).collect();
+            let count = random.usize(..4);
+            let start = random.usize(..4);
             // Other lengths have tests of their own.
             if command == 9 && words.len() > 3 {
                 words[3] %= 65;

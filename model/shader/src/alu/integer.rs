@@ -504,13 +504,8 @@ mod tests {
             0x0001_ffff,
             0x0100_01ff,
         ];
-        let mut s = 5u64;
-        for _ in 0..60 {
-            s = s
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            v.push((s >> 33) as u32);
-        }
+        let mut random = fastrand::Rng::with_seed(5);
+        v.extend(std::iter::repeat_with(|| random.u32(..)).take(60));
         v
     }
 

@@ -264,12 +264,9 @@ mod tests {
     use super::*;
 
     fn numbers() -> impl Iterator<Item = f32> {
-        let mut s = 9u64;
+        let mut random = fastrand::Rng::with_seed(9);
         (0..50_000).map(move |i| {
-            s = s
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            let x = (s >> 32) as u32;
+            let x = random.u32(..);
             f32::from_bits(match i % 3 {
                 0 => x,
                 1 => x & 0x807f_ffff,

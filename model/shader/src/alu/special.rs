@@ -260,13 +260,8 @@ mod tests {
     use super::*;
 
     fn numbers() -> impl Iterator<Item = u32> {
-        let mut s = 21u64;
-        (0..100_000).map(move |_| {
-            s = s
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (s >> 32) as u32 & 0x7fff_ffff
-        })
+        let mut random = fastrand::Rng::with_seed(21);
+        (0..100_000).map(move |_| random.u32(..1 << 31))
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use fastrand::Rng;
 use gpureplay_memory::{Bus, Page, Ram};
 
 use super::bare::Bare;
-use super::random::Random;
 use crate::core::Core;
 use crate::engine::batch::{Batch, Plainly};
 use crate::engine::tracks::{Resolved, Room, Set, Tracks, Way};
@@ -64,10 +64,10 @@ impl Machine {
         let (control, stop) = (Control::new(300), AtomicBool::new(false));
         let mut core = Core::new(&self.grid, &mut family, space, &control, &stop);
         let [batch] = &mut self.batches;
-        let mut random = Random(seed);
+        let mut random = Rng::with_seed(seed);
         for row in 0..special::CONSTANT {
             for value in &mut batch.rows.get_mut(row).0 {
-                *value = random.word() >> random.below(32);
+                *value = random.u32(..) >> random.u32(..32);
             }
         }
         batch.rows.get_mut(special::LANE_ID).0 = std::array::from_fn(|lane| lane as u32);

@@ -4,10 +4,8 @@
 mod bare;
 mod copies;
 mod machine;
-mod random;
 mod writer;
 
 pub(crate) use copies::{Copies, copies, last};
 pub(crate) use machine::{EDGE, Flat, Machine, NOWHERE};
-pub(crate) use random::Random;
 pub(crate) use writer::{PAGES, UNIFORMS, Writer};

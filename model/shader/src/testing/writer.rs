@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes random clauses of micro-operations.
 
+use fastrand::Rng;
+
 use super::machine::EDGE;
-use super::random::Random;
 use crate::alu::float;
 use crate::ir::micro::{Kind, MicroOp, OnMemory, Run};
 use crate::ir::{Branch, Clause, Condition, Constant, Next, Program, State, Target, special};
@@ -18,7 +19,7 @@ pub(crate) const PAGES: usize = STORES * LANES * 16 / 4096;
 pub(crate) const UNIFORMS: u16 = 4;
 
 pub(crate) struct Writer<'a> {
-    random: Random,
+    random: Rng,
     program: &'a mut Program,
     temporaries: Vec<u16>,
     out: u32,
@@ -31,7 +32,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(program: &'a mut Program, seed: u64, table: u64, out: u64) -> Self {
         program.clauses.clear();
         Writer {
-            random: Random(seed),
+            random: Rng::with_seed(seed),
             program,
             temporaries: Vec::new(),
             out: out as u32,
@@ -45,30 +46,30 @@ impl<'a> Writer<'a> {
     }
 
     fn source(&mut self) -> u16 {
-        match self.random.below(10) {
+        match self.random.u32(..10) {
             0 => self.constant(0),
             1 => {
-                let value = self.random.below(5);
+                let value = self.random.u32(..5);
                 self.constant(value)
             }
             2 | 3 => {
-                let word = self.random.below(UNIFORMS.into()) as u16;
+                let word = self.random.u16(..UNIFORMS);
                 self.program.constant(Constant::Uniform(word))
             }
-            4 if self.random.below(2) == 0 => special::LANE_ID,
+            4 if self.random.u32(..2) == 0 => special::LANE_ID,
             4 | 5 if !self.temporaries.is_empty() => {
-                let at = self.random.below(self.temporaries.len() as u32);
+                let at = self.random.u32(..self.temporaries.len() as u32);
                 self.temporaries[at as usize]
             }
-            _ => self.random.below(10) as u16,
+            _ => self.random.u32(..10) as u16,
         }
     }
 
     fn destination(&mut self) -> u16 {
-        if self.random.below(2) == 0 {
-            return self.random.below(10) as u16;
+        if self.random.u32(..2) == 0 {
+            return self.random.u32(..10) as u16;
         }
-        let row = special::TEMPORARY + self.random.below(4) as u16;
+        let row = special::TEMPORARY + self.random.u32(..4) as u16;
         self.temporaries.push(row);
         row
     }
@@ -94,7 +95,7 @@ impl<'a> Writer<'a> {
 
     fn op(&mut self) {
         let sources: [u16; 4] = std::array::from_fn(|_| self.source());
-        let choice = self.random.below(12);
+        let choice = self.random.u32(..12);
         let (run, kind, count, m) = match choice {
             0..3 => (loops::two(|_, a, b| a.wrapping_add(b)), Kind::Add, 2, 0),
             3 | 4 => (
@@ -123,10 +124,10 @@ impl<'a> Writer<'a> {
                 } else {
                     loops::three(|_, a, b, c| float::fma_portable(a, b, c))
                 };
-                for _ in 0..self.random.below(6) {
-                    let (d, other) = (self.random.below(10) as u16, self.source());
+                for _ in 0..self.random.u32(..6) {
+                    let (d, other) = (self.random.u32(..10) as u16, self.source());
                     let mut factors = [sources[0], other];
-                    factors.rotate_left(self.random.below(2) as usize);
+                    factors.rotate_left(self.random.u32(..2) as usize);
                     let [a, b] = factors;
                     self.push(Run::Rows(run), Kind::MultiplyAdd, d, &[a, b, d], 0);
                 }
@@ -141,12 +142,12 @@ impl<'a> Writer<'a> {
     /// Loads at `table + (row & 0xff0)`, or stores to own words.
     fn memory(&mut self, row: u16) {
         let (low, zero) = (special::TEMPORARY + 5, self.constant(0));
-        let first = self.random.below(7) as u16;
-        if self.random.below(2) == 0 || self.stores == STORES {
+        let first = self.random.u32(..7) as u16;
+        if self.random.u32(..2) == 0 || self.stores == STORES {
             let (mask, base) = (self.constant(0xff0), self.constant(self.table));
             let offset = loops::three(|_, row, mask, base| (row & mask).wrapping_add(base));
             self.push(Run::Rows(offset), Kind::Plain, low, &[row, mask, base], 0);
-            let (run, words): (OnMemory, _) = match self.random.below(4) {
+            let (run, words): (OnMemory, _) = match self.random.u32(..4) {
                 0 => (load::<4>, 1),
                 1 => (load::<8>, 2),
                 2 => (load::<12>, 3),
@@ -156,7 +157,7 @@ impl<'a> Writer<'a> {
             self.push(Run::Message(run), Kind::Load, d, &[low, zero], words.into());
             return;
         }
-        if self.random.below(4) == 0 {
+        if self.random.u32(..4) == 0 {
             self.lines(low, zero);
         }
         let (stride, base) = (self.constant(16), self.constant(self.out));
@@ -177,9 +178,9 @@ impl<'a> Writer<'a> {
 
     /// Loads lines alike, or one line's for all; stores, consecutive or not.
     fn lines(&mut self, low: u16, zero: u16) {
-        let d = self.random.below(7) as u16;
+        let d = self.random.u32(..7) as u16;
         let (base, out) = (self.constant(self.table), self.constant(self.out));
-        let [shift, mask] = match self.random.below(4) {
+        let [shift, mask] = match self.random.u32(..4) {
             0 => [3, !0],
             1 => [4, !0],
             2 => [0, 15],
@@ -195,13 +196,13 @@ impl<'a> Writer<'a> {
             &[lane, shift, mask, base],
             0,
         );
-        let (run, words): (OnMemory, _) = match self.random.below(3) {
+        let (run, words): (OnMemory, _) = match self.random.u32(..3) {
             0 => (load::<4>, 1),
             1 => (load::<8>, 2),
             _ => (load::<16>, 4),
         };
         self.push(Run::Message(run), Kind::Load, d, &[low, zero], words);
-        let each = 4 << self.random.below(3);
+        let each = 4 << self.random.u32(..3);
         let each = self.constant(each);
         let place = loops::three(|_, lane, each, base| lane * each + base);
         self.push(Run::Rows(place), Kind::Plain, low, &[lane, each, out], 0);
@@ -212,7 +213,7 @@ impl<'a> Writer<'a> {
     fn words(&mut self, row: u16) {
         let [low, high, sum, carry, last] = [6, 7, 8, 10, 11].map(|n| special::TEMPORARY + n);
         let (mask, zero) = (self.constant(0xfc), self.constant(0));
-        let base = match self.random.below(16) {
+        let base = match self.random.u32(..16) {
             0 => self.constant(0x7000_0000),
             1 => self.constant(self.table + 0x2000 - 0xfc - 8),
             2..6 => self.constant(EDGE as u32 + 0xf00),
@@ -221,7 +222,7 @@ impl<'a> Writer<'a> {
         };
         let place = loops::three(|_, row, mask, base| (row & mask).wrapping_add(base));
         self.push(Run::Rows(place), Kind::Plain, low, &[row, mask, base], 0);
-        match self.random.below(2) {
+        match self.random.u32(..2) {
             0 => self.push(Run::Rows(copy as _), Kind::Copy, high, &[zero], 0),
             _ => {
                 let none = loops::two(|_, a, b| a ^ b);
@@ -232,9 +233,9 @@ impl<'a> Writer<'a> {
         let add = || Run::Rows(loops::two(|_, a, b| a.wrapping_add(b)));
         let above = || Run::Rows(loops::two(|m, a, b| u32::from(a > b) & m));
         let (mut before, mut offset) = ([low, high], 0);
-        for _ in 0..2 + self.random.below(5) {
-            let more = 4 * self.random.below(5);
-            let from = match self.random.below(3) {
+        for _ in 0..2 + self.random.u32(..5) {
+            let more = 4 * self.random.u32(..5);
+            let from = match self.random.u32(..3) {
                 // Its last sum has own rows.
                 0 if before != [low, high] => {
                     offset += more;
@@ -245,7 +246,7 @@ impl<'a> Writer<'a> {
                     [low, high]
                 }
             };
-            let d = self.random.below(7) as u16;
+            let d = self.random.u32(..7) as u16;
             if more == 0 && from == [low, high] {
                 self.push(Run::Message(load::<4>), Kind::Load, d, &[low, high], 1);
             } else {
@@ -255,18 +256,18 @@ impl<'a> Writer<'a> {
                 };
                 let constant = self.constant(bytes);
                 let mut terms = [from[0], constant];
-                terms.rotate_left(self.random.below(2) as usize);
+                terms.rotate_left(self.random.u32(..2) as usize);
                 self.push(add(), Kind::Add, sum, &terms, 0);
                 self.push(above(), Kind::Above, carry, &[from[0], sum], 1);
                 self.push(add(), Kind::Add, carry, &[carry, from[1]], 0);
                 self.push(Run::Message(load::<4>), Kind::Load, d, &[sum, carry], 1);
-                if self.random.below(2) == 0 {
+                if self.random.u32(..2) == 0 {
                     self.push(Run::Rows(copy as _), Kind::Copy, last, &[sum], 0);
                     self.push(Run::Rows(copy as _), Kind::Copy, last + 1, &[carry], 0);
                     before = [last, last + 1];
                 }
             }
-            if self.random.below(4) == 0 {
+            if self.random.u32(..4) == 0 {
                 self.op();
             }
         }
@@ -274,14 +275,14 @@ impl<'a> Writer<'a> {
 
     /// Ends with stores of all registers in use.
     pub(crate) fn program(&mut self) {
-        let count = 2 + self.random.below(5);
+        let count = 2 + self.random.u32(..5);
         for index in 0..count {
             let start = self.program.ops.len();
             self.temporaries.clear();
-            for _ in 0..1 + self.random.below(10) {
+            for _ in 0..1 + self.random.u32(..10) {
                 self.op();
             }
-            if self.random.below(2) == 0 {
+            if self.random.u32(..2) == 0 {
                 let row = self.source();
                 self.words(row);
             }
@@ -292,17 +293,17 @@ impl<'a> Writer<'a> {
                     self.memory(0);
                 }
             }
-            let condition = match self.random.below(5) {
+            let condition = match self.random.u32(..5) {
                 0 => Condition::Always,
                 1 => Condition::Any(self.source()),
                 2 => Condition::All(self.source()),
                 _ => Condition::NonZero(self.source()),
             };
-            let target = match self.random.below(8) {
+            let target = match self.random.u32(..8) {
                 0 => Target::End,
-                _ => Target::Clause(self.random.below(count)),
+                _ => Target::Clause(self.random.u32(..count)),
             };
-            let branch = (self.random.below(3) > 0).then_some(Branch { condition, target });
+            let branch = (self.random.u32(..3) > 0).then_some(Branch { condition, target });
             let end = self.program.ops.len();
             self.program.clauses.push(Clause {
                 ops: start..end,

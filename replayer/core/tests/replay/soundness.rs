@@ -25,17 +25,6 @@ impl Tensors for Sized {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % bound.max(1)
-    }
-}
-
 fn sections(file: &[u8]) -> Vec<Vec<u8>> {
     let (table, _) =
         <[SectionEntry; SECTIONS]>::ref_from_prefix(&file[size_of::<Header>()..]).unwrap();
@@ -58,22 +47,22 @@ fn what_verifies_runs_inside_its_own_pages() {
         ..Limits::DEFAULT
     };
     let mut workspace = Workspace::new();
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = fastrand::Rng::with_seed(1);
     let (mut unparsed, mut refused, mut ran) = (0, 0, 0);
     for _ in 0..rounds.unwrap_or(ROUNDS) {
         let mut mutated = original.clone();
-        for _ in 0..=random.below(3) {
-            let section = &mut mutated[random.below(SECTIONS)];
-            match random.below(8) {
-                0 => section.truncate(random.below(section.len() + 1)),
+        for _ in 0..=random.usize(..3) {
+            let section = &mut mutated[random.usize(..SECTIONS)];
+            match random.usize(..8) {
+                0 => section.truncate(random.usize(..section.len() + 1)),
                 1 if section.len() >= 16 => section.rotate_left(16),
                 _ if !section.is_empty() => {
-                    let at = random.below(section.len());
-                    section[at] = match random.below(4) {
-                        0 => random.below(256) as u8,
-                        1 => section[at] ^ 1 << random.below(8),
-                        2 => section[random.below(section.len())],
-                        _ => [0, 1, 4, 16, 64, 255][random.below(6)],
+                    let at = random.usize(..section.len());
+                    section[at] = match random.usize(..4) {
+                        0 => random.u8(..),
+                        1 => section[at] ^ 1 << random.usize(..8),
+                        2 => section[random.usize(..section.len())],
+                        _ => [0, 1, 4, 16, 64, 255][random.usize(..6)],
                     };
                 }
                 _ => section.extend([0; 16]),

@@ -142,29 +142,31 @@ fn firmware_without_its_memory_cannot_go_on() {
 
 #[test]
 fn no_words_of_a_driver_stop_the_model() {
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = move || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random
-    };
+    let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..40 {
         let mut host = Host::started();
         host.start_group(0, 1);
         host.start_group(1, 2);
         for _ in 0..60 {
-            let offset = next() as u32 % (SECTION + SECTION_SIZE - GLOBAL_INPUT);
+            let offset = random.u32(..SECTION + SECTION_SIZE - GLOBAL_INPUT);
             let at = GLOBAL_INPUT + (offset & !3);
-            let value = match next() % 3 {
-                0 => next() as u32,
-                1 => 1 << (next() % 32),
-                _ => JOBS as u32 + next() as u32 % 0x1_0000,
+            let value = match random.u8(..3) {
+                0 => random.u32(..),
+                1 => 1 << random.u32(..32),
+                _ => JOBS as u32 + random.u32(..0x1_0000),
             };
             host.put(at, value);
-            host.submit_ring(0, 0, &[next(), pair(6, next() >> 20), next() >> 3]);
-            host.ring(next() as u32 % 10);
-            host.ring_group(next() as u32 % 8);
+            host.submit_ring(
+                0,
+                0,
+                &[
+                    random.u64(..),
+                    pair(6, random.u64(..) >> 20),
+                    random.u64(..) >> 3,
+                ],
+            );
+            host.ring(random.u32(..10));
+            host.ring_group(random.u32(..8));
             for _ in 0..4 {
                 if let Some(work) = host.device.take_work() {
                     host.device.finish(work.execute());

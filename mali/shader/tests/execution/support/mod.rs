@@ -2,6 +2,7 @@
 //! Shaders made by hand, and memory to run them in.
 // Each test uses a part.
 
+use fastrand::Rng;
 use gpureplay_memory::{Bus, Page, Ram};
 use gpureplay_shader::{
     Access, AddressSpace, Control, Grid, MmuFault, ShaderFault, Statistics, Threads,
@@ -227,39 +228,22 @@ pub(crate) fn halves(address: u64) -> [u32; 2] {
     [address as u32, (address >> 32) as u32]
 }
 
-/// SplitMix64, so that a failure repeats.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    pub(crate) fn instruction(&mut self, op: Op) -> Instruction {
-        let mut ins = Instruction::new(op);
-        self.modify(&mut ins);
-        for (slot, source) in ins.sources.iter_mut().zip(op.info().sources) {
-            let selector = self.below(8) as u32;
-            if source.allowed >> selector & 1 == 1 {
-                *slot = Source::from_selector(selector);
-            }
+pub(crate) fn any_instruction(random: &mut Rng, op: Op) -> Instruction {
+    let mut ins = Instruction::new(op);
+    modify(random, &mut ins);
+    for (slot, source) in ins.sources.iter_mut().zip(op.info().sources) {
+        let selector = random.u32(..8);
+        if source.allowed >> selector & 1 == 1 {
+            *slot = Source::from_selector(selector);
         }
-        ins
     }
+    ins
+}
 
-    pub(crate) fn modify(&mut self, ins: &mut Instruction) {
-        let info = ins.op.info();
-        for (slot, modifier) in ins.modifiers.iter_mut().zip(info.modifiers) {
-            let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
-            *slot = options[self.below(options.len() as u64) as usize];
-        }
+pub(crate) fn modify(random: &mut Rng, ins: &mut Instruction) {
+    let info = ins.op.info();
+    for (slot, modifier) in ins.modifiers.iter_mut().zip(info.modifiers) {
+        let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
+        *slot = options[random.usize(..options.len())];
     }
 }

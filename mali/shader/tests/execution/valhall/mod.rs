@@ -6,12 +6,13 @@ mod tables;
 mod vectors;
 mod wide;
 
+use fastrand::Rng;
 use gpureplay_shader::{Grid, ShaderFault};
 use mali_facts::Architecture;
 use mali_isa::valhall::assemble;
 use mali_shader::{Dispatch, Subnormals};
 
-use crate::support::{Flat, Random, dispatch, halves, launch};
+use crate::support::{Flat, dispatch, halves, launch};
 
 const SCALE_ADD: &[u8] = include_bytes!("../../../../isa/tests/golden/scale_add.bin");
 const LOOP: &[u8] = include_bytes!("../../../../isa/tests/golden/loop_with_exits.bin");
@@ -78,8 +79,8 @@ fn left_alone(words: &[u32], inputs: &[u32], texts: &[&str]) -> Vec<u32> {
 #[test]
 fn scale_add_computes_what_its_source_says() {
     let space = Flat::new(64);
-    let mut random = Random(57);
-    let mut number = || (random.below(2001) as f32 - 1000.0) / 7.0;
+    let mut random = Rng::with_seed(57);
+    let mut number = || (random.u16(..2001) as f32 - 1000.0) / 7.0;
     let x: Vec<f32> = (0..64).map(|_| number()).collect();
     let y: Vec<f32> = (0..64).map(|_| number()).collect();
     let bits = |values: &[f32]| -> Vec<u32> { values.iter().map(|it| it.to_bits()).collect() };
@@ -116,8 +117,8 @@ fn loop_with_exits(x: &[i32], i: usize) -> i32 {
 #[test]
 fn lanes_that_leave_a_loop_by_three_ways_come_together() {
     let space = Flat::new(64);
-    let mut random = Random(9);
-    let x: Vec<i32> = (0..128).map(|_| random.next() as i32).collect();
+    let mut random = Rng::with_seed(9);
+    let x: Vec<i32> = (0..128).map(|_| random.i32(..)).collect();
     let words: Vec<u32> = x.iter().map(|it| *it as u32).collect();
     let (at_x, at_y) = (space.put_words(&words), space.put_words(&[7; 128]));
     let [x0, x1] = halves(at_x);

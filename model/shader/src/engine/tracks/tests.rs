@@ -2,6 +2,7 @@
 //! What threads keep in their own storage, by tracks.
 #![allow(clippy::unwrap_used)]
 
+use fastrand::Rng;
 use gpureplay_memory::{Bus, Ram};
 
 use crate::ir::micro::{Kind, Run};
@@ -9,7 +10,7 @@ use crate::ir::{Clause, Program, State, special};
 use crate::operations::loops::{self, copy};
 use crate::operations::memory::{load, store};
 use crate::rows::LANES;
-use crate::testing::{EDGE, Flat, Machine, Random, Writer};
+use crate::testing::{EDGE, Flat, Machine, Writer};
 
 /// Each thread spills an offset, reloads it, and copies the word there. `at`: stores a loaded word there and behind
 /// in between.
@@ -51,7 +52,7 @@ fn what_threads_keep_in_their_own_storage_is_known_unless_it_is_stored_to() {
     let [table, out, storage] = [(); 3].map(|()| space.0.allocate_contiguous(2).unwrap());
     // The storage has another address.
     space.1 = storage;
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     for (at, followed) in [
         (None, 3),
         (Some(storage), 0),
@@ -66,7 +67,7 @@ fn what_threads_keep_in_their_own_storage_is_known_unless_it_is_stored_to() {
             threads: LANES as u32,
         };
         for time in 0..5 {
-            let words: Vec<u32> = (0..LANES).map(|_| random.below(LANES as u32)).collect();
+            let words: Vec<u32> = (0..LANES).map(|_| random.u32(..LANES as u32)).collect();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             space.0.write(table, &bytes).unwrap();
             let outcome = machine.outcome((&program, &[]), &space, (u64::MAX, 1), true);

@@ -2,10 +2,11 @@
 //! Random programs, plain, specialised and by tracks, end alike.
 #![allow(clippy::unwrap_used)]
 
+use fastrand::Rng;
 use gpureplay_memory::{Bus, Ram};
 
 use super::*;
-use crate::testing::{Flat, Machine, NOWHERE, PAGES, Random, UNIFORMS, Writer};
+use crate::testing::{Flat, Machine, NOWHERE, PAGES, UNIFORMS, Writer};
 use crate::vectors;
 
 #[test]
@@ -14,14 +15,16 @@ fn random_programs_do_the_same_when_specialised() {
     let table = space.0.allocate_contiguous(2).unwrap();
     space.1 = table;
     let out = space.0.allocate_contiguous(PAGES).unwrap();
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Rng::with_seed(0x1234_5678_9abc_def1);
     let (mut before, mut after, mut ended, mut followed) = (0, 0, 0, 0);
     let (mut joined, mut ahead, mut skipped, mut sums) = (0, 0, 0, 0);
     for case in 0..600 {
         let mut plain = Program::new(16);
-        let seed = random.0 ^ case;
+        let seed = random.u64(..);
         Writer::new(&mut plain, seed | 1, table, out).program();
-        let uniforms: Vec<u32> = (0..UNIFORMS).map(|at| random.word() >> (at * 10)).collect();
+        let uniforms: Vec<u32> = (0..UNIFORMS)
+            .map(|at| random.u32(..) >> (at * 10))
+            .collect();
         let mut fast = plain.clone();
         specialise(&mut fast, &uniforms);
         let count = |program: &Program| {
@@ -41,13 +44,13 @@ fn random_programs_do_the_same_when_specialised() {
         sums += ops.windows(3).filter(of_one).count();
         let mask = match case % 3 {
             0 => u64::MAX,
-            1 => u64::from(random.word()) << 16 | 1,
-            _ => u64::from(random.word()) << 32 | u64::from(random.word()),
+            1 => u64::from(random.u32(..)) << 16 | 1,
+            _ => u64::from(random.u32(..)) << 32 | u64::from(random.u32(..)),
         };
         let mut machine = Machine::new();
         // Unknown, recorded, followed, last into a missing page.
         for time in 0..5 {
-            let bytes: Vec<u8> = (0..8192).map(|_| random.word() as u8).collect();
+            let bytes: Vec<u8> = (0..8192).map(|_| random.u32(..) as u8).collect();
             space.0.write(table, &bytes).unwrap();
             space.1 = if time < 4 { table } else { NOWHERE };
             let run = |machine: &mut Machine, program, by_tracks| {
