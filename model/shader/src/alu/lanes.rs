@@ -123,18 +123,6 @@ pub const fn bytes_to_halves(x: u32, a: u32, b: u32, signed: bool) -> u32 {
     (low & 0xffff) | high << 16
 }
 
-/// Byte `pick[i]` of `x` becomes byte `i`.
-#[inline(always)]
-pub const fn arrange_bytes(x: u32, pick: [u32; 4]) -> u32 {
-    let mut out = 0;
-    let mut i = 0;
-    while i < 4 {
-        out |= (x >> (8 * (pick[i] & 3)) & 0xff) << (8 * i);
-        i += 1;
-    }
-    out
-}
-
 /// Low half first.
 #[inline(always)]
 pub const fn halves(x: u32) -> [u16; 2] {
@@ -208,7 +196,5 @@ mod tests {
         assert_eq!(Halves::from_encoding(2).apply(x), x);
         assert_eq!(Halves::from_encoding(3).apply(x), 0x4433_4433);
         assert_eq!(bytes_to_halves(0x80_7f, 0, 1, true), 0xff80_007f);
-        assert_eq!(arrange_bytes(x, [3, 2, 1, 0]), 0x1122_3344);
-        assert_eq!(arrange_bytes(x, [2, 2, 0, 0]), 0x1111_3333);
     }
 }
