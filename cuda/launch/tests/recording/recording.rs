@@ -156,14 +156,12 @@ fn what_cannot_be_is_refused_before_it_is_used() {
         "the launch is of format 2; this program reads format 1"
     );
     assert_eq!(refused(&|l| l.block[1] = 0), "block has a dimension of 0");
-    assert_eq!(
-        refused(&|l| l.layout = vec![[4, 5]]),
-        "layout reaches beyond the parameters"
-    );
-    assert_eq!(
-        refused(&|l| l.layout = vec![[usize::MAX, 2]]),
-        "layout reaches beyond the parameters"
-    );
+    for beyond in [[4, 5], [usize::MAX, 2]] {
+        assert_eq!(
+            refused(&|l| l.layout = vec![beyond]),
+            "layout reaches beyond the parameters"
+        );
+    }
     for layout in [[[0, 4], [3, 4]], [[4, 4], [0, 4]], [[0, 8], [0, 8]]] {
         assert_eq!(
             refused(&|l| l.layout = layout.to_vec()),
@@ -174,12 +172,6 @@ fn what_cannot_be_is_refused_before_it_is_used() {
         refused(&|l| l.parameters = vec![0; 40000]),
         "parameters is larger than 32764 bytes"
     );
-    for over in [vec![[0, 4], [3, 4]], vec![[4, 4], [0, 4]], vec![[0, 8]; 2]] {
-        assert_eq!(
-            refused(&|l| l.layout.clone_from(&over)),
-            "layout has a parameter that begins before the end of the one before it"
-        );
-    }
     assert!(refused(&|l| l.attributes = vec![0; 71]).starts_with("attributes"));
     assert!(refused(&|l| l.kernel.clear()).starts_with("kernel"));
     assert!(refused(&|l| l.image.size = 1 << 40).starts_with("the image is larger"));
