@@ -182,33 +182,18 @@ impl Translator<'_> {
         );
         if completes {
             let carry = self.temporary()?;
-            if extend == Extend::S32 {
-                self.rows(
-                    loops::two(
-                        #[inline(always)]
-                        |m, a, b| {
-                            let n = m;
-                            shift::shaddxl(a, b, n, Extend::S32, Part::Word).1.high
-                        },
-                    ),
-                    carry,
-                    [a, b],
-                    amount,
-                );
+            let high = if extend == Extend::S32 {
+                loops::two(
+                    #[inline(always)]
+                    |n, a, b| shift::shaddxl(a, b, n, Extend::S32, Part::Word).1.high,
+                )
             } else {
-                self.rows(
-                    loops::two(
-                        #[inline(always)]
-                        |m, a, b| {
-                            let n = m;
-                            shift::shaddxl(a, b, n, Extend::I64, Part::Word).1.high
-                        },
-                    ),
-                    carry,
-                    [a, b],
-                    amount,
-                );
-            }
+                loops::two(
+                    #[inline(always)]
+                    |n, a, b| shift::shaddxl(a, b, n, Extend::I64, Part::Word).1.high,
+                )
+            };
+            self.rows(high, carry, [a, b], amount);
             self.side = Side::Address {
                 carry,
                 shift: (extend == Extend::I64).then_some(amount),
