@@ -3,7 +3,7 @@
 
 use std::{path::Path, process::Command};
 
-use super::{Bench, replays::start, watched::watched};
+use super::{Bench, Found, replays::start, watched::watched};
 use crate::error::Result;
 
 /// No replay needs these.
@@ -31,7 +31,7 @@ pub(super) fn equal(
     [recording, answers]: [&Path; 2],
     first: u32,
     count: u32,
-) -> Result<(String, usize)> {
+) -> Found {
     let work = bench.work.path();
     if !work.join("replayed").exists() {
         return Ok(("–".into(), 0));

@@ -2,11 +2,10 @@
 //! Graphs: conditional kernels are refused; event times cover all.
 
 use super::{
-    Bench,
+    Bench, Found,
     programs::{build_one_of_ours, nvcc},
-    replays::{durations, right, start},
+    replays::{durations, right},
 };
-use crate::error::Result;
 
 const DECIDED: [(&str, u64); 6] = [
     ("decides", 0),
@@ -19,18 +18,17 @@ const DECIDED: [(&str, u64); 6] = [
 
 const REASON: &str = "a node of its graph decides what runs";
 
-pub(super) fn graphs(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn graphs(bench: &Bench) -> Found {
     let (text, wrong) = conditional(bench)?;
     let (more, bad) = timed(bench)?;
     Ok((text + "\n" + &more, wrong + bad))
 }
 
-fn conditional(bench: &Bench) -> Result<(String, usize)> {
+fn conditional(bench: &Bench) -> Found {
     nvcc(bench, "conditional.cu", "conditional", &["-rdc=true"])?;
-    let (ran, said) =
-        start(&mut bench.gpureplay("record -v -o conditional-1 --pick all -- ./conditional"))?;
+    let (ran, said) = bench.start("record -v -o conditional-1 --pick all -- ./conditional")?;
     let strict = "record -v --strict -o conditional-2 --pick all -- ./conditional";
-    let (passes, strict) = start(&mut bench.gpureplay(strict))?;
+    let (passes, strict) = bench.start(strict)?;
     let mut wrong = usize::from(!ran) + usize::from(passes);
     let mut text = String::from(
         "| Kernel of `conditional.cu` | Said | With `--strict` |\n| --- | --- | --- |\n",
@@ -68,11 +66,10 @@ fn conditional(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-fn timed(bench: &Bench) -> Result<(String, usize)> {
+fn timed(bench: &Bench) -> Found {
     build_one_of_ours(bench, "graphs.cu", "graphs")?;
     let table = |words: &str| {
-        let (_, said) =
-            start(&mut bench.gpureplay(&format!("durations --json {words} -- ./graphs")))?;
+        let (_, said) = bench.start(&format!("durations --json {words} -- ./graphs"))?;
         Ok::<_, crate::error::Error>(durations(&said))
     };
     let (by_cupti, by_events) = (table("")?, table("--events")?);

@@ -11,10 +11,9 @@ use std::{
 use fastrand::Rng;
 
 use super::{
-    AT_A_TIME, Bench,
+    AT_A_TIME, Bench, Found,
     crew::some_at_a_time,
     programs::{build_one_of_ours, nvcc},
-    replays::start,
 };
 use crate::{
     error::{Error, Result},
@@ -63,11 +62,10 @@ enum End {
     Bad(String),
 }
 
-pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn hostile(bench: &Bench) -> Found {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     nvcc(bench, "region.cu", "region", &[])?;
-    fs::create_dir_all(bench.work.path().join("seed1"))
-        .map_err(Error::io("create", bench.work.path()))?;
+    files::create_dir(bench.work.path().join("seed1"))?;
     // A kernel alone, and a whole run.
     let recordings = [
         (
@@ -82,7 +80,7 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
     );
     let mut bad = 0;
     for (words, name, which) in recordings {
-        let (ran, said) = start(&mut bench.gpureplay(words))?;
+        let (ran, said) = bench.start(words)?;
         if !ran {
             eprintln!("{words}: {said}");
             bad += 1;
@@ -119,7 +117,7 @@ pub(super) fn hostile(bench: &Bench) -> Result<(String, usize)> {
             text += &row;
             bad += wrong;
         }
-        let (right, said) = start(&mut bench.gpureplay(&format!("run {name}{which}")))?;
+        let (right, said) = bench.start(&format!("run {name}{which}"))?;
         if !right {
             eprintln!("{name}, unchanged: {said}");
         }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Bench,
+    Bench, Found,
     crew::some_at_a_time,
     embedded,
     programs::{HECBENCH, build_one},
@@ -118,7 +118,7 @@ impl<'a> Twice<'a> {
     }
 
     /// Needs one input and one output.
-    fn embedded(&self) -> Result<(String, usize)> {
+    fn embedded(&self) -> Found {
         let [inputs, outputs] = [self.named("in"), self.named("out")];
         let ([input], [output]) = (&*inputs, &*outputs) else {
             return Ok(("–".into(), 0));
@@ -132,7 +132,7 @@ impl<'a> Twice<'a> {
 }
 
 /// Counts wrong ones, and those that show nothing.
-pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Result<(String, usize)> {
+pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Found {
     let mut compile = Command::new("gcc");
     compile
         .args(["-shared", "-fPIC", "-O1", "-o"])

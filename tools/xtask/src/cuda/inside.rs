@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{
-    Bench,
+    Bench, Found,
     programs::nvcc,
     replays::{named, of, report, start},
 };
@@ -98,7 +98,7 @@ const METRICS: [(&str, &str, &str, &str, &str); 6] = [
 fn record(bench: &Bench) -> Result<Vec<(String, String)>> {
     if !bench.work.path().join("counted").exists() {
         nvcc(bench, "inside.cu", "inside", &["-lineinfo"])?;
-        output(&mut bench.gpureplay("record -o counted --pick all -- ./inside"))?;
+        bench.output("record -o counted --pick all -- ./inside")?;
     }
     named(bench, "counted")
 }
@@ -110,14 +110,14 @@ fn sum(report: &Value, kind: &str, part: &str, member: &str) -> u64 {
 }
 
 /// Compares counts of probes, with planted races.
-pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn analyse(bench: &Bench) -> Found {
     let all = record(bench)?;
     let mut wrong = 0;
     let mut reports: Vec<(&str, Value)> = Vec::new();
     let mut text =
         String::from("| Kernel | With probes | Slower | Counted |\n| --- | --- | --: | --- |\n");
     for (launch, kernel) in &all {
-        let (_, said) = start(&mut bench.gpureplay(&format!("analyse {launch} --json")))?;
+        let (_, said) = bench.start(&format!("analyse {launch} --json"))?;
         let report = report(&said);
         let is_right = report["verdict"] == "exact";
         wrong += usize::from(!is_right);
@@ -157,8 +157,7 @@ pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     wrong += bad;
     let probe = bench.programs.join("probe.ptx").display().to_string();
     let launch = of(&all, "coalesced");
-    let (_, said) =
-        start(&mut bench.gpureplay(&format!("analyse {launch} --what heat --probe {probe}")))?;
+    let (_, said) = bench.start(&format!("analyse {launch} --what heat --probe {probe}"))?;
     let own = said
         .lines()
         .find(|line| line.trim_start().starts_with("kinds "));
@@ -171,11 +170,7 @@ pub(super) fn analyse(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-fn metrics(
-    bench: &Bench,
-    all: &[(String, String)],
-    reports: &[(&str, Value)],
-) -> Result<(String, usize)> {
+fn metrics(bench: &Bench, all: &[(String, String)], reports: &[(&str, Value)]) -> Found {
     let mut text = String::from(
         "\n| Kernel | Nsight Compute's metric | It says | Probes say |\n| --- | --- | --: | --: |\n",
     );
@@ -222,12 +217,12 @@ const CANDIDATES: [(&str, bool); 7] = [
     ("WRONG_END", false),
 ];
 
-pub(super) fn workbench(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn workbench(bench: &Bench) -> Found {
     let all = record(bench)?;
     let mut text =
         String::from("| Kernel | Verdict | Checks | Speed-up |\n| --- | --- | --- | --: |\n");
     let mut wrong = 0;
-    output(&mut bench.gpureplay(&format!("extract {} -o bench", of(&all, "axpy"))))?;
+    bench.output(&format!("extract {} -o bench", of(&all, "axpy")))?;
     let folder = bench.work.path().join("bench");
     let mut row = |name: &str, said: &str, may_be_right: bool| {
         let report = report(said);

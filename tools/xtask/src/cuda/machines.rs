@@ -4,17 +4,17 @@
 use std::process::Command;
 
 use super::{
-    Bench,
+    Bench, Found,
     programs::build_suite,
     replays::{launches, start},
 };
-use gpureplay_task::{Result, output};
+use gpureplay_task::output;
 
 const LAUNCHES: usize = 2;
 
-pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn tools(bench: &Bench) -> Found {
     build_suite(bench)?;
-    output(&mut bench.gpureplay("record -o tools --pick first -- ./suite 65536"))?;
+    bench.output("record -o tools --pick first -- ./suite 65536")?;
     let command = bench.command.display().to_string();
     let metric = "gpu__time_duration.sum";
     let tools: [(&str, &[&str], &str); 4] = [
@@ -76,7 +76,7 @@ pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
 }
 
 /// Two PyTorch ranks; all are recorded, or one; the rest is named.
-pub(super) fn ranks(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn ranks(bench: &Bench) -> Found {
     let count =
         output(Command::new("nvidia-smi").args(["--query-gpu=index", "--format=csv,noheader"]))?;
     let count = count.lines().count();
@@ -100,11 +100,10 @@ pub(super) fn ranks(bench: &Bench) -> Result<(String, usize)> {
         let (launches, _) = launches(bench, &folder)?;
         let (mut of, mut right) = ([0, 0], 0);
         for launch in &launches {
-            let (_, info) = start(&mut bench.gpureplay(&format!("info {launch}")))?;
+            let (_, info) = bench.start(&format!("info {launch}"))?;
             let rank = usize::from(info.contains("rank 1"));
             of[rank] += 1;
-            let (is_right, text) =
-                start(&mut bench.gpureplay(&format!("run {launch} --gpu {rank}")))?;
+            let (is_right, text) = bench.start(&format!("run {launch} --gpu {rank}"))?;
             right += usize::from(is_right);
             if !is_right {
                 eprintln!("{launch}: {text}");

@@ -4,9 +4,9 @@
 use std::process::Command;
 
 use super::{
-    Bench,
+    Bench, Found,
     programs::{build_one_of_ours, build_suite},
-    replays::{disk, durations, launches, start},
+    replays::{disk, durations, launches},
 };
 use gpureplay_host::statistics::Sorted;
 use gpureplay_task::{Result, output};
@@ -33,7 +33,7 @@ pub(super) fn median(values: Vec<f64>) -> f64 {
 }
 
 fn launch(bench: &Bench, kernel: &str) -> Result<String> {
-    let list = output(&mut bench.gpureplay("list nbody"))?;
+    let list = bench.output("list nbody")?;
     let line = list
         .lines()
         .find(|line| line.contains(kernel))
@@ -46,16 +46,16 @@ fn launch(bench: &Bench, kernel: &str) -> Result<String> {
 
 pub(super) fn nbody(bench: &Bench) -> Result<String> {
     build_suite(bench)?;
-    output(&mut bench.gpureplay("record -o nbody --kernel nbody -- ./suite"))?;
+    bench.output("record -o nbody --kernel nbody -- ./suite")?;
     let mut in_program = Vec::new();
     for _ in 0..RUNS {
-        let said = output(&mut bench.gpureplay("durations --json --kernel nbody -- ./suite"))?;
+        let said = bench.output("durations --json --kernel nbody -- ./suite")?;
         let means = durations(&said).into_iter();
         in_program.extend(means.map(|row| row.total_us / row.occurrences.max(1) as f64));
     }
     let nbody = launch(bench, "nbody")?;
-    let alone = output(&mut bench.gpureplay(&format!("run {nbody} --repetitions 50")))?;
-    let cold = output(&mut bench.gpureplay(&format!("run {nbody} --repetitions 50 --cache cold")))?;
+    let alone = bench.output(&format!("run {nbody} --repetitions 50"))?;
+    let cold = bench.output(&format!("run {nbody} --repetitions 50 --cache cold"))?;
     let tuned = output(
         bench
             .gpureplay(&format!(
@@ -83,7 +83,7 @@ pub(super) fn nbody(bench: &Bench) -> Result<String> {
     ))
 }
 
-pub(super) fn overhead(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn overhead(bench: &Bench) -> Found {
     build_one_of_ours(bench, "launches.cu", "launches")?;
     let transformer = bench.programs.join("transformer.py").display().to_string();
     let programs: [(&str, &str, Vec<&str>, usize); 2] = [
@@ -191,7 +191,7 @@ pub(super) fn memory(bench: &Bench) -> Result<String> {
             .and_then(|rest| rest.split(' ').next());
         let folder = folder.unwrap_or("").to_owned();
         let before = disk_of(bench);
-        let (_, said) = start(&mut bench.gpureplay(&words))?;
+        let (_, said) = bench.start(&words)?;
         let speed = said.lines().find(|line| line.contains("GB/s"));
         let speed = speed.and_then(|line| line.split("memory copied ").nth(1));
         let (_, bytes) = launches(bench, &folder)?;

@@ -163,7 +163,19 @@ impl Bench {
             .args(words.split_whitespace());
         command
     }
+
+    /// Whether it ended well, and what it said.
+    fn start(&self, words: &str) -> Result<(bool, String)> {
+        replays::start(&mut self.gpureplay(words))
+    }
+
+    fn output(&self, words: &str) -> Result<String> {
+        output(&mut self.gpureplay(words))
+    }
 }
+
+/// A table, and how much of it is wrong.
+type Found = Result<(String, usize)>;
 
 impl DeviceTest {
     fn execute(self) -> Result<ExitCode> {
@@ -181,7 +193,7 @@ impl DeviceTest {
                 .collect::<Result<_>>()?,
             work: files::temporary()?,
         };
-        let Ok(doctor) = output(&mut bench.gpureplay("doctor")) else {
+        let Ok(doctor) = bench.output("doctor") else {
             println!("no GPU");
             return Ok(ExitCode::FAILURE);
         };

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Bench,
+    Bench, Found,
     crew::some_at_a_time,
     embedded::{self, STACK},
     replays::{disk, start},
@@ -164,7 +164,7 @@ impl<'a> Recorded<'a> {
         Ok((first, right, of))
     }
 
-    fn embedded(&self, first: u32, count: u32) -> Result<(String, usize)> {
+    fn embedded(&self, first: u32, count: u32) -> Found {
         let answers = self.bench.work.path().join(&self.name);
         embedded::equal(self.bench, [&self.recording(), &answers], first, count)
     }
@@ -176,7 +176,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result<(String, usize)> {
+fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Found {
     let bench = of.bench;
     // It would write other answers.
     let other = bench.work.path().join("alone");
@@ -245,7 +245,7 @@ fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Result
     Ok((row, wrong))
 }
 
-pub(super) fn networks(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn networks(bench: &Bench) -> Found {
     let recorded = some_at_a_time(AT_A_TIME, &NETWORKS, |(kind, _, turns, _)| {
         Recorded::new(bench, "torch_nets.py", kind, *turns, *kind != "train")
     });

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cannot be recorded is refused; the program runs on.
 
-use super::{
-    Bench,
-    programs::build_one_of_ours,
-    replays::{right, start},
-};
-use crate::error::Result;
+use super::{Bench, Found, programs::build_one_of_ours, replays::right};
 
 const REFUSED: [(&str, &str); 6] = [
     ("from_texture", "it reads a texture object"),
@@ -24,10 +19,10 @@ const REFUSED: [(&str, &str); 6] = [
 ];
 
 /// The program checks itself.
-pub(super) fn refused(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn refused(bench: &Bench) -> Found {
     build_one_of_ours(bench, "refused.cu", "refused")?;
     let words = "record -v -o refused-recording --pick all --kernel ^(from_|to_|on_|waits_|ordinary) --time-limit 3 -- ./refused";
-    let (ran, said) = start(&mut bench.gpureplay(words))?;
+    let (ran, said) = bench.start(words)?;
     let mut wrong = usize::from(!ran);
     if !ran {
         eprintln!("{said}");
@@ -56,7 +51,7 @@ pub(super) fn refused(bench: &Bench) -> Result<(String, usize)> {
 }
 
 /// The replay names unrecorded memory; memory behind an encoded pointer can be recorded.
-fn lacking(bench: &Bench) -> Result<(String, usize)> {
+fn lacking(bench: &Bench) -> Found {
     let mut wrong = 0;
     let mut text =
         String::from("\n| Kernel | Recorded | Command | It says |\n| --- | --- | --- | --- |\n");
@@ -80,8 +75,8 @@ fn lacking(bench: &Bench) -> Result<(String, usize)> {
         let is_right = !option.is_empty();
         let folder = format!("lacking-{number}");
         let words = format!("record -o {folder} {option} --kernel ^{kernel}$ -- ./refused");
-        let (ran, said) = start(&mut bench.gpureplay(&words))?;
-        let (right, answer) = start(&mut bench.gpureplay(&format!("{command} {folder}#0")))?;
+        let (ran, said) = bench.start(&words)?;
+        let (right, answer) = bench.start(&format!("{command} {folder}#0"))?;
         let line = answer.lines().find(|line| line.contains(mark));
         let is_good = ran && right == is_right && line.is_some();
         if !is_good {

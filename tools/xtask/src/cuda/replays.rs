@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    AT_A_TIME, Bench,
+    AT_A_TIME, Bench, Found,
     crew::some_at_a_time,
     programs::{self, HECBENCH, OURS, build, build_foreign, build_suite},
 };
@@ -58,7 +58,7 @@ pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
 
 /// Replays a launch. Also returns how many other processes were tried.
 fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
-    let (right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
+    let (right, text) = bench.start(&format!("run {launch}"))?;
     let restarts = text.matches("trying another process").count();
     // A command that succeeds on changed memory has also compared the change, and found it wrong.
     let proven = proven(&text).filter(|_| right);
@@ -67,7 +67,7 @@ fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     } else if right && text.contains("of its inputs were changed") {
         Fate::Reacts
     } else if right {
-        let (null, _) = start(&mut bench.gpureplay(&format!("run {launch} --null")))?;
+        let (null, _) = bench.start(&format!("run {launch} --null"))?;
         if null { Fate::NullRight } else { Fate::Exact }
     } else if text.contains("inconclusive") {
         Fate::Inconclusive
@@ -81,12 +81,12 @@ fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
         ];
         let mut fate = Fate::Wrong;
         for (words, then) in ways {
-            let (right, said) = start(&mut bench.gpureplay(&format!("run {launch} {words}")))?;
+            let (right, said) = bench.start(&format!("run {launch} {words}"))?;
             if right {
                 let said = said.lines().find(|line| line.contains("right"));
                 eprintln!("{launch}: {words}: {}", said.unwrap_or("right").trim());
                 let null = format!("run {launch} --null {words}");
-                let (null, _) = start(&mut bench.gpureplay(&null))?;
+                let (null, _) = bench.start(&null)?;
                 fate = if null { Fate::NullRight } else { then };
                 break;
             }
@@ -112,7 +112,7 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
             replayed.0,
             Fate::Wrong | Fate::NullRight | Fate::Inconclusive
         ) {
-            let (_, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
+            let (_, text) = bench.start(&format!("run {launch}"))?;
             eprintln!("{launch}: not shown to be right: {text}");
         }
         Ok::<_, Error>(replayed)
@@ -138,7 +138,7 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
 
 /// Numbers, and bytes that they hold.
 pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
-    let (_, text) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
+    let (_, text) = bench.start(&format!("list {recording}"))?;
     let mut bytes = 0.0;
     let mut names = Vec::new();
     for line in text.lines() {
@@ -163,14 +163,14 @@ pub(super) fn right(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let (names, _) = launches(bench, recording)?;
     let mut right = 0;
     for name in &names {
-        right += usize::from(start(&mut bench.gpureplay(&format!("run {name}")))?.0);
+        right += usize::from(bench.start(&format!("run {name}"))?.0);
     }
     Ok((names.len(), right))
 }
 
 pub(super) fn named(bench: &Bench, recording: &str) -> Result<Vec<(String, String)>> {
     let (names, _) = launches(bench, recording)?;
-    let (_, list) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
+    let (_, list) = bench.start(&format!("list {recording}"))?;
     let kernels = list
         .lines()
         .filter_map(|line| line.split_whitespace().last());
@@ -255,7 +255,7 @@ fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
 const HEADER: &str = "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Bit for bit from changed memory (of what is written) | Right but for noise | Within 1e-4 as f32, or 1e-12 as f64 | Writes nothing, and reacts to changed inputs | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
      | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 
-pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn ours(bench: &Bench) -> Found {
     build(bench)?;
     let mut text = String::from(HEADER);
     let mut wrong = 0;
@@ -271,7 +271,7 @@ pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
 /// In place of results.
 const ABSENT: &str = "does not run here";
 
-pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn openmp(bench: &Bench) -> Found {
     let programs = programs::openmp(bench);
     if programs.is_empty() {
         let text =
@@ -290,7 +290,7 @@ pub(super) fn openmp(bench: &Bench) -> Result<(String, usize)> {
 }
 
 /// Checks that sizes beyond LLVM's compiled limits are refused.
-fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(String, usize)> {
+fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Found {
     let mut text = String::from("\n| Kernel | Sizes | Said |\n| --- | --- | --- |\n");
     let mut bad = 0;
     for (name, _) in programs {
@@ -304,7 +304,7 @@ fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(Str
                 ("--grid 21", "teams; OpenMP compiled"),
             ];
             for (refused, (sizes, mark)) in refused.iter_mut().zip(beyond) {
-                let (_, said) = start(&mut bench.gpureplay(&format!("run {launch} {sizes}")))?;
+                let (_, said) = bench.start(&format!("run {launch} {sizes}"))?;
                 if let Some(line) = said.lines().find(|line| line.contains(mark)) {
                     *refused += 1;
                     text += &format!("| {name}, {kernel} | {sizes} | {line} |\n");
@@ -318,13 +318,7 @@ fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Result<(Str
     Ok((text, bad))
 }
 
-fn one(
-    bench: &Bench,
-    name: &str,
-    recording: &str,
-    words: &str,
-    line: &[&str],
-) -> Result<(String, usize)> {
+fn one(bench: &Bench, name: &str, recording: &str, words: &str, line: &[&str]) -> Found {
     let words = format!("record -v -o {recording} {words}");
     let (ran, said) = start(&mut with_app(bench, &words, line))?;
     if !ran {
@@ -344,7 +338,7 @@ fn one(
     ))
 }
 
-pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Result<(String, usize)> {
+pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Found {
     let mut text = String::from(HEADER);
     let (mut programs, mut missed, mut left, mut total) = (0, 0, 0, Counts::default());
     let mut refused = BTreeSet::new();
@@ -441,14 +435,14 @@ fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, dis
 }
 
 /// Native addresses and the arena.
-pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
+pub(super) fn fresh(bench: &Bench, runs: usize) -> Found {
     build_suite(bench)?;
     let (mut text, mut wrong) = (String::new(), 0);
     for alloc in ["native", "arena"] {
         let recording = format!("fresh-{alloc}");
         let words =
             format!("record -v -o {recording} --pick all --alloc {alloc} -- ./suite 262144");
-        let (ran, said) = start(&mut bench.gpureplay(&words))?;
+        let (ran, said) = bench.start(&words)?;
         if !ran {
             eprintln!("{said}");
         }
@@ -460,7 +454,7 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
 }
 
 /// Replays recordings from another machine, one per directory.
-pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
+pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Found {
     let (mut text, mut wrong) = (String::new(), 0);
     for folder in files::entries(folder)? {
         let (line, bad) = replays_of(bench, &folder.display().to_string(), runs)?;
@@ -471,7 +465,7 @@ pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(St
     Ok((text, wrong))
 }
 
-fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Result<(String, usize)> {
+fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Found {
     let (names, _) = launches(bench, recording)?;
     // Not the sum by atomics: its last bits vary.
     let names: Vec<&String> = names.iter().take(5).collect();
@@ -481,7 +475,7 @@ fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Result<(String, us
     let numbers: Vec<usize> = (0..runs).collect();
     let replays = some_at_a_time(AT_A_TIME, &numbers, |number| {
         let launch = names[number % names.len()];
-        let (is_right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
+        let (is_right, text) = bench.start(&format!("run {launch}"))?;
         Ok((is_right, text.matches("trying another process").count()))
     });
     let replays: Vec<(bool, usize)> = replays.into_iter().collect::<Result<_>>()?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Bench, programs::nvcc, replays::start};
+use super::{Bench, Found, programs::nvcc, replays::start};
 use crate::{error::Result, files};
 use gpureplay_task::output;
 
@@ -91,7 +91,7 @@ fn number(said: &str, word: &str) -> f64 {
 fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     for (how, words) in ["", "--no-graph"].into_iter().enumerate() {
         let words = format!("run {recording} --json --repetitions {TIMED} {words}");
-        let (ran, text) = start(&mut bench.gpureplay(&words))?;
+        let (ran, text) = bench.start(&words)?;
         let line = text
             .lines()
             .find(|line| line.starts_with('{'))
@@ -123,7 +123,7 @@ fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
         let rest = rest.filter(|(number, _)| number != left_out);
         let rest: String = rest.map(|(_, one)| format!("[[operation]]{one}")).collect();
         files::write(&path, format!("{head}{rest}"))?;
-        let (passed, _) = start(&mut bench.gpureplay(&format!("run {recording}")))?;
+        let (passed, _) = bench.start(&format!("run {recording}"))?;
         tried += 1;
         noticed += usize::from(!passed);
     }
@@ -156,8 +156,7 @@ fn region(bench: &Bench) -> Result<Row> {
             return Ok(row);
         }
     }
-    let (ran, said) =
-        start(&mut bench.gpureplay("record --run -o region-run -- ./region 1 seed1"))?;
+    let (ran, said) = bench.start("record --run -o region-run -- ./region 1 seed1")?;
     if !ran || !said.contains("run 0 is recorded") {
         eprintln!("{said}");
         return Ok(row);
@@ -193,7 +192,7 @@ fn region(bench: &Bench) -> Result<Row> {
     Ok(row)
 }
 
-fn refused(bench: &Bench) -> Result<(String, usize)> {
+fn refused(bench: &Bench) -> Found {
     let path = folder(bench, "refused-answers")?;
     let mut named = 0;
     for (what, reason) in REFUSED {
@@ -215,7 +214,7 @@ fn refused(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, REFUSED.len() - named))
 }
 
-pub(super) fn runs(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
+pub(super) fn runs(bench: &Bench, hecbench: Option<&Path>) -> Found {
     nvcc(bench, "region.cu", "region", &[])?;
     super::embedded::compile(bench)?;
     let mut text = String::from(

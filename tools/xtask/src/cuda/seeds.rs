@@ -4,9 +4,9 @@
 use std::fs;
 
 use super::{
-    Bench,
+    Bench, Found,
     programs::{build_one_of_ours, nvcc},
-    replays::{named, of, start},
+    replays::{named, of},
 };
 use crate::{error::Result, files};
 use gpureplay_task::output;
@@ -27,11 +27,11 @@ const LLVM: &str = "LLVM";
 const LOG: &str = "logduration";
 const PROBE: &str = "omniprobe";
 
-fn row(tool: &'static str, feature: &'static str, words: String) -> Row {
+fn row(tool: &'static str, feature: &'static str, words: impl Into<String>) -> Row {
     Row {
         tool,
         feature,
-        words,
+        words: words.into(),
         ends_well: true,
         says: &[],
         writes: None,
@@ -61,12 +61,11 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
         row(
             LLNL,
             "named kernels of an executable as it is",
-            "record -v -o named --kernel ^plane$ -- ./tunable".into(),
+            "record -v -o named --kernel ^plane$ -- ./tunable",
         )
         .says(&["results right"])
         .writes("named/launches/0.toml", 10),
-        row(LLNL, "a database of launches", "list seeds".into())
-            .says(&["stride", "plane", "reuse"]),
+        row(LLNL, "a database of launches", "list seeds").says(&["stride", "plane", "reuse"]),
         row(
             LLNL,
             "other code: PTX",
@@ -93,6 +92,12 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
         .says(&["best: "])
         .writes("grid.csv", 1 + 1 + 12),
         row(
+            LLNL,
+            "several streams",
+            "record -v -o streams-1 --strict -- ./streams",
+        )
+        .says(&["the hooks saw what CUPTI saw"]),
+        row(
             LLVM,
             "repetitions, times, verification of each bit",
             format!("run {stride} --runs 5"),
@@ -115,7 +120,7 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
         row(
             LLVM,
             "a report: file, kernel, sizes, occurrences, time",
-            "list seeds --durations times.json".into(),
+            "list seeds --durations times.json",
         )
         .says(&["launches/0.toml, ", " launches, mean "]),
         row(
@@ -134,45 +139,45 @@ fn rows(stride: &str, plane: &str, programs: &str) -> Vec<Row> {
         row(
             LOG,
             "durations without a profiler",
-            "durations --events -- ./tunable".into(),
+            "durations --events -- ./tunable",
         )
         .says(&["stride", "plane"]),
         row(
             LOG,
             "a line for each dispatch, in a file",
-            "durations --log log.csv -- ./tunable".into(),
+            "durations --log log.csv -- ./tunable",
         )
         .writes("log.csv", 1 + 90),
         row(
             LOG,
             "a line for each dispatch, on the console",
-            "durations --events --log - -- ./tunable".into(),
+            "durations --events --log - -- ./tunable",
         )
         .says(&[",stride,32x1x1,64x1x1,"]),
         row(
             LOG,
             "a kernel of an image in the running program",
-            "replace other/tunable.cubin -- ./tunable".into(),
+            "replace other/tunable.cubin -- ./tunable",
         )
         .fails()
         .says(&["number 1 is wrong"]),
         row(
             LOG,
             "a folder of images as kernel cache",
-            "replace other -- ./tunable".into(),
+            "replace other -- ./tunable",
         )
         .fails()
         .says(&["number 1 is wrong"]),
         row(
             LOG,
             "the same where its kernels are right",
-            "replace same -- ./tunable".into(),
+            "replace same -- ./tunable",
         )
         .says(&["results right"]),
         row(
             LOG,
             "replaced and timed in one run",
-            "replace --durations same -- ./tunable".into(),
+            "replace --durations same -- ./tunable",
         )
         .says(&["results right", "original us", "stride"]),
         row(
@@ -205,19 +210,20 @@ fn cubins(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn seeds(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn seeds(bench: &Bench) -> Found {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
+    nvcc(bench, "threads.cu", "streams", &[])?;
     cubins(bench)?;
-    output(&mut bench.gpureplay("record -o seeds -- ./tunable"))?;
-    output(&mut bench.gpureplay("durations --json -o times.json -- ./tunable"))?;
+    bench.output("record -o seeds -- ./tunable")?;
+    bench.output("durations --json -o times.json -- ./tunable")?;
     let all = named(bench, "seeds")?;
     let (stride, plane) = (of(&all, "stride"), of(&all, "plane"));
-    output(&mut bench.gpureplay(&format!("extract {stride} -o work")))?;
+    bench.output(&format!("extract {stride} -o work"))?;
     let mut wrong = 0;
     let mut text =
         String::from("| Of | Feature | `gpureplay cuda` | |\n| --- | --- | --- | --- |\n");
     for row in rows(stride, plane, &bench.programs.display().to_string()) {
-        let (ended_well, said) = start(&mut bench.gpureplay(&row.words))?;
+        let (ended_well, said) = bench.start(&row.words)?;
         let missing = row.says.iter().find(|words| !said.contains(**words));
         let lines = row.writes.map(|(file, least)| {
             let path = bench.work.path().join(file);
@@ -241,13 +247,5 @@ pub(super) fn seeds(bench: &Bench) -> Result<(String, usize)> {
         eprint!("{row}");
         text += &row;
     }
-    nvcc(bench, "threads.cu", "streams", &[])?;
-    let (ran, said) = start(&mut bench.gpureplay("record -v -o streams-1 --strict -- ./streams"))?;
-    let is_good = ran && said.contains("the hooks saw what CUPTI saw");
-    wrong += usize::from(!is_good);
-    text += &format!(
-        "| {LLNL} | several streams | `record --strict -- ./streams` | {} |\n",
-        if is_good { "yes" } else { "no" }
-    );
     Ok((text, wrong))
 }

@@ -4,13 +4,12 @@
 use std::{process::Command, time::Instant};
 
 use super::{
-    Bench,
+    Bench, Found,
     measure::median,
     programs::{build_one_of_ours, nvcc},
     replays::{launches, named, of, report, start},
 };
 use crate::{error::Result, files};
-use gpureplay_task::output;
 
 /// Whether memory bounds each.
 const KERNELS: [(&str, bool); 4] = [
@@ -54,7 +53,7 @@ fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
 
 /// CUPTI's medians in microseconds, without stops between kernels.
 fn in_program(bench: &Bench) -> Result<Vec<f64>> {
-    output(&mut bench.gpureplay("durations --log bound.csv -- ./bound"))?;
+    bench.output("durations --log bound.csv -- ./bound")?;
     let text = files::text(bench.work.path().join("bound.csv"))?;
     let of = |kernel: &str| {
         let lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -65,9 +64,9 @@ fn in_program(bench: &Bench) -> Result<Vec<f64>> {
     Ok(KERNELS.iter().map(|(kernel, _)| of(kernel)).collect())
 }
 
-pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn against_ncu(bench: &Bench) -> Found {
     build_one_of_ours(bench, "bound.cu", "bound")?;
-    output(&mut bench.gpureplay("record -o bound-1 -- ./bound"))?;
+    bench.output("record -o bound-1 -- ./bound")?;
     let all = named(bench, "bound-1")?;
     let mut wrong = 0;
     let mut text = String::from(
@@ -84,7 +83,7 @@ pub(super) fn against_ncu(bench: &Bench) -> Result<(String, usize)> {
             };
             let launch = of(&all, kernel);
             let words = format!("run {launch} --runs 50 --cache {cache} --json");
-            let (right, said) = start(&mut bench.gpureplay(&words))?;
+            let (right, said) = bench.start(&words)?;
             let times = &report(&said)["times"];
             let number = |name: &str| times[name].as_f64().unwrap_or(f64::NAN);
             let ours = number("median_us");
@@ -117,10 +116,10 @@ fn seconds(mut command: impl FnMut() -> Command, times: usize) -> Result<Option<
 }
 
 /// A 2 GB launch takes at most twice the time of reading and copying its files.
-pub(super) fn gigabytes(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn gigabytes(bench: &Bench) -> Found {
     nvcc(bench, "gigabytes.cu", "gigabytes", &[])?;
     let words = "record -o gigabytes-1 --kernel change --max-bytes 8000000000 -- ./gigabytes 2";
-    output(&mut bench.gpureplay(words))?;
+    bench.output(words)?;
     let (names, bytes) = launches(bench, "gigabytes-1")?;
     let launch = names.first().cloned().unwrap_or_default();
     let copy = || {

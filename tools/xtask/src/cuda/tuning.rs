@@ -6,11 +6,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{
-    Bench,
+    Bench, Found,
     programs::build_one_of_ours,
     replays::{named, of, report, start},
 };
-use gpureplay_task::{Result, output};
+use gpureplay_task::output;
 
 /// Of tunable.cu, with lists and least speed-up: its sizes are that far from the best.
 const SEARCHES: [(&str, &[&str], f64); 3] = [
@@ -78,38 +78,26 @@ fn told(said: &str, kernel: &str) -> f64 {
     time.unwrap_or(f64::NAN)
 }
 
-pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
+pub(super) fn tuning(bench: &Bench) -> Found {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
-    output(&mut bench.gpureplay("record -o tunable-1 -- ./tunable"))?;
+    bench.output("record -o tunable-1 -- ./tunable")?;
     let all = named(bench, "tunable-1")?;
     let mut wrong = 0;
     let mut text = String::from(
         "| Kernel of `tunable.cu` | Searched | Tried | Right | Recorded, µs | Best, µs | Speed-up | Of |\n| --- | --- | --: | --: | --: | --: | --: | --- |\n",
     );
-    for (kernel, lists, least) in SEARCHES {
-        let words = format!(
-            "tune {} --json --tuned tuned.toml --runs 10",
-            of(&all, kernel)
-        );
-        let (_, said) = start(bench.gpureplay(&words).args(lists))?;
-        let found = report(&said);
-        let (row, is_good) = row(kernel, &lists.join(" "), &found, least);
-        if !is_good {
-            eprintln!("{kernel}: {said}");
-        }
-        wrong += usize::from(!is_good);
-        eprint!("{row}");
-        text += &row;
-    }
     let mut slim = Command::new("nvcc");
     slim.current_dir(bench.work.path())
         .args(["-O3", "-std=c++17", "-arch=sm_90", "-cubin"])
         .args(["-maxrregcount", "16", "-o", "slim.cubin"]);
     output(slim.arg(bench.programs.join("tunable.cu")))?;
-    for (kernel, lists) in COMPILED {
-        let words = format!("tune {} --json --runs 10", of(&all, kernel));
+    let searches =
+        SEARCHES.map(|(kernel, lists, least)| (kernel, lists, least, "--tuned tuned.toml"));
+    let compiled = COMPILED.map(|(kernel, lists)| (kernel, lists, 1.0, ""));
+    for (kernel, lists, least, words) in searches.into_iter().chain(compiled) {
+        let words = format!("tune {} --json --runs 10 {words}", of(&all, kernel));
         let (_, said) = start(bench.gpureplay(&words).args(lists))?;
-        let (row, is_good) = row(kernel, &lists.join(" "), &report(&said), 1.0);
+        let (row, is_good) = row(kernel, &lists.join(" "), &report(&said), least);
         if !is_good {
             eprintln!("{kernel}: {said}");
         }
@@ -130,10 +118,10 @@ pub(super) fn tuning(bench: &Bench) -> Result<(String, usize)> {
 }
 
 /// Learns from the larger size.
-fn together(bench: &Bench) -> Result<(String, usize)> {
+fn together(bench: &Bench) -> Found {
     let words =
         "record -o tunable-2 --kernel ^stride$ --pick all --max-per-kernel 2 -- ./tunable two";
-    output(&mut bench.gpureplay(words))?;
+    bench.output(words)?;
     let words = "tune tunable-2 --kernel ^stride$ --sampler learn:1 --budget 30 --json --runs 5";
     let lists = ["--blocks", "64..1024:64", "--grids", "33..1584:33"];
     let (_, said) = start(bench.gpureplay(words).args(lists))?;
@@ -155,7 +143,7 @@ fn together(bench: &Bench) -> Result<(String, usize)> {
     Ok((text, usize::from(!is_good)))
 }
 
-fn triton(bench: &Bench) -> Result<(String, usize)> {
+fn triton(bench: &Bench) -> Found {
     let cache = bench.work.path().join("triton");
     let program = bench.programs.join("triton_warps.py").display().to_string();
     let mut record = bench.gpureplay("record -o triton-1 --kernel ^total$ -- python3");
@@ -219,7 +207,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-fn samplers(bench: &Bench, all: &[(String, String)]) -> Result<(String, usize)> {
+fn samplers(bench: &Bench, all: &[(String, String)]) -> Found {
     let mut text = String::from(
         "\n| Kernel | Sampler | Tried | Best, µs | Slower than the best of all |\n| --- | --- | --: | --: | --: |\n",
     );
@@ -258,11 +246,10 @@ fn samplers(bench: &Bench, all: &[(String, String)]) -> Result<(String, usize)> 
     Ok((text, wrong))
 }
 
-fn replaced(bench: &Bench) -> Result<(String, usize)> {
+fn replaced(bench: &Bench) -> Found {
     let (_, alone) = start(Command::new("./tunable").current_dir(bench.work.path()))?;
-    let (ran, said) = start(&mut bench.gpureplay("replace --tuned tuned.toml -- ./tunable"))?;
-    let (timed, table) =
-        start(&mut bench.gpureplay("replace --tuned tuned.toml --durations -- ./tunable"))?;
+    let (ran, said) = bench.start("replace --tuned tuned.toml -- ./tunable")?;
+    let (timed, table) = bench.start("replace --tuned tuned.toml --durations -- ./tunable")?;
     let mut wrong = usize::from(!ran || !said.contains("results right"));
     wrong += usize::from(!timed || !table.contains("results right"));
     let mut text = String::from(
