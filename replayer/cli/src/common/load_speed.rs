@@ -26,8 +26,8 @@ const LEAST: usize = 3;
 /// The C library's allocator returns larger freed buffers to the kernel (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
 
-/// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Not the fastest: a
-/// virtual machine's kernel guesses what the host gave to others.
+/// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
+/// Not the fastest: a virtual machine's kernel takes time that the host gave to others off such clocks, by an estimate.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Loading {
