@@ -22,7 +22,6 @@
 //! against hashes.
 #![forbid(unsafe_code)]
 
-mod asked;
 mod check;
 mod error;
 mod format;
@@ -30,11 +29,11 @@ mod hash;
 mod launch;
 mod pack;
 mod run;
+mod selection;
 mod store;
 mod tuned;
 mod write;
 
-pub use asked::{Pick, RegionOf};
 pub use check::{MAX_BYTES, MAX_REGIONS};
 pub use error::RecordingError;
 pub use format::FORMAT;
@@ -47,6 +46,7 @@ pub use run::{
     RunVariable, Side, Stream, StreamKind, Turn, UNKNOWN_SUM, WeightTensor, deepened, differing,
     put_word, structure, word_at,
 };
+pub use selection::{Pick, RegionOf};
 pub use store::{CHUNK, Checker, Chunk, Store};
 pub use tuned::{Change, Evidence, Tuned, Winner};
 pub use write::Writer;

@@ -182,7 +182,7 @@ impl Log {
         }
         Ok(Run {
             format: FORMAT,
-            region_of: match settings.run {
+            region_of: match &settings.run {
                 Some(Region::Launches(first, end)) => format!("launches {first} to before {end}"),
                 Some(Region::Turn) => "a turn that was found".into(),
                 Some(Region::Nvtx(name)) => format!("the range {name}"),

@@ -73,9 +73,9 @@ fn lock() -> MutexGuard<'static, Option<Log>> {
     guard::lock(&LOG)
 }
 
-fn wanted() -> Option<(&'static Record, Region)> {
+fn wanted() -> Option<(&'static Record, &'static Region)> {
     match &settings().mode {
-        Mode::Record(record) => record.run.map(|region| (record, region)),
+        Mode::Record(record) => record.run.as_ref().map(|region| (record, region)),
         _ => None,
     }
 }
@@ -195,7 +195,7 @@ fn work(
     begin_with_first();
     if ACTIVE.load(Ordering::Relaxed)
         && let Some((record, Region::Launches(_, stop))) = wanted()
-        && NUMBER.load(Ordering::SeqCst) >= stop
+        && NUMBER.load(Ordering::SeqCst) >= *stop
         && lock().as_ref().is_some_and(Log::is_seen)
     {
         end(record);
@@ -236,14 +236,14 @@ pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
         watched(&words, true);
     }
     if let Some((record, Region::Launches(_, stop))) = region
-        && number == stop
+        && number == *stop
     {
         end(record);
     }
     begin_with_first();
     let status = launched(launch, call);
     if let Some((record, Region::Launches(first, _))) = region
-        && number + 1 == first
+        && number + 1 == *first
     {
         begin(record);
     }

@@ -38,14 +38,14 @@ impl FromStr for Pick {
 }
 
 /// What a whole run is recorded of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegionOf {
     /// `cuProfilerStart` and `cuProfilerStop`.
     Profiler,
     /// A turn of a loop, which is found.
     Turn,
     /// A range of NVTX.
-    Nvtx(&'static str),
+    Nvtx(String),
     /// From behind the launch before the first number, to before that of the second; or to the first work after the
     /// launch before it, once the host may know a result.
     Launches(u64, u64),
@@ -57,8 +57,7 @@ impl FromStr for RegionOf {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = "is neither profiler, turn, nvtx:NAME, nor launches=FIRST..END";
         if let Some(name) = text.strip_prefix("nvtx:").filter(|name| !name.is_empty()) {
-            // Read once.
-            return Ok(Self::Nvtx(Box::leak(name.to_owned().into_boxed_str())));
+            return Ok(Self::Nvtx(name.to_owned()));
         }
         match text {
             "profiler" => return Ok(Self::Profiler),
@@ -93,7 +92,7 @@ mod tests {
     fn regions_are_read_and_nonsense_is_not() {
         assert_eq!("profiler".parse(), Ok(RegionOf::Profiler));
         assert_eq!("turn".parse(), Ok(RegionOf::Turn));
-        assert_eq!("nvtx:a step".parse(), Ok(RegionOf::Nvtx("a step")));
+        assert_eq!("nvtx:a step".parse(), Ok(RegionOf::Nvtx("a step".into())));
         assert_eq!("launches=3..9".parse(), Ok(RegionOf::Launches(3, 9)));
         for nonsense in [
             "",
