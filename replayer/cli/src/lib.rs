@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `gpureplay` command: subcommands in `commands`, shared code in `common`. A library only for fuzzing and
-//! tests; programs embed `gpureplay-library`.
+//! The `gpureplay` command: subcommands in `commands`, shared code in `common`. A library only for tests;
+//! programs embed `gpureplay-library`.
 #![forbid(unsafe_code)]
 // `terminal` escapes text and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -13,6 +13,8 @@ mod hand_on;
 mod help;
 #[cfg(test)]
 mod pages;
+#[cfg(test)]
+mod random_words;
 #[cfg(test)]
 mod schemas;
 
@@ -44,7 +46,6 @@ Exit codes:
 With --json a failure is on standard output too: {\"error\":{\"kind\":\"input\",\"exit_code\":4,\"text\":\"...\"}}
 `record` passes on the exit code of an app that fails.";
 
-/// With the commit, if known.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("GPUREPLAY_COMMIT"));
 
 /// Record a GPU app once, replay it without the GPU stack.
@@ -122,19 +123,6 @@ fn replay(words: &[OsString]) -> Option<Arguments> {
         command: Command::Run(run::Run::from_arg_matches_mut(&mut matches).ok()?),
         says: Says::from_arg_matches_mut(&mut matches).ok()?,
     })
-}
-
-/// Checks that words parse; the first is the program's name.
-///
-/// # Errors
-/// As the command says it.
-pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(), String> {
-    let words = hand_on::to_cuda(words.into_iter().collect());
-    match parsed(&words) {
-        Ok(_) => Ok(()),
-        Err(_) if asks_for_exit_codes(&words) => Ok(()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 /// `help exit-codes` is no command.
@@ -225,7 +213,6 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Escapes words that are no plain text.
 fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
     let plain: Vec<String> = words
         .iter()

@@ -11,10 +11,9 @@ use gpureplay_trace::{Context, Driver, Line, PAGE_SIZE, Phase, RegionFlags, Writ
 
 use crate::{review, shipped};
 
-/// In bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// A directory per target.
+/// Writes seeds into a directory per target.
 ///
 /// # Errors
 /// Reading or writing failed.
@@ -71,10 +70,6 @@ pub fn write(directory: &Path) -> io::Result<()> {
     for (index, reviewed) in (0..).zip(small) {
         put("recording", &format!("review-{index}"), &reviewed.file)?;
     }
-    for (index, line) in (0..).zip(COMMAND_LINES) {
-        let line = line.replace(' ', "\n");
-        put("arguments", &format!("{index}"), line.as_bytes())?;
-    }
     for command in 1..=13u16 {
         let mut message = vec![0; 16 + 32];
         message[2..4].copy_from_slice(&command.to_le_bytes());
@@ -85,7 +80,6 @@ pub fn write(directory: &Path) -> io::Result<()> {
     for seed in 0..16u8 {
         put("replay", &format!("{seed}"), &[seed; 64])?;
     }
-    // With each choice of the first byte.
     for how in 0..12u8 {
         for target in ["execute", "job_chain", "page_table", "registers"] {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
@@ -186,17 +180,3 @@ fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     code.truncate(8);
     code
 }
-
-/// Split at line ends.
-const COMMAND_LINES: &[&str] = &[
-    "run recordings/digits-g52 --input a=x.npy --output out.npy --device model:g52",
-    "verify --deep --rules --json x",
-    "sign --key k.pem --counter 7 x",
-    "pack x -o y",
-    "bench x --device nano:shared",
-    "record --input x=x.npy --output y=y.npy -- ./app --flag",
-    "compile trace -o out",
-    "info x --json",
-    "run x --inject lost-write@7 --retry 2",
-    "diff x --device model --against model:g76",
-];
