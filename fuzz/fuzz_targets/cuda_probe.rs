@@ -16,7 +16,6 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     };
     assert!(found.sites.len() <= MAX_SITES);
     assert!(found.text.len() < text.len() * 400 + 4096);
-    // Probes are added once only.
     if !found.sites.is_empty() {
         assert!(instrument(found.text.as_bytes(), "k", &calls, "").is_err());
     }

@@ -16,7 +16,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if how & 1 == 0 {
         memory.write(CODE, &code[..code.len().min(4096)]);
     } else {
-        // The good shader with bits flipped.
         for (at, turn) in (CODE..).step_by(4).zip(code.chunks(4)).take(0x44) {
             let word = turn.iter().fold(0, |word, &byte| word << 8 | u32::from(byte));
             memory.write32(at, memory.read32(at) ^ word);

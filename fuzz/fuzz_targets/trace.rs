@@ -17,7 +17,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A note comes back from its own text.
 fn check(text: &str) {
     if let Some(Ok(note)) = Note::parse(text) {
         assert_eq!(Note::parse(&note.to_string()), Some(Ok(note)));

@@ -56,7 +56,6 @@ unsafe fn put<T>(place: *mut T, value: T) -> Answer {
     Ok(())
 }
 
-/// Waits for kernels that wait for the host.
 fn wait() -> Answer {
     while kernels::waiting() {
         std::thread::sleep(std::time::Duration::from_millis(1));

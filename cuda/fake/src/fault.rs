@@ -24,12 +24,10 @@ pub(crate) fn check(function: &str) -> Result<(), Status> {
     Ok(())
 }
 
-/// Whether wanted addresses are taken.
 pub(crate) fn collides() -> bool {
     number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
 }
 
-/// 8 GiB, or 1 MiB when the device is said to be full.
 pub(crate) fn free_memory() -> usize {
     if number("GPUREPLAY_FAKE_FULL") > 0 {
         1 << 20

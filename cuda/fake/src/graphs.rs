@@ -23,7 +23,6 @@ pub(crate) enum Node {
     Set(MemsetNode),
     Empty,
     Event,
-    /// Runs twice.
     Twice(Handle),
 }
 
@@ -52,7 +51,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// Pointers live as long as it does.
+    /// Pointers are valid as long as `self`.
     pub(crate) fn parameters(&mut self) -> KernelNode {
         let addresses = self.values.iter().map(|value| value.as_ptr() as usize);
         self.pointers = addresses.collect();
@@ -81,7 +80,7 @@ impl Node {
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Handle>,
     pub(crate) edges: Vec<(Handle, Handle)>,
-    /// Of a copy: by original node.
+    /// Nodes of a copy, by original node.
     copies: BTreeMap<Handle, Handle>,
 }
 
@@ -94,9 +93,9 @@ pub(crate) struct Graphs {
     pub(crate) captures: BTreeMap<Handle, Handle>,
     /// What a captured stream's next node comes after.
     tails: BTreeMap<Handle, Vec<Handle>>,
-    /// Captured: graph, and what each stands for.
+    /// Recorded in a capture: graph, and the nodes before it.
     events: BTreeMap<Handle, (Handle, Vec<Handle>)>,
-    /// With flags.
+    /// Flags.
     pub(crate) streams: BTreeMap<Handle, u32>,
 }
 

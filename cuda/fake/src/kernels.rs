@@ -38,12 +38,11 @@ fn half(parameters: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// In nanoseconds.
-static TOOK: AtomicU64 = AtomicU64::new(1000);
+static TOOK_NANOSECONDS: AtomicU64 = AtomicU64::new(1000);
 
 /// Time of the last kernel in milliseconds.
 pub(crate) fn took() -> f32 {
-    TOOK.load(Ordering::SeqCst) as f32 / 1e6
+    TOOK_NANOSECONDS.load(Ordering::SeqCst) as f32 / 1e6
 }
 
 static RAN: AtomicU64 = AtomicU64::new(0);
@@ -56,7 +55,7 @@ const EVENT: u64 = 250;
 
 pub(crate) fn recorded(event: u64) {
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-    let now = [&TOOK, &RAN].map(|number| number.load(Ordering::SeqCst));
+    let now = [&TOOK_NANOSECONDS, &RAN].map(|number| number.load(Ordering::SeqCst));
     before.insert(event, now);
 }
 
@@ -66,7 +65,7 @@ pub(crate) fn took_between(start: u64, end: u64) -> f32 {
     let nanoseconds = match (before.get(&start), before.get(&end)) {
         (Some([_, first]), Some([_, last])) if first == last => 0,
         (_, Some([took, _])) => *took,
-        (_, None) => TOOK.load(Ordering::SeqCst),
+        (_, None) => TOOK_NANOSECONDS.load(Ordering::SeqCst),
     };
     (nanoseconds + EVENT) as f32 / 1e6
 }
@@ -125,7 +124,6 @@ pub(crate) unsafe fn run(
             "gpureplay_scratch" => {}
             // gpureplay_read(u64 *from, u64 bytes): no caches here.
             "gpureplay_read" => {}
-            // gpureplay_copy(u64 *from, u64 *to, u64 bytes)
             "gpureplay_copy" => {
                 let [from, to, bytes] = [0, 8, 16].map(|offset| word(parameters, offset));
                 std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize);
@@ -176,9 +174,7 @@ pub(crate) unsafe fn run(
                     node = *node as *const u64;
                 }
             }
-            // bump(u32 *unused): adds 1 through the variable `target`.
             "bump" => *(*(variable("target")? as *const u64) as *mut u32) += 1,
-            // idle(float *p): changes nothing.
             "idle" => {}
             // textured(u64 *handles): its text reads a texture.
             "textured" => {}
@@ -193,14 +189,12 @@ pub(crate) unsafe fn run(
                 *p = now.map_or(1, scattered);
                 *p.add(1) = 42;
             }
-            // constant(float *p, unsigned n): p[i] = i + 1.
             "constant" => {
                 let (p, n) = (word(parameters, 0) as *mut f32, half(parameters, 8));
                 for index in 0..sizes.threads().min(u64::from(n)) as usize {
                     *p.add(index) = (index + 1) as f32;
                 }
             }
-            // accumulate(float *p): adds 0 to 16 numbers.
             "accumulate" => {
                 let p = word(parameters, 0) as *mut f32;
                 for index in 0..16 {
@@ -228,7 +222,6 @@ pub(crate) unsafe fn run(
             }
             // heap(u64 *p): the size of the kernels' heap.
             "heap" => *(word(parameters, 0) as *mut u64) = variable("limit 2")?,
-            // fragile(u32 *index, float *p): p[*index] = 1; fails for odd indices, or 64 threads a block.
             "fragile" => {
                 let index = *(word(parameters, 0) as *const u32);
                 if index % 2 == 1 || sizes.block[0] == 64 {
@@ -236,7 +229,6 @@ pub(crate) unsafe fn run(
                 }
                 *(word(parameters, 8) as *mut f32).add(index as usize) = 1.0;
             }
-            // once(u32 *word): word = 1; fails if it was.
             "once" => {
                 let at = word(parameters, 0) as *mut u32;
                 if *at == 1 {
@@ -244,7 +236,6 @@ pub(crate) unsafe fn run(
                 }
                 *at = 1;
             }
-            // check(float *a, float *b, u32 *wrong): counts differences above a half.
             "check" => {
                 let (a, b) = (
                     word(parameters, 0) as *const f32,
@@ -296,7 +287,7 @@ pub(crate) unsafe fn run(
             _ => return Err(Status::NOT_SUPPORTED),
         }
     }
-    TOOK.store(nanoseconds, Ordering::SeqCst);
+    TOOK_NANOSECONDS.store(nanoseconds, Ordering::SeqCst);
     RAN.fetch_add(1, Ordering::SeqCst);
     Ok(())
 }

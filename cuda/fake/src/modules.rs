@@ -21,7 +21,6 @@ pub(crate) struct Module {
     pub(crate) variables: Vec<Placed>,
 }
 
-/// Handles are numbers plus 1.
 pub(crate) struct Function {
     pub(crate) module: u64,
     pub(crate) name: CString,

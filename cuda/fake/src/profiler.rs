@@ -8,8 +8,7 @@ use crate::kernels::{Sizes, took};
 
 /// `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`.
 const KERNEL: u32 = 10;
-/// Bytes of a record.
-const SIZE: usize = 160;
+const RECORD_BYTES: usize = 160;
 
 type Want = unsafe extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 type Done = unsafe extern "C" fn(u64, u32, *mut u8, usize, usize);
@@ -64,14 +63,15 @@ pub(crate) unsafe extern "C" fn cuptiActivityFlushAll(_flags: u32) -> i32 {
     };
     for ran in ran.chunks(64) {
         let (mut buffer, mut size, mut most) = (std::ptr::null_mut::<u8>(), 0, 0);
-        // SAFETY: our caller's functions: the buffer has the size that they say, which is checked, and is aligned to 8 bytes.
+        // SAFETY: our caller's functions: the buffer has the size that they say, which is checked, and is aligned to 8
+        // bytes.
         unsafe {
             want(&raw mut buffer, &raw mut size, &raw mut most);
-            if buffer.is_null() || size < ran.len() * SIZE {
+            if buffer.is_null() || size < ran.len() * RECORD_BYTES {
                 return 1;
             }
             for (index, (name, sizes)) in ran.iter().enumerate() {
-                let record = buffer.add(index * SIZE);
+                let record = buffer.add(index * RECORD_BYTES);
                 record.cast::<u32>().write(KERNEL);
                 record.add(16).cast::<u64>().write(0);
                 record.add(24).cast::<u64>().write((took() * 1e6) as u64);
@@ -79,7 +79,7 @@ pub(crate) unsafe extern "C" fn cuptiActivityFlushAll(_flags: u32) -> i32 {
                 record.add(64).cast::<[u32; 3]>().write(sizes.block);
                 record.add(104).cast::<*const c_char>().write(name.as_ptr());
             }
-            done(0, 0, buffer, size, ran.len() * SIZE);
+            done(0, 0, buffer, size, ran.len() * RECORD_BYTES);
         }
     }
     0
@@ -97,7 +97,7 @@ pub(crate) unsafe extern "C" fn cuptiActivityGetNextRecord(
     unsafe {
         let next = match (*record).is_null() {
             true => buffer,
-            false => (*record).add(SIZE),
+            false => (*record).add(RECORD_BYTES),
         };
         // `CUPTI_ERROR_MAX_LIMIT_REACHED`.
         if next as usize >= buffer as usize + valid {

@@ -111,14 +111,13 @@ fn a_call_happens_where_the_access_does() {
         ..ALL
     })
     .text;
-    // It holds for the call, too.
+    // The predicate holds for the call, too.
     let expected = "@%p1 bra $gpureplay_1;\n{\n.reg .b64 %gpureplay_a;\n.reg .b32 %gpureplay_b;\nmov.b64 %gpureplay_a, %rd1;\n\
         add.s64 %gpureplay_a, %gpureplay_a, -8;\ncall gpureplay_global, (%gpureplay_a, 1, 8);\n}\n$gpureplay_1:\n@!%p1 ld.global.v2.u32";
     assert!(text.contains(expected), "{text}");
     // 32 bits in this scope.
     assert!(text.contains("mov.b32 %gpureplay_b, %rd1;\nadd.s32 %gpureplay_b, %gpureplay_b, 0;"));
     assert!(text.contains("mov.u32 %gpureplay_b, room;\nadd.s32 %gpureplay_b, %gpureplay_b, 8;"));
-    // Other kernels stay.
     assert!(
         text.contains(
             ".visible .entry other() { .reg .b64 %rd<2>; st.global.u32 [%rd1], 0; ret; }"

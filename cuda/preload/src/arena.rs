@@ -35,7 +35,6 @@ struct Slab {
     memory: Handle,
     /// Address and size.
     free: BTreeMap<u64, u64>,
-    /// Address and size.
     used: BTreeMap<u64, u64>,
 }
 
@@ -44,14 +43,13 @@ struct Arena {
     reserved: BTreeMap<i32, bool>,
 }
 
-/// For the program's own reservations.
-static RESERVED: AtomicU64 = AtomicU64::new(1 << 45);
+static NEXT_RESERVATION: AtomicU64 = AtomicU64::new(1 << 45);
 
 /// Picks addresses for reservations without a wanted address.
 pub(crate) fn addresses(size: usize, alignment: usize) -> u64 {
     let block = RESERVATION.max(alignment as u64);
     let size = (size as u64).div_ceil(block).saturating_mul(block);
-    let taken = RESERVED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |next| {
+    let taken = NEXT_RESERVATION.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |next| {
         let begin = next.checked_next_multiple_of(block)?;
         begin.checked_add(size).filter(|end| *end <= END)
     });
@@ -100,7 +98,6 @@ impl Slab {
         Some(start)
     }
 
-    /// Gives an allocation back and joins free neighbours.
     fn give(&mut self, mut start: u64) -> bool {
         let Some(mut size) = self.used.remove(&start) else {
             return false;
@@ -163,7 +160,6 @@ impl Arena {
         let wanted = size
             .checked_next_multiple_of(RESERVATION)
             .ok_or(Status::OUT_OF_MEMORY)?;
-        // Reuses addresses whose memory was given back.
         let idle =
             |slab: &&mut Slab| slab.device == device && slab.memory == 0 && slab.size == wanted;
         if let Some(slab) = self.slabs.iter_mut().find(idle) {
@@ -220,7 +216,6 @@ pub(crate) fn free(address: u64) -> bool {
     arena().slabs.iter_mut().any(|slab| slab.give(address))
 }
 
-/// Allocated or free.
 pub(crate) fn holds(address: u64) -> bool {
     let slabs = &arena().slabs;
     let mut all = slabs.iter().map(|slab| slab.start..slab.start + slab.size);

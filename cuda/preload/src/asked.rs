@@ -34,7 +34,6 @@ pub(crate) struct Launch {
     pub(crate) entry: &'static str,
     pub(crate) function: Handle,
     pub(crate) sizes: Sizes,
-    /// Under a name that all threads understand.
     pub(crate) stream: Handle,
     pub(crate) parameters: *const *const c_void,
     pub(crate) extra: *const *const c_void,

@@ -13,11 +13,10 @@ use crate::real::{current_context, driver};
 use crate::report::COPIED;
 
 const BUFFER: usize = 32 << 20;
-/// Only the driver copies less.
+/// In bytes; less is copied by the driver alone.
 const LEAST: usize = 1 << 20;
 /// More are not faster.
 const MOST_THREADS: usize = 8;
-/// In bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
 #[derive(Clone, Copy)]
@@ -168,7 +167,7 @@ pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status>
     Ok(Some(bytes))
 }
 
-/// Returns device memory if not as before; inner none: no room for it.
+/// Device memory if not as before; the inner `None` means no room for it.
 pub(crate) fn changed(address: u64, before: &[u8]) -> Result<Option<Option<Vec<u8>>>, Status> {
     let began = Instant::now();
     let mut after: Option<Vec<u8>> = None;

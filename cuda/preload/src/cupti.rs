@@ -23,8 +23,7 @@ const GRID: usize = 52;
 const BLOCK: usize = 64;
 const NAME: usize = 104;
 
-/// In words.
-const BUFFER: usize = 1 << 17;
+const BUFFER_WORDS: usize = 1 << 17;
 
 type Next = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> i32;
 type Flush = unsafe extern "C" fn(u32) -> i32;
@@ -41,7 +40,6 @@ struct Cupti {
 static CUPTI: OnceLock<Cupti> = OnceLock::new();
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
-/// Begins to collect times; without CUPTI, events are used.
 pub(crate) fn start(path: &Path) {
     match open(path) {
         Ok(()) => ACTIVE.store(true, Ordering::Relaxed),
@@ -97,11 +95,11 @@ pub(crate) fn finish() {
 }
 
 unsafe extern "C" fn want(buffer: *mut *mut u8, size: *mut usize, most: *mut usize) {
-    let words = vec![0u64; BUFFER].into_boxed_slice();
+    let words = vec![0u64; BUFFER_WORDS].into_boxed_slice();
     // SAFETY: CUPTI passes three valid pointers; `done` takes the buffer back.
     unsafe {
         *buffer = Box::into_raw(words).cast();
-        *size = BUFFER * 8;
+        *size = BUFFER_WORDS * 8;
         *most = 0;
     }
 }
@@ -145,7 +143,7 @@ unsafe extern "C" fn done(
         }
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(
             buffer.cast::<u64>(),
-            BUFFER,
+            BUFFER_WORDS,
         )));
     }
 }

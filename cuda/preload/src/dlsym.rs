@@ -30,8 +30,6 @@ unsafe extern "C" fn substitute(handle: usize, name: *const c_char) -> usize {
     address
 }
 
-/// Jumps to the C library's if [`substitute`] has none.
-///
 /// # Safety
 /// As for `dlsym`.
 #[cfg(target_arch = "x86_64")]

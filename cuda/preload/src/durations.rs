@@ -20,8 +20,8 @@ use crate::report::CAPTURED;
 use crate::say::{say, tell};
 use crate::settings::{Mode, Replace, settings};
 
-/// Reading pending ones waits for the GPU.
-const PAIRS: usize = 4096;
+/// At most; reading pending ones waits for the GPU.
+const PENDING_PAIRS: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
@@ -174,7 +174,7 @@ fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
     let mut state = guard::lock(&STATE);
     if status == Status::SUCCESS {
         state.waiting.push(Pair { key, start, end });
-        if state.waiting.len() >= PAIRS {
+        if state.waiting.len() >= PENDING_PAIRS {
             state.read();
         }
     } else {
@@ -242,7 +242,6 @@ pub(crate) fn finish() {
             Some(Side::Original) => "original\t",
             Some(Side::Replacement) => "replacement\t",
         };
-        // Strings take all; kernels' names have no tabs.
         let _ = writeln!(
             text,
             "{side}{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",

@@ -14,7 +14,6 @@ use crate::real::driver;
 use crate::settings::settings;
 use crate::state::{self, Image};
 
-/// Counts by kernel name.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) seen: AtomicU64,
@@ -36,7 +35,7 @@ pub(crate) struct Function {
     pub(crate) replacement: OnceLock<Option<Handle>>,
 }
 
-/// No filter matches these: no lock at launches. By [`slot`].
+/// Handles that no filter matches, by [`slot`]: their launches take no lock.
 static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] =
     [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
 const UNWANTED_BITS: u32 = 10;
@@ -84,7 +83,6 @@ impl Function {
         }
     }
 
-    /// Number and value of what the program set.
     pub(crate) fn attributes(&self) -> Vec<[i32; 2]> {
         let attributes = guard::lock(&self.attributes);
         let attributes = attributes.iter();
@@ -111,7 +109,7 @@ impl Function {
     }
 }
 
-/// Other parameters are errors.
+/// Finds a kernel in our module; one with other parameters is an error.
 pub(crate) fn fitting(
     module: Handle,
     name: &str,
@@ -204,7 +202,7 @@ unsafe fn text(name: *const c_char) -> Arc<str> {
 
 fn insert(handle: Handle, function: Function) {
     let mut functions = guard::write(&FUNCTIONS);
-    // One handle per function; attributes stay.
+    // The driver has one handle per function, whose attributes stay.
     let same = functions.get(&handle).is_some_and(|known| {
         known.name == function.name
             && known.owner == function.owner
@@ -220,7 +218,6 @@ fn insert(handle: Handle, function: Function) {
     }
 }
 
-/// Asks the driver about unknown handles.
 pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
     if let Some(function) = known(handle, Arc::clone) {
         return Ok(function);
@@ -228,7 +225,8 @@ pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
     let driver = driver()?;
     let mut name: *const c_char = std::ptr::null();
     let mut owner = 0;
-    // SAFETY: pointers to locals; the driver says whether the handle is of that kind; its names live as long as the handle.
+    // SAFETY: pointers to locals; the driver says whether the handle is of that kind; its names live as long as the
+    // handle.
     let function = unsafe {
         if driver.cuFuncGetName(&raw mut name, handle) == Status::SUCCESS && !name.is_null() {
             driver.cuFuncGetModule(&raw mut owner, handle).check()?;
@@ -260,7 +258,6 @@ pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
 }
 
 impl Counts {
-    /// Counts a launch; returns how many came before.
     pub(crate) fn launched(&self) -> u64 {
         self.seen.fetch_add(1, Ordering::Relaxed)
     }

@@ -11,12 +11,10 @@ use crate::settings::{Mode, settings};
 
 static GATE: RwLock<()> = RwLock::new(());
 
-/// Free where nothing is recorded.
 pub(crate) fn pass() -> Option<RwLockReadGuard<'static, ()>> {
     matches!(settings().mode, Mode::Record(_)).then(enter)
 }
 
-/// Passes the gate while recording.
 pub(crate) fn enter() -> RwLockReadGuard<'static, ()> {
     guard::read(&GATE)
 }

@@ -27,7 +27,6 @@ use crate::{cupti, durations, gate, tally};
 
 const MAX_DEPTH: u32 = 16;
 
-/// What a node does, with the node's handle.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     Kernel(Handle),
@@ -43,20 +42,19 @@ pub(crate) struct Plan {
     pub(crate) steps: Result<Vec<Step>, String>,
     kernels: u64,
     counted: Vec<Arc<str>>,
-    /// Wanted ones that nodes decide on.
     decided: Vec<Arc<str>>,
 }
 
 #[derive(Default)]
 struct Kernels {
     once: Vec<Handle>,
-    /// Nodes decide on them.
+    /// Inside conditional nodes, which may run them never or often.
     decided: Vec<Handle>,
-    /// Of a deciding node.
+    /// A conditional node has unknown graphs.
     has_unknown: bool,
 }
 
-/// The driver keeps them as long as the node.
+/// Graphs of conditional nodes; the driver keeps them as long as the node.
 static DECIDED: LazyLock<Mutex<HashMap<Handle, Vec<Handle>>>> = LazyLock::new(Mutex::default);
 
 pub(crate) fn decides(node: Handle, bodies: Vec<Handle>) {
@@ -208,7 +206,6 @@ impl Plan {
         plan
     }
 
-    /// Why it does not run node by node now.
     pub(crate) fn refusal(&self) -> Option<&str> {
         match &self.steps {
             Err(reason) => Some(reason),
@@ -280,7 +277,6 @@ pub(crate) fn changed(executable: Handle, call: &'static str) {
 
 type Picked = (Arc<Function>, u64);
 
-/// Node by node to record.
 pub(crate) fn launch(
     entry: &'static str,
     executable: Handle,

@@ -16,8 +16,6 @@ use crate::state::{Image, images};
 
 const MAX_WRAPPERS: usize = 4;
 
-/// Copies an image; its headers give the length.
-///
 /// # Safety
 /// The driver has accepted the image.
 unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
@@ -68,7 +66,6 @@ unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
     Err(ImageError::Unknown)
 }
 
-/// Address and size.
 static LINKED: Mutex<BTreeMap<Handle, (usize, usize)>> = Mutex::new(BTreeMap::new());
 
 /// Valid until the link is destroyed.
@@ -156,7 +153,7 @@ pub(crate) fn unloaded(kind: Owner, handle: Handle) {
     };
 }
 
-/// A library's module in a context is known by the library.
+/// A library's module in a context has the library's image.
 pub(crate) fn of_module(module: Handle) -> Option<Arc<Image>> {
     let mut images = images();
     if let Some(image) = images.modules.get(&module) {

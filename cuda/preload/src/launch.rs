@@ -84,7 +84,6 @@ fn decided(
     }
 }
 
-/// Function if this launch is wanted, with the count before.
 pub(crate) fn wanted(settings: &Record, handle: Handle) -> Option<(Arc<Function>, u64)> {
     let look = |function: &Arc<Function>| {
         let occurrence = function.counts.launched();

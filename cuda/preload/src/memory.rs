@@ -9,13 +9,9 @@ pub(crate) enum Kind {
     Device,
     /// `cuMemMap`; neighbours are one piece.
     Mapped,
-    /// The device sees it.
     Host,
-    /// Moving between host and device.
     Managed,
-    /// Another process's.
     Imported,
-    /// Written to several GPUs.
     Multicast,
     /// The program asked for its address.
     Variable,

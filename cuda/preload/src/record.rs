@@ -97,7 +97,7 @@ pub(crate) fn before(
         may_hold(&piece, &device)?;
         let kind = match piece.kind {
             Kind::Host => RegionKind::Host,
-            // The kernel's own were copied.
+            // The kernel's own variables were copied.
             Kind::Variable => continue,
             _ => RegionKind::Device,
         };
@@ -129,7 +129,6 @@ pub(crate) fn before(
     })
 }
 
-/// Refuses memory that a recording on this GPU cannot hold.
 pub(crate) fn may_hold(piece: &Piece, device: &Device) -> Result<(), Reason> {
     if let Some(what) = piece.kind.lacked() {
         return Err(format!("it reaches {what}"));
@@ -307,8 +306,8 @@ pub(crate) fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8
         RegionKind::Host => {
             let mut bytes: Vec<u8> = Vec::new();
             bytes.try_reserve_exact(size).map_err(|_| no_room(size))?;
-            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed; there is room for
-            // as many bytes. No reference to them is made: the program's threads may write meanwhile.
+            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed; there
+            // is room for as many bytes. No reference to them is made: the program's threads may write meanwhile.
             unsafe {
                 std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size);
                 bytes.set_len(size);

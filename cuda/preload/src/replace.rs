@@ -18,7 +18,7 @@ use crate::say::say;
 use crate::settings::{Mode, Replace, settings};
 use crate::tuned::{self, Plan};
 
-/// Of the first launch's context.
+/// Our images, in the first launch's context.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 
 fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
@@ -47,7 +47,6 @@ pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
     };
     let sizes = Sizes::new(node.grid, node.block, node.shared);
     let (function, sizes) = instead(handle, sizes)?;
-    // The owner tells which it is.
     let (function, kernel) = match function == node.kernel {
         true => (0, function),
         false => (function, 0),
@@ -129,7 +128,7 @@ pub(crate) fn launch(
     call(other.unwrap_or(handle), None)
 }
 
-/// Alternately, and timed. In graphs the replacement runs untimed.
+/// In graphs, the replacement runs untimed.
 fn in_turn(
     replace: &Replace,
     function: &Arc<Function>,
@@ -181,7 +180,6 @@ fn modules(images: &[PathBuf]) -> Vec<Handle> {
         .clone()
 }
 
-/// No more than shows that it is too long.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut image = Vec::new();
     File::open(path)?

@@ -9,12 +9,10 @@ use crate::guard;
 use crate::say::say;
 use crate::settings::{Mode, settings};
 
-/// Without graphs'.
+/// Without those of graphs.
 pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-/// Of these, into captures.
 pub(crate) static CAPTURED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static GRAPHS: AtomicU64 = AtomicU64::new(0);
-/// In graphs.
 pub(crate) static GRAPH_KERNELS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static RECORDED: AtomicU64 = AtomicU64::new(0);
 
@@ -30,7 +28,6 @@ fn verb() -> &'static str {
     }
 }
 
-/// A wanted launch is skipped; each reason is said once.
 pub(crate) fn refuse(kernel: &str, reason: &str) {
     let line = format!("{kernel} is not {}: {reason}", verb());
     let mut refused = guard::lock(&REFUSED);

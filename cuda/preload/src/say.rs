@@ -9,7 +9,6 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "[gpureplay] {text}");
 }
 
-/// For the command, in a file of this process.
 pub(crate) fn tell(folder: &Path, text: &str) {
     let path = folder.join(format!("{}.tsv", std::process::id()));
     if let Err(error) = std::fs::write(&path, text) {

@@ -31,14 +31,13 @@ pub(crate) struct Record {
     pub(crate) most_per_kernel: u64,
     pub(crate) all_memory: bool,
     pub(crate) most_bytes: u64,
-    /// To link chunks from.
+    /// Recording to link chunks from.
     pub(crate) share: Option<PathBuf>,
     pub(crate) arena: bool,
     /// Of a snapshot's wait for the GPU.
     pub(crate) time_limit: Duration,
-    /// Instead of single launches.
     pub(crate) run: Option<Region>,
-    /// With inputs and outputs only.
+    /// Turns of which only inputs and outputs are kept.
     pub(crate) later_turns: u64,
     /// Names of inputs and outputs, if not by order.
     pub(crate) names: Vec<(String, String)>,
@@ -54,7 +53,7 @@ pub(crate) struct Settings {
     kernel: Option<Regex>,
     pub(crate) rank: Option<u32>,
     pub(crate) cupti: Option<PathBuf>,
-    /// For a comparison with CUPTI.
+    /// Directory for counts to compare with CUPTI's.
     pub(crate) strict: Option<PathBuf>,
     /// Refusals' details, and a sum.
     pub(crate) verbose: bool,
@@ -179,7 +178,6 @@ fn read() -> Result<Settings, String> {
     })
 }
 
-/// Rank given by a launcher.
 fn rank() -> Option<u32> {
     [
         "OMPI_COMM_WORLD_RANK",

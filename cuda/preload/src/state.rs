@@ -13,7 +13,6 @@ use crate::memory::{Kind, Memory, Piece};
 use crate::real::{current_context, current_device};
 use crate::settings::{Mode, settings};
 
-/// Streams that are being captured.
 pub(crate) static CAPTURES: AtomicU64 = AtomicU64::new(0);
 
 static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
@@ -80,8 +79,7 @@ pub(crate) fn images() -> MutexGuard<'static, Images> {
     guard::lock(&IMAGES)
 }
 
-/// Textures and surfaces; multicast objects and other processes' memory; modules whose texture or surface was asked
-/// for.
+/// `references` has modules whose texture or surface was asked for.
 #[derive(Default)]
 pub(crate) struct Unrecordable {
     pub(crate) textures: HashSet<u64>,

@@ -38,7 +38,6 @@ pub(crate) fn ran(name: &str) {
     }
 }
 
-/// Nothing without CUPTI.
 pub(crate) fn finish(has_cupti: bool) {
     let Some(folder) = &settings().strict else {
         return;
@@ -46,7 +45,6 @@ pub(crate) fn finish(has_cupti: bool) {
     let mut text = String::new();
     if has_cupti {
         for (name, [hooks, cupti]) in &*guard::lock(&TALLY) {
-            // Strings take all; kernels' names have no tabs.
             let _ = writeln!(text, "{}\t{hooks}\t{cupti}", name.replace('\t', " "));
         }
     } else {

@@ -51,7 +51,6 @@ pub(crate) fn plan(
     find(&plans.entry(key).or_insert_with(all).1)
 }
 
-/// Names winners that do not fit.
 fn all(path: &Path, tuned: &Tuned, function: &Function, handle: Handle) -> Vec<Arc<Plan>> {
     let winners = tuned.winners.iter();
     winners
@@ -127,7 +126,6 @@ impl Plan {
         (self.other.unwrap_or(function), self.sizes)
     }
 
-    /// Launches from now on as the program asked: the driver refused.
     pub(crate) fn refused(&self, name: &str, status: Status) {
         self.is_refused.store(true, Ordering::Relaxed);
         say(&format!(

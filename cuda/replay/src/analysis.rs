@@ -13,14 +13,11 @@ use crate::{Comparison, Loaded, Mask, ReplayError, Session, Times, Verdict};
 pub const COUNTERS: usize = 16;
 /// Parts of a piece that heat tells apart.
 pub const CELLS: usize = 64;
-/// Bytes, at most.
-const MAX_HEAT: u64 = 1 << 30;
+const MAX_HEAT_BYTES: u64 = 1 << 30;
 
-/// Bytes, at most; blocks beyond have none.
-const MAX_MARKS: u64 = 1 << 30;
-/// Bytes of marks per word.
-const MARK: u64 = 32;
-/// Bytes that the driver keeps at the start, and alignment.
+const MAX_MARK_BYTES: u64 = 1 << 30;
+const MARK_BYTES_PER_WORD: u64 = 32;
+/// Bytes of shared memory that the driver keeps at the start, and room for alignment.
 const RESERVED: u64 = 2048;
 const RUNS: u32 = 3;
 const FINDINGS: usize = 4096;
@@ -181,7 +178,7 @@ impl Session {
             .flat_map(|([start, size, _], shift)| [*start, start + size, u64::from(*shift), 0])
             .collect();
         let heat_bytes = sites as u64 * ranges.len() as u64 * 16;
-        let heat_left_out = (heat_bytes > MAX_HEAT).then_some(heat_bytes);
+        let heat_left_out = (heat_bytes > MAX_HEAT_BYTES).then_some(heat_bytes);
         let count = if heat_left_out.is_some() {
             0
         } else {
@@ -201,8 +198,8 @@ impl Session {
             let words = shared / 4;
             let blocks = sizes.grid.iter().map(|count| u64::from(*count));
             let blocks = blocks.fold(1, u64::saturating_mul);
-            marked_blocks = blocks.min(MAX_MARKS / (words * MARK));
-            let bytes = usize::try_from(marked_blocks * words * MARK).unwrap_or(0);
+            marked_blocks = blocks.min(MAX_MARK_BYTES / (words * MARK_BYTES_PER_WORD));
+            let bytes = usize::try_from(marked_blocks * words * MARK_BYTES_PER_WORD).unwrap_or(0);
             let marks = marks.insert(Room::new(self.gpu(), bytes)?);
             for (name, value) in [
                 ("gpureplay_marks", marks.address),

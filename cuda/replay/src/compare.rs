@@ -151,7 +151,7 @@ pub(crate) fn differing(
     }));
 }
 
-/// Adds words of four bytes.
+/// Adds numbers of words of four bytes that differ.
 pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
     if first == second {
         return;

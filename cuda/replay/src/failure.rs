@@ -91,13 +91,11 @@ pub(crate) fn written(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
     }
 }
 
-/// A file of at most so many bytes.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let read = File::open(path).and_then(|opened| beneath::contents(opened, most));
     read.map_err(file(path))
 }
 
-/// Texts of all files of a folder.
 pub(crate) fn texts(folder: &Path) -> Result<Vec<String>, Failure> {
     let entries = std::fs::read_dir(folder).map_err(file(folder))?;
     let text = |entry: io::Result<DirEntry>| {

@@ -9,7 +9,6 @@ use gpureplay_cuda_launch::recording::Run;
 use crate::ReplayError;
 use crate::error::driver;
 
-/// Queues of a context.
 const QUEUES: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 /// The driver's default.
 const MOST_QUEUES: usize = 8;
@@ -178,7 +177,6 @@ impl Gpu {
         driver("cuMemcpyDtoH_v2", status)
     }
 
-    /// Free memory in bytes.
     pub(crate) fn free_memory(&self) -> Result<usize, ReplayError> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: pointers to locals.
@@ -194,7 +192,6 @@ impl Gpu {
     }
 }
 
-/// Releases the context on drop.
 pub(crate) struct Context {
     gpu: Gpu,
     handle: Handle,
@@ -215,7 +212,6 @@ impl Context {
         })
     }
 
-    /// Makes the context current until the result is dropped.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         let entered = Entered::keep(&self.gpu)?;
         // SAFETY: a context that is retained.

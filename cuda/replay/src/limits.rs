@@ -349,7 +349,7 @@ mod tests {
             }
         );
         let few = environment([-1, 256, 0, -1]);
-        // 512 threads were recorded.
+        // The recorded launch has 512 threads, so a limit of 256 does not count.
         assert_eq!(few, OpenMp::default());
         assert_eq!(said(few, 1 << 20, 512), Ok(()));
         let threads = environment([1, 512, -1, -1]);

@@ -21,8 +21,7 @@ pub struct Loaded {
     limits: Limits,
 }
 
-/// Bytes of the compiler's log.
-const LOG: usize = 8192;
+const LOG_BYTES: usize = 8192;
 
 impl Loaded {
     /// What GPU and kernel allow.
@@ -203,7 +202,6 @@ pub(crate) fn layout(
     }
 }
 
-/// The image, or its PTX if options need it.
 pub(crate) fn text(
     image: &[u8],
     kernel: &str,
@@ -237,12 +235,12 @@ pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
 
 /// Loads an image, which must end with a zero byte.
 pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
-    let mut log = vec![0u8; LOG];
+    let mut log = vec![0u8; LOG_BYTES];
     let mut names = vec![
         attribute::jit::ERROR_LOG_BUFFER,
         attribute::jit::ERROR_LOG_BUFFER_SIZE_BYTES,
     ];
-    let mut values = vec![log.as_mut_ptr() as u64, LOG as u64];
+    let mut values = vec![log.as_mut_ptr() as u64, LOG_BYTES as u64];
     for (name, value) in options.listed() {
         names.push(name);
         values.push(value);
@@ -261,7 +259,7 @@ pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handl
         )
     };
     if status != Status::SUCCESS {
-        let end = log.iter().position(|byte| *byte == 0).unwrap_or(LOG);
+        let end = log.iter().position(|byte| *byte == 0).unwrap_or(LOG_BYTES);
         let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
         return Err(ReplayError::NotLoaded { status, log });
     }

@@ -9,8 +9,7 @@ use gpureplay_cuda_launch::recording::{Launch, RegionKind, Run};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// In bytes.
-const HOST_PAGE: u64 = 4096;
+const HOST_PAGE_BYTES: u64 = 4096;
 
 /// Ranges in pages, joined; ascending, without overlaps.
 fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u64)> {
@@ -75,7 +74,6 @@ fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
         .map_err(|_| ReplayError::Impossible("a region is larger than memory"))
 }
 
-/// Reserved addresses with memory, given back on drop.
 pub(crate) struct Room {
     gpu: Gpu,
     reserved: Vec<(u64, usize)>,
@@ -129,7 +127,7 @@ impl Room {
                 )?;
                 driver("cuMemMap", driver_.cuMemMap(start, size, 0, handle, 0))?;
                 self.mapped.push((start, size));
-                // It stays until unmapped.
+                // The memory stays until it is unmapped.
                 driver("cuMemRelease", driver_.cuMemRelease(handle))?;
                 driver(
                     "cuMemSetAccess",
@@ -137,13 +135,13 @@ impl Room {
                 )?;
             }
         }
-        for (start, end) in ranges(spans, false, HOST_PAGE) {
+        for (start, end) in ranges(spans, false, HOST_PAGE_BYTES) {
             map_host(&self.gpu, start, end)?;
         }
         Ok(())
     }
 
-    /// Something may still use it.
+    /// Gives nothing back on drop: something may still use it.
     pub(crate) fn leave(&mut self) {
         self.reserved.clear();
         self.mapped.clear();

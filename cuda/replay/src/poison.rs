@@ -76,7 +76,6 @@ impl Poison {
 enum Scramble {
     /// The lowest: indices and counts stay near.
     Bit,
-    /// All its bits.
     Word,
 }
 
@@ -128,7 +127,6 @@ fn select(
     pieces.map(filter).collect()
 }
 
-/// Halves of a set by position.
 fn halves(words: &[Words]) -> [Vec<Words>; 2] {
     let half = count(words) / 2;
     let mut passed = 0;
@@ -195,7 +193,7 @@ where
             .map(|piece| Words::new(piece.before.len()));
         let mut found: Vec<Words> = empty.collect();
         let mut queue = VecDeque::from([all]);
-        // The rest confirms.
+        // Six launches are left to confirm whole sets.
         while self.launches < LAUNCHES - 6
             && let Some(words) = queue.pop_front()
         {
@@ -224,7 +222,7 @@ where
 /// Words that can be changed wholly while the kernel leaves all memory as recorded: it wrote them. `fixed` (piece,
 /// word), such as pointers, stay.
 ///
-/// A launch confirms each whole set. Words that are only added to never come back. At most 24 launches.
+/// A launch confirms each whole set. Words that are only added to never come back.
 pub(crate) fn search<E>(
     pieces: &[Piece<'_>],
     fixed: impl Fn(usize, usize) -> bool,
@@ -341,7 +339,6 @@ mod tests {
         ]
     }
 
-    /// Piece 1 is twice piece 0.
     fn double(memory: &mut Memory, count: usize) {
         for word in 0..count {
             let value = at(memory, 0, word).wrapping_mul(2);
@@ -365,7 +362,6 @@ mod tests {
         let mut got = from;
         double(&mut got, 2);
         assert_eq!(got[1], words(&[6, 10, !14, !18]));
-        // Alone, only what it writes is proven.
         let (half, _) = poison(&three(), |memory| double(memory, 2));
         assert_eq!((half.bytes(), half.written()), (8, 8));
     }
@@ -379,7 +375,7 @@ mod tests {
 
     #[test]
     fn a_kernel_that_accumulates_proves_nothing() {
-        // It adds what is nothing here; and it adds less than a float can hold.
+        // First it adds zeros; then less than a float can hold.
         let (nothing, _) = poison(&three(), |memory| {
             for word in 0..4 {
                 let value = at(memory, 2, word).wrapping_add(at(memory, 1, word));

@@ -66,7 +66,7 @@ impl Reaction {
     }
 }
 
-/// Windows are bytes of pieces; `fixed` words stay. At most 24 launches.
+/// Windows are bytes of pieces; `fixed` words stay.
 pub(crate) fn search<E>(
     memory: &[&[u8]],
     windows: &[(usize, Range<usize>)],
@@ -78,7 +78,7 @@ pub(crate) fn search<E>(
         for (piece, window) in windows {
             let words = window.start / WORD..window.end / WORD;
             let words: Vec<usize> = words.filter(|word| !fixed(*piece, *word)).collect();
-            // Confirms the first.
+            // A second launch confirms the first.
             if words.is_empty() || launches + 2 > LAUNCHES {
                 continue;
             }
@@ -153,7 +153,6 @@ mod tests {
         found.unwrap_or_else(|never| match never {})
     }
 
-    /// Counts numbers that differ by more than a half.
     fn check(memory: &mut Memory) {
         let value = |memory: &Memory, piece: usize, word: usize| {
             let bytes = &memory[piece][word * 4..word * 4 + 4];

@@ -4,7 +4,7 @@
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// Zeroed; freed on drop.
+/// Zeroed.
 pub(crate) struct Room<'a> {
     gpu: &'a Gpu,
     pub(crate) address: u64,

@@ -41,7 +41,6 @@ struct Contents {
     kind: Kind,
     before: Vec<u8>,
     after: Option<Vec<u8>>,
-    /// The rest stays the same.
     changed: Vec<Range<usize>>,
 }
 
@@ -75,14 +74,12 @@ pub struct Session {
     parameters: Vec<u8>,
     contents: Vec<Contents>,
     time_limit: Duration,
-    /// It evicts others from the second-level cache.
+    /// Address and bytes of memory that evicts all else from the second-level cache when it is read.
     evicting: Option<(u64, usize)>,
     tools: OnceCell<Tools>,
-    /// Filled per block before launches, in bytes.
+    /// Bytes of shared memory that each block fills before a launch.
     scratch: Option<u32>,
-    /// Before the launch.
     backups: Backups,
-    /// After the launch.
     expected: Expected,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
@@ -420,7 +417,7 @@ impl Session {
         Ok(self.found(loaded, how, mask)?.verdict())
     }
 
-    /// Right after [`Session::launch_restored`].
+    /// Compares; call right after [`Session::launch_restored`].
     ///
     /// # Errors
     /// Memory cannot be read.
@@ -434,7 +431,6 @@ impl Session {
         if !verdict.is_right() {
             return Ok(verdict);
         }
-        // Of a replay that launches nothing.
         let mut null = Sum::default();
         for (index, contents) in self.contents.iter().enumerate() {
             if let (Some(after), false) = (&contents.after, self.ignored[index]) {
@@ -448,7 +444,6 @@ impl Session {
         })
     }
 
-    /// Reads only parts that differ, on all cores.
     fn found(&self, loaded: &Loaded, how: &Comparison, mask: &Mask) -> Result<Sum, ReplayError> {
         let mut sum = Sum::default();
         let mut room = Vec::new();

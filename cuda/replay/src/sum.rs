@@ -27,14 +27,12 @@ fn magnitude(element: Element, bytes: &[u8]) -> f64 {
 
 #[derive(Default)]
 pub(crate) struct Sum {
-    /// Some bit differs.
-    bits: bool,
+    bits_differ: bool,
     beyond: bool,
     difference: Difference,
 }
 
 impl Sum {
-    /// `mask` has words of four bytes.
     pub(crate) fn add(
         &mut self,
         how: &Comparison,
@@ -46,26 +44,25 @@ impl Sum {
         self.join(&PieceSum::new(how, address, want, mask).compare(0, got));
     }
 
-    /// Stops at the first error.
     pub(crate) fn add_briefly(&mut self, how: &Comparison, got: &[u8], want: &[u8], mask: &[u32]) {
         if !self.beyond {
             self.join(&PieceSum::new(how, 0, want, mask).one(0, got, true));
         }
     }
 
-    /// `other` lies behind.
+    /// `other` is of memory behind this one's.
     pub(crate) fn join(&mut self, other: &Self) {
-        if !self.bits {
+        if !self.bits_differ {
             self.difference.first = other.difference.first;
         }
-        self.bits |= other.bits;
+        self.bits_differ |= other.bits_differ;
         self.beyond |= other.beyond;
         self.difference.elements += other.difference.elements;
         self.difference.worst = self.difference.worst.max(other.difference.worst);
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
-        match (self.bits, self.beyond) {
+        match (self.bits_differ, self.beyond) {
             (false, _) => Verdict::Exact,
             (true, false) => Verdict::Within {
                 worst: self.difference.worst,
@@ -120,7 +117,7 @@ impl<'a> PieceSum<'a> {
             let threads: Vec<_> = parts
                 .map(|(number, got)| {
                     let work = move || self.one(start + number * of_a_core, got, false);
-                    // No further thread: this one does it.
+                    // Without another thread this one does the work.
                     let other = std::thread::Builder::new().spawn_scoped(scope, work);
                     other.map_err(|_| work())
                 })
@@ -137,8 +134,7 @@ impl<'a> PieceSum<'a> {
         sum
     }
 
-    /// Compares bytes from `start`; if brief, stops at the first error.
-    fn one(&self, start: usize, got: &[u8], is_brief: bool) -> Sum {
+    fn one(&self, start: usize, got: &[u8], stops_at_first_error: bool) -> Sum {
         let mut sum = Sum::default();
         let end = self.want.len().min(start + got.len());
         let want = self.want.get(start..end).unwrap_or_default();
@@ -163,12 +159,12 @@ impl<'a> PieceSum<'a> {
             if left_out || got == want {
                 continue;
             }
-            if !sum.bits {
+            if !sum.bits_differ {
                 sum.difference.first = self.address + at as u64;
             }
-            sum.bits = true;
+            sum.bits_differ = true;
             sum.difference.elements += 1;
-            // Only bits tell a partial element.
+            // A partial element is compared by its bits only.
             let error = if self.limit.is_none() || want.len() < size {
                 f64::INFINITY
             } else {
@@ -178,7 +174,7 @@ impl<'a> PieceSum<'a> {
             };
             sum.difference.worst = sum.difference.worst.max(error);
             sum.beyond |= self.limit.is_none_or(|limit| error > limit);
-            if is_brief && sum.beyond {
+            if stops_at_first_error && sum.beyond {
                 break;
             }
         }

@@ -13,8 +13,7 @@ use crate::failure::Failure;
 
 /// Bytes that tell a pack.
 const BEGIN: u64 = 64;
-/// In bytes.
-const MOST_OF_A_PACK: u64 = 1 << 32;
+const MAX_PACK_BYTES: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
@@ -56,7 +55,6 @@ impl Target {
         Ok(Recording::open(&self.folder)?)
     }
 
-    /// Reads on only for a pack.
     pub(crate) fn packed(&self) -> Option<Recording> {
         let mut file = File::open(&self.folder).ok()?;
         if !file.metadata().ok()?.is_file() {
@@ -67,7 +65,7 @@ impl Target {
         if !Pack::is_pack(&bytes) {
             return None;
         }
-        file.take(MOST_OF_A_PACK).read_to_end(&mut bytes).ok()?;
+        file.take(MAX_PACK_BYTES).read_to_end(&mut bytes).ok()?;
         Recording::of_pack(&bytes)
     }
 
@@ -109,7 +107,6 @@ impl Target {
             .collect())
     }
 
-    /// Refuses whole runs.
     fn launches_only(&self) -> Result<(), Failure> {
         if self.is_run {
             return Err(Failure::Usage(
@@ -119,7 +116,6 @@ impl Target {
         Ok(())
     }
 
-    /// The only launch needs no number.
     pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
         self.launches_only()?;
         if let Some(number) = self.number {
@@ -153,7 +149,6 @@ impl Target {
     }
 }
 
-/// `x`, `x,y` or `x,y,z`; 1 if left out.
 pub(crate) fn sizes(text: &str) -> Result<[u32; 3], String> {
     let mut sizes = [1; 3];
     for (index, part) in text.split(',').enumerate() {

@@ -32,7 +32,7 @@ impl Variation {
         }
     }
 
-    /// Words of four bytes.
+    /// `fixed` takes numbers of words of four bytes.
     pub(crate) fn apply(self, piece: usize, bytes: &mut [u8], fixed: impl Fn(usize) -> bool) {
         match self {
             Self::Permuted { seed } => {

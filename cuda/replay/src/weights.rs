@@ -15,7 +15,6 @@ use crate::{ReplayError, WeightBytes, Weights};
 
 /// In bytes: some hundred thousand tensors.
 const MAX_HEADER: u64 = 16 << 20;
-/// Per file, as per run.
 const MAX_TENSORS: usize = 1 << 16;
 pub(crate) struct Place {
     pub(crate) form: String,
@@ -112,7 +111,7 @@ impl Given {
             };
         };
         let folder = recording.folder();
-        // Separators would lead elsewhere.
+        // A path in the name would lead elsewhere.
         let name = Path::new(name).file_name().unwrap_or_default();
         let beside = folder.parent().unwrap_or(folder);
         let mut found = [folder, beside, Path::new("")]

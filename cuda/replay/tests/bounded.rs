@@ -20,7 +20,6 @@ fn recorded(
     folder
 }
 
-/// A launch without memory.
 fn add(
     folder: &tempfile::TempDir,
     kernel: &str,
@@ -132,7 +131,6 @@ fn fatbin(members: &[u8]) -> Vec<u8> {
 
 #[test]
 fn images_of_a_recording_share_an_allowance() {
-    // Each is permitted alone, all together are not.
     let image = |byte, blocks, name: u32| {
         let size = u64::from(blocks) << 17;
         let mut members = member(&repeated(byte, blocks), size);

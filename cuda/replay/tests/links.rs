@@ -14,7 +14,7 @@ const IMAGE: &[u8] = include_bytes!("../../launch/tests/image/golden/sm_90.cubin
 const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.toml");
 const MEMORY: [u8; 4096] = [7; 4096];
 
-/// `rec`; outside, a key and copies of all files.
+/// Holds `rec`, and outside of it a key and copies of all files.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -36,7 +36,7 @@ impl Tree {
         self.0.path().join(name)
     }
 
-    /// None, or 124, if it was ended.
+    /// The exit code: 124 if it took too long.
     fn run(&self, words: &str) -> Option<i32> {
         Command::new("timeout")
             .arg("60")
@@ -50,7 +50,6 @@ impl Tree {
             .code()
     }
 
-    /// Links in the place of images and objects.
     fn link_contents(&self, target: impl Fn(&str) -> PathBuf) {
         for name in self.files("rec") {
             let path = self.at("rec").join(&name);

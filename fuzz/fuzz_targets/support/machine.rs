@@ -23,7 +23,6 @@ const PAGES: usize = 256;
 /// Content of a page that no page table names.
 const CANARY: u64 = 0x5ca1_ab1e_0dd5_eed5;
 
-/// Remembers which pages the GPU asked for.
 pub(crate) struct Recorder {
     ram: Arc<Ram>,
     asked: Mutex<BTreeSet<u64>>,
@@ -38,7 +37,6 @@ impl Bus for Recorder {
     }
 }
 
-/// Has a good job, and a page that jobs must not touch.
 pub(crate) struct Watched {
     pub(crate) machine: Machine<Recorder>,
     pub(crate) ram: Arc<Ram>,
@@ -47,7 +45,6 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Makes one of five GPUs, by number.
     pub(crate) fn new(gpu: u8, format: Format) -> Watched {
         let gpu = GPUS[usize::from(gpu) % GPUS.len()];
         let options = Options {
@@ -78,7 +75,6 @@ impl Watched {
         picture::write(&self.machine.memory, v6);
     }
 
-    /// Runs the chain at JOBS on slot 1.
     pub(crate) fn submit_and_run(&mut self) {
         self.run(1, JOBS);
     }

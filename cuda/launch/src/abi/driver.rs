@@ -9,7 +9,7 @@ use crate::abi::{
     KernelNode, LaunchConfiguration, LaunchParameter, MemsetNode, Status,
 };
 
-/// Nothing works without it.
+/// Function without which nothing works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing(pub &'static str);
 
@@ -173,7 +173,6 @@ impl Driver {
             height,
             ..
         } = *set;
-        // The element's size selects the bits.
         let bytes = value.to_le_bytes();
         let short = u16::from_le_bytes([bytes[0], bytes[1]]);
         // SAFETY: our caller's promise.

@@ -13,7 +13,6 @@ use crate::image::bytes::{range, u16_at, u32_at};
 use crate::image::tally::{Allowance, Held, MAX_NAMES, Tally, name};
 use crate::image::{Contents, ImageError, Kernel, Parameter, Variable};
 
-/// Attributes of `.nv.info`.
 mod attribute {
     pub(super) const MOST_THREADS: u8 = 0x05;
     pub(super) const REQUIRED_THREADS: u8 = 0x10;
@@ -100,7 +99,7 @@ pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Conten
     Ok(contents)
 }
 
-/// Values in attributes' headers are left empty.
+/// Values inside attributes' headers are left empty.
 pub(super) fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageError>> {
     let mut offset = 0;
     std::iter::from_fn(move || {

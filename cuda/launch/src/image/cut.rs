@@ -11,8 +11,7 @@ use crate::image::ImageError;
 use crate::image::bytes::{range, size, u16_at, u32_at, u64_at};
 use crate::image::cubin::{KERNEL, attributes};
 
-/// Prefixes of a kernel's sections.
-const OWNED: [&[u8]; 13] = [
+const KERNEL_SECTIONS: [&[u8]; 13] = [
     b".text.",
     b".nv.info.",
     b".nv.constant0.",
@@ -27,7 +26,7 @@ const OWNED: [&[u8]; 13] = [
     b".rel.nv.constant2.",
     b".rela.nv.constant2.",
 ];
-/// Prefixes: `sh_info` is a section, in older cubins without the flag.
+/// Prefixes of sections whose `sh_info` is a section's number; older cubins lack the flag.
 const LINKED: [&[u8]; 6] = [
     b".nv.info.",
     b".nv.constant0.",
@@ -36,22 +35,19 @@ const LINKED: [&[u8]; 6] = [
     b".nv.shared.",
     b".nv.local.",
 ];
-/// All kernels' stack sizes and registers, with a symbol's number first.
+/// Attributes of all kernels (stack sizes, registers): values begin with a symbol's number.
 const OF_SYMBOLS: [u8; 4] = [0x11, 0x12, 0x23, 0x2f];
 /// In bytes: headers of file, section, segment; a symbol.
 const FILE: usize = 64;
 const SECTION: usize = 64;
 const SEGMENT: usize = 56;
 const SYMBOL: usize = 24;
-/// Section numbers from here on mean other things.
-const RESERVED: u16 = 0xff00;
-/// In GPU memory, writable, executable, `sh_info` is a section.
-const IN_MEMORY: u64 = 2;
-const WRITABLE: u64 = 1;
-const CODE: u64 = 4;
-const HAS_LINK: u64 = 0x40;
-/// Of the table of segments.
-const TABLE: u32 = 6;
+const SHN_LORESERVE: u16 = 0xff00;
+const SHF_ALLOC: u64 = 2;
+const SHF_WRITE: u64 = 1;
+const SHF_EXECINSTR: u64 = 4;
+const SHF_INFO_LINK: u64 = 0x40;
+const PT_PHDR: u32 = 6;
 
 struct Section<'a> {
     name: &'a [u8],
@@ -108,7 +104,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) -> Result<(), ImageError> {
     Ok(())
 }
 
-/// Keeps other functions, and variables.
+/// Removes other kernels; other functions and all variables stay.
 pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, ImageError> {
     let mut sections = sections(cubin)?;
     let damaged = ImageError::Header { offset: 0 };
@@ -128,7 +124,7 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
         }
     }
     let goes = |section: &Section<'_>| {
-        let owner = OWNED
+        let owner = KERNEL_SECTIONS
             .iter()
             .find_map(|begin| section.name.strip_prefix(*begin));
         owner.is_some_and(|owner| others.contains(owner))
@@ -153,7 +149,7 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
     for (number, symbol) in symbols.iter().enumerate() {
         let section = u16_at(symbol, 6)?;
         let at = number * SYMBOL;
-        if (1..RESERVED).contains(&section) {
+        if (1..SHN_LORESERVE).contains(&section) {
             if gone.get(usize::from(section)).copied().unwrap_or(true) {
                 dead.insert(u32::try_from(number).unwrap_or(u32::MAX));
                 let mut empty = [0; SYMBOL];
@@ -181,12 +177,12 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
     for section in &mut sections {
         let bytes = &section.bytes;
         match section.kind {
-            kind if kind == SHT_RELA.0 => section.bytes = alive(bytes, 24, 12, &dead)?,
-            kind if kind == SHT_REL.0 => section.bytes = alive(bytes, 16, 12, &dead)?,
+            kind if kind == SHT_RELA.0 => section.bytes = without_dead(bytes, 24, 12, &dead)?,
+            kind if kind == SHT_REL.0 => section.bytes = without_dead(bytes, 16, 12, &dead)?,
             _ if section.name == b".nv.info" => section.bytes = described(bytes, &dead)?,
             _ if section.name == b".nv.callgraph" => {
-                let callers = alive(bytes, 8, 0, &dead)?;
-                section.bytes = alive(&callers, 8, 4, &dead)?;
+                let callers = without_dead(bytes, 8, 0, &dead)?;
+                section.bytes = without_dead(&callers, 8, 4, &dead)?;
             }
             _ => {}
         }
@@ -194,16 +190,15 @@ pub(super) fn cut(cubin: &[u8], kernels: &HashSet<&str>) -> Result<Vec<u8>, Imag
     written(cubin, &sections, &gone, moved)
 }
 
-/// Entries without removed symbols; `at` is the number's offset.
-fn alive(
+fn without_dead(
     bytes: &[u8],
     entry: usize,
-    at: usize,
+    number_at: usize,
     dead: &HashSet<u32>,
 ) -> Result<Vec<u8>, ImageError> {
     let mut kept = Vec::with_capacity(bytes.len());
     for entry in bytes.chunks_exact(entry) {
-        if !dead.contains(&u32_at(entry, at)?) {
+        if !dead.contains(&u32_at(entry, number_at)?) {
             kept.extend(entry);
         }
     }
@@ -246,7 +241,7 @@ fn written(
         let is_linked = section.kind != SHT_SYMTAB.0
             && (section.kind == SHT_REL.0
                 || section.kind == SHT_RELA.0
-                || section.flags & HAS_LINK != 0
+                || section.flags & SHF_INFO_LINK != 0
                 || LINKED.iter().any(|begin| section.name.starts_with(begin)));
         if section.kind != SHT_NULL.0 {
             put(&mut head, 24, &(out.len() as u64).to_le_bytes())?;
@@ -271,17 +266,17 @@ fn written(
         let mut head = range(cubin, old + number * SEGMENT, SEGMENT)?.to_vec();
         let (offset, length) = (size(u64_at(&head, 8)?)?, size(u64_at(&head, 32)?)?);
         let whole = segments * SEGMENT;
-        let [begin, in_file, in_memory] = if u32_at(&head, 0)? == TABLE || offset == old {
+        let [begin, in_file, in_memory] = if u32_at(&head, 0)? == PT_PHDR || offset == old {
             [new, whole, whole]
         } else {
             let flags = u32_at(&head, 4)?;
             let inside = |(number, _): &(&usize, &usize)| {
                 let section = &sections[**number];
                 (offset..=offset + length).contains(&section.offset)
-                    && section.flags & IN_MEMORY != 0
+                    && section.flags & SHF_ALLOC != 0
                     && section.size > 0
-                    && (section.flags & CODE != 0) == (flags & 1 != 0)
-                    && (section.flags & WRITABLE != 0) == (flags & 2 != 0)
+                    && (section.flags & SHF_EXECINSTR != 0) == (flags & 1 != 0)
+                    && (section.flags & SHF_WRITE != 0) == (flags & 2 != 0)
             };
             let inside: Vec<_> = places.iter().filter(inside).collect();
             match inside.iter().map(|(_, place)| **place).min() {

@@ -11,8 +11,7 @@ const FATBIN: u32 = 0xba55_ed50;
 const WRAPPER: u32 = 0x4662_43b1;
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
 
-/// `NOBITS`.
-const SECTION_WITHOUT_BYTES: u32 = 8;
+const SHT_NOBITS: u32 = 8;
 const SECTION_HEADER: u64 = 64;
 const PROGRAM_HEADER: u64 = 56;
 
@@ -111,7 +110,7 @@ impl Extent {
     pub fn of_sections(least: usize, headers: &[u8]) -> Result<usize, ImageError> {
         let mut end = least;
         for (index, header) in headers.chunks_exact(SECTION_HEADER as usize).enumerate() {
-            if u32_at(header, 4)? != SECTION_WITHOUT_BYTES {
+            if u32_at(header, 4)? != SHT_NOBITS {
                 let damaged = ImageError::Header {
                     offset: index * SECTION_HEADER as usize,
                 };

@@ -10,12 +10,9 @@ use crate::image::bytes::{range, size, u16_at, u32_at, u64_at};
 use crate::image::extent::fatbin_magic;
 use crate::image::{ImageError, MAX_IMAGE};
 
-/// Flag: compressed with LZ4.
-const LZ4: u64 = 0x2000;
-/// Flag: compressed with Zstandard.
-const ZSTANDARD: u64 = 0x8000;
-/// At least, in bytes.
-const MEMBER_HEADER: usize = 64;
+const FLAG_LZ4: u64 = 0x2000;
+const FLAG_ZSTANDARD: u64 = 0x8000;
+const MIN_MEMBER_HEADER: usize = 64;
 const CONTAINER_HEADER: usize = 16;
 
 /// What a member is.
@@ -72,7 +69,7 @@ pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
         range(fatbin, body, length)?;
         let end = body + length;
         let mut offset = body;
-        while end - offset >= MEMBER_HEADER {
+        while end - offset >= MIN_MEMBER_HEADER {
             let (member, next) = member(&fatbin[..end], offset)?;
             members.push(member);
             offset = next;
@@ -82,17 +79,16 @@ pub fn members(fatbin: &[u8]) -> Result<Vec<Member<'_>>, ImageError> {
     Ok(members)
 }
 
-/// Member at `offset`; also the next one's offset.
 fn member(fatbin: &[u8], offset: usize) -> Result<(Member<'_>, usize), ImageError> {
     let header = size(u64::from(u32_at(fatbin, offset + 4)?))?;
-    if header < MEMBER_HEADER {
+    if header < MIN_MEMBER_HEADER {
         return Err(ImageError::Header { offset });
     }
     let padded = size(u64_at(fatbin, offset + 8)?)?;
     let start = offset + header;
     let bytes = range(fatbin, start, padded)?;
     let flags = u64_at(fatbin, offset + 40)?;
-    let compression = match (flags & LZ4 != 0, flags & ZSTANDARD != 0) {
+    let compression = match (flags & FLAG_LZ4 != 0, flags & FLAG_ZSTANDARD != 0) {
         (true, _) => Compression::Lz4,
         (false, true) => Compression::Zstandard,
         (false, false) => Compression::None,
@@ -141,7 +137,7 @@ impl<'a> Member<'a> {
         match self.compression {
             Compression::None => Ok(Cow::Borrowed(self.payload)),
             Compression::Lz4 => {
-                // LZ4 has at most 1 to 255: no memory for more.
+                // A byte of LZ4 gives at most 255, here rounded up: no memory for more.
                 if self.size / 256 > self.payload.len() {
                     return Err(damaged());
                 }

@@ -173,7 +173,6 @@ pub fn check_for(image: &[u8], capability: u32) -> Result<(), ImageError> {
     })
 }
 
-/// Parts that the driver could take.
 fn usable(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = parts(image)?;
     if Format::of(image) == Some(Format::Fatbin) {

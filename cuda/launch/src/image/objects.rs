@@ -69,7 +69,6 @@ fn of_code(cubin: &[u8], kernel: &str) -> Result<Option<Objects>, ImageError> {
     Ok(None)
 }
 
-/// Up to the next kernel.
 fn of_text(text: &[u8], kernel: &str) -> Option<Objects> {
     let text = String::from_utf8_lossy(text);
     let mut entries = text.split(".entry");

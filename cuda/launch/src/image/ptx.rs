@@ -126,7 +126,6 @@ fn kernel(entry: &str, held: &mut Held<'_>) -> Result<Kernel, ImageError> {
     Ok(kernel)
 }
 
-/// Three numbers after a directive; those left out are 1.
 fn three(text: &str, directive: &str) -> Result<Option<[u32; 3]>, ImageError> {
     let Some((_, after)) = text.split_once(directive) else {
         return Ok(None);

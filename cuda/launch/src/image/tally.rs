@@ -15,17 +15,16 @@ pub const MAX_NAMES: usize = 64 << 20;
 pub const MAX_PARAMETERS: usize = 1 << 22;
 /// One per byte that parameters may have.
 const MAX_KERNEL_PARAMETERS: usize = 32_764;
-/// Bytes of a name in errors.
-const SHOWN: usize = 80;
+const SHOWN_BYTES: usize = 80;
 
 pub(crate) fn shown(text: &str) -> String {
-    match text.char_indices().find(|(at, _)| *at >= SHOWN) {
+    match text.char_indices().find(|(at, _)| *at >= SHOWN_BYTES) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// Of short images; see [`Allowance`].
+/// Units that short images have at least; see [`Allowance`].
 const WORK_OF_ANY: u64 = 256 << 20;
 /// Besides the name's bytes.
 const WORK_OF_EACH: usize = 16;
@@ -82,7 +81,7 @@ impl Allowance {
         }
     }
 
-    /// Limits nothing: one part has its own limits.
+    /// For one part, which has limits of its own.
     pub(crate) fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }
@@ -99,9 +98,9 @@ impl Allowance {
         self.bytes.take(count)
     }
 
-    /// A statement or entry, with its name's length.
-    pub(crate) fn entry(&mut self, name: usize) -> Result<(), ImageError> {
-        self.work.take(name.saturating_add(WORK_OF_EACH) as u64)
+    pub(crate) fn entry(&mut self, name_length: usize) -> Result<(), ImageError> {
+        self.work
+            .take(name_length.saturating_add(WORK_OF_EACH) as u64)
     }
 }
 
@@ -180,9 +179,8 @@ impl<'a> Held<'a> {
         self.variables.take(1)
     }
 
-    /// `count`: the kernel's so far.
-    pub(crate) fn parameter(&mut self, count: usize) -> Result<(), ImageError> {
-        if count >= MAX_KERNEL_PARAMETERS {
+    pub(crate) fn parameter(&mut self, so_far: usize) -> Result<(), ImageError> {
+        if so_far >= MAX_KERNEL_PARAMETERS {
             return Err(ImageError::TooMany {
                 what: "parameters of a kernel",
                 limit: MAX_KERNEL_PARAMETERS,

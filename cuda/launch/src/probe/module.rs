@@ -9,7 +9,7 @@ use super::ProbeError;
 pub(super) struct Function<'a> {
     pub(super) name: &'a str,
     pub(super) is_entry: bool,
-    /// At the brace.
+    /// Offset of the opening brace.
     pub(super) body: usize,
 }
 
@@ -113,7 +113,6 @@ fn function(head: &str, body: usize) -> Option<Function<'_>> {
     })
 }
 
-/// Offset one past the block's `}`.
 fn after_block(text: &str, start: usize) -> Result<usize, ProbeError> {
     let mut depth = 0usize;
     let mut is_quoted = false;

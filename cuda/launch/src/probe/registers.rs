@@ -8,7 +8,7 @@ type Declared<'a> = (&'a str, bool);
 
 #[derive(Default)]
 pub(super) struct Registers<'a> {
-    /// With a growing number; the last counts.
+    /// A growing number and bits; the last declaration counts.
     all: HashMap<Declared<'a>, Vec<(usize, u32)>>,
     scopes: Vec<Vec<Declared<'a>>>,
     count: usize,

@@ -9,12 +9,11 @@ use super::registers::Registers;
 use super::scan::{Statement, Statements, What, without_comments};
 use super::{ProbeError, module};
 
-/// Of a text.
+/// Sites that a text may have.
 pub const MAX_SITES: usize = 1 << 16;
-/// In bytes, of names that all places repeat.
+/// In bytes: names of functions and files, which sites repeat.
 const MAX_NAMES: usize = 128 << 20;
-/// Bytes of an instruction in reports.
-const SHOWN: usize = 120;
+const SHOWN_CHARS: usize = 120;
 
 /// What is called, and where.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +24,7 @@ pub struct Calls<'a> {
     pub blocks: bool,
     /// `gpureplay_race` before shared accesses: address, site, bytes, kind, barriers of block and warp so far.
     pub races: bool,
-    /// The user's, at all: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
+    /// The user's function, called at all of these: address, site, bytes, kind (0 load, 1 store, 2 atomic, 3 block).
     pub own: Option<&'a str>,
 }
 
@@ -59,7 +58,7 @@ pub struct Instrumented {
     pub unordered: Option<&'static str>,
 }
 
-/// `probes` has the called functions.
+/// Adds calls to a kernel's text; `probes` has the called functions.
 ///
 /// # Errors
 /// No text, or unfit for probes.
@@ -102,7 +101,6 @@ pub fn instrument(
     rewriter.out.push_str(probes);
     rewriter.out.push('\n');
     for function in &module.functions {
-        // Not other kernels.
         if !function.is_entry || function.name == kernel {
             rewriter.function(function)?;
         }
@@ -192,7 +190,7 @@ impl<'a> Rewriter<'a> {
                             &registers,
                         )?,
                         Found::LeftOut(name) => self.leave_out(name),
-                        Found::Nothing if races => self.barrier(statement, predicate, plain),
+                        Found::Nothing if races => self.count_barrier(statement, predicate, plain),
                         Found::Nothing => {}
                     }
                 }
@@ -229,7 +227,7 @@ impl<'a> Rewriter<'a> {
             access,
             bytes,
             function: function.to_owned(),
-            instruction: instruction.chars().take(SHOWN).collect(),
+            instruction: instruction.chars().take(SHOWN_CHARS).collect(),
             line,
             source: source.map(|(file, line)| (file.to_owned(), line)),
         });
@@ -338,8 +336,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Counts after the barrier.
-    fn barrier(&mut self, statement: &Statement<'_>, predicate: Option<&str>, plain: &str) {
+    fn count_barrier(&mut self, statement: &Statement<'_>, predicate: Option<&str>, plain: &str) {
         let name = access::name(plain);
         let counter = if name.starts_with("bar.warp.sync") {
             "%gpureplay_warp"
@@ -365,14 +362,13 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Passed by a thread: the block's, the warp's.
+/// Barriers that a thread has passed: of its block, of its warp.
 const COUNTERS: &str = "
 .reg .b32 %gpureplay_barriers, %gpureplay_warp;
 mov.u32 %gpureplay_barriers, 0;
 mov.u32 %gpureplay_warp, 0;
 ";
 
-/// Statements of a body with braces; also whether it ends.
 fn body(text: &str, start: usize) -> (Vec<Statement<'_>>, bool) {
     let mut depth = 0usize;
     let mut all = Vec::new();
@@ -426,7 +422,7 @@ fn location(words: &str) -> Option<(u32, u32)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Into `%gpureplay_a`, for shared memory also `%gpureplay_b`.
+/// PTX that puts an address into `%gpureplay_a`, for shared memory also into `%gpureplay_b`.
 fn address(access: &Access<'_>, registers: &Registers<'_>) -> Option<String> {
     let Access {
         space,

@@ -4,7 +4,6 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement<'a> {
     pub(super) start: usize,
-    /// One past its last byte.
     pub(super) end: usize,
     pub(super) what: What<'a>,
 }
@@ -51,8 +50,7 @@ pub(super) fn without_comments(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Offset one past the next `;`; quoted ones do not count.
-fn semicolon(text: &str) -> Option<usize> {
+fn after_semicolon(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -109,7 +107,7 @@ impl<'a> Iterator for Statements<'a> {
                 None => (length, What::Directive(&text[..length])),
             }
         } else {
-            let length = semicolon(text)?;
+            let length = after_semicolon(text)?;
             let body = text[..length - 1].trim_end();
             let what = if text.starts_with('.') {
                 What::Directive(body)

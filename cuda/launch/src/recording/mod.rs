@@ -93,7 +93,6 @@ impl Part {
     }
 }
 
-/// Directory of a run's second turn until it was compared.
 fn turn_folder(folder: &Path, number: u32) -> PathBuf {
     folder.join("turns").join(number.to_string())
 }
@@ -277,7 +276,7 @@ impl Recording {
         beneath::write(&self.folder, &part.signature(number), bytes, existing)
     }
 
-    /// Unchecked text.
+    /// Text of a manifest, unchecked.
     ///
     /// # Errors
     /// None of that number, or too long.
@@ -299,7 +298,7 @@ impl Recording {
         Ok(text)
     }
 
-    /// Checked.
+    /// Reads and checks a run.
     ///
     /// # Errors
     /// None of that number, or an impossible value.
@@ -318,7 +317,7 @@ impl Recording {
         }
     }
 
-    /// Checked.
+    /// Reads and checks a launch.
     ///
     /// # Errors
     /// None of that number, or an impossible value.

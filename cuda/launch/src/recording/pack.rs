@@ -13,7 +13,7 @@ use super::{Part, Recording, RecordingError, Store, run_name};
 
 /// In bytes.
 const MAX_FILE: u64 = 1 << 32;
-/// Unlike recordings of Mali GPUs.
+/// Begins a run's manifest, and no recording of a Mali GPU.
 const BEGIN: &[u8] = b"format = ";
 
 impl Recording {

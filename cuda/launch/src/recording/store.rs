@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects by hash.
+//! A recording's objects, named by hashes.
 //!
 //! Memory has chunks of [`CHUNK`] bytes; the hash of their hashes' list is its name. An object's first byte: 0 as
 //! it is, 1 an LZ4 block.
@@ -20,10 +20,8 @@ pub const CHUNK: usize = 256 << 10;
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
-/// By LZ4, at most.
-const MOST_OF_A_BYTE: usize = 255;
-/// In bytes.
-const HASH: usize = 32;
+const LZ4_MAX_RATIO: usize = 255;
+const HASH_BYTES: usize = 32;
 
 /// A chunk of memory.
 pub struct Chunk {
@@ -87,8 +85,8 @@ impl Store {
         Ok(bytes.get(..end).unwrap_or(bytes).to_vec())
     }
 
-    /// Links a file if the other has it, and no symbolic link. Damage shows at reading.
-    fn linked(&self, name: &Path) -> bool {
+    /// Fails for symbolic links. The bytes stay unchecked: damage shows at reading.
+    fn link_from_other(&self, name: &Path) -> bool {
         let other = self.other.as_ref();
         other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
     }
@@ -100,7 +98,7 @@ impl Store {
     pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
         let hash = Hash::of(image);
         let name = image_path(hash);
-        if !self.linked(&name) {
+        if !self.link_from_other(&name) {
             write_once(&self.folder, &name, &[image])?;
         }
         Ok(hash)
@@ -174,7 +172,7 @@ impl Store {
         self.read(name, size, &known, bytes)
     }
 
-    /// Listed chunks come from the given bytes.
+    /// Takes chunks that `known` lists from the bytes `of`, and reads the others.
     fn read(
         &self,
         name: Hash,
@@ -185,7 +183,7 @@ impl Store {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let list = self.list(name, size)?;
         let size = usize::try_from(size).map_err(|_| wrong_size())?;
-        // Fails without room; each core first touches the zeroes where it reads.
+        // Fails without room, where `vec!` aborts. Each core first touches the zeros where it reads.
         let mut room: Vec<u8> = Vec::new();
         room.try_reserve_exact(size).map_err(|_| wrong_size())?;
         drop(room);
@@ -227,7 +225,7 @@ impl Store {
         Ok(chunks.collect())
     }
 
-    /// Pieces of one size are equal outside.
+    /// Ranges of bytes outside which two pieces of one size are equal.
     ///
     /// # Errors
     /// As [`Store::chunks`].
@@ -251,7 +249,7 @@ impl Store {
         Ok(ranges)
     }
 
-    /// Checked.
+    /// Reads and checks a chunk.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -261,7 +259,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Checks without holding.
+    /// Checks objects without keeping them in memory.
     #[must_use]
     pub fn checker(&self) -> Checker<'_> {
         Checker {
@@ -275,12 +273,12 @@ impl Store {
         let wrong_size = || RecordingError::Size { hash: name, size };
         let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
             .ok()
-            .and_then(|chunks| chunks.checked_mul(HASH))
+            .and_then(|chunks| chunks.checked_mul(HASH_BYTES))
             .filter(|_| size <= MAX_BYTES)
             .ok_or_else(wrong_size)?;
         let file = self.file(&object_path(name), bytes as u64 + 1)?;
         // No memory for a list that its file cannot hold.
-        if bytes / MOST_OF_A_BYTE > file.len() {
+        if bytes / LZ4_MAX_RATIO > file.len() {
             return Err(wrong_size());
         }
         let mut list = vec![0; bytes];
@@ -314,7 +312,7 @@ impl Store {
         let name = object_path(hash);
         let there = beneath::is_file(&self.folder, &name);
         if there.map_err(|error| RecordingError::file(&self.folder.join(&name), error))?
-            || self.linked(&name)
+            || self.link_from_other(&name)
         {
             return Ok(());
         }
@@ -326,9 +324,8 @@ impl Store {
         }
     }
 
-    /// Reads an object, which must fill `out`.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
-        // Incompressible chunks stay as they are: no file is longer.
+        // Incompressible chunks stay raw: no file is longer.
         let file = self.file(&object_path(hash), out.len() as u64 + 1)?;
         unpack(hash, &file, out)
     }
@@ -377,7 +374,7 @@ impl Checker<'_> {
         let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
         let chunks = list.into_iter().enumerate();
         let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
-        // In order: the first error is told.
+        // In the order of the piece: the first error is told.
         let mut seen = HashSet::new();
         let new: Vec<_> = chunks
             .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
@@ -400,7 +397,7 @@ pub(crate) fn object_path(hash: Hash) -> PathBuf {
     Path::new("objects").join(&name[..2]).join(name)
 }
 
-/// Answers in order.
+/// Results are in the order of `items`.
 fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R, RecordingError> + Sync,
@@ -416,7 +413,7 @@ fn in_parallel<T: Sync, R: Send>(
             .chunks(share)
             .map(|items| {
                 let all = move || items.iter().map(work).collect::<Result<Vec<R>, _>>();
-                // No further thread: this one does it.
+                // Without a further thread, this one does the work.
                 let other = std::thread::Builder::new().spawn_scoped(scope, all);
                 other.map_err(|_| all())
             })
@@ -443,13 +440,12 @@ fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, Recor
     let file = beneath::open(folder, name).map_err(failed)?;
     let most = limit.saturating_add(1);
     let length = file.metadata().map_err(failed)?.len().min(most);
-    // For a whole chunk; larger files grow it.
+    // Room for a whole chunk; larger files grow it.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(CHUNK).min(CHUNK) + 2);
     file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
-/// Keeps files, replaces links.
 fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
     let written = beneath::is_file(recording, name).and_then(|there| match there {
         true => Ok(()),

@@ -18,7 +18,6 @@ const MOST: u64 = 16 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuned {
-    /// Format: 1.
     format: u32,
     /// One per kernel, size and GPU.
     #[serde(default, rename = "winner")]
@@ -43,7 +42,7 @@ pub struct Winner {
     pub shared: u32,
     /// What to change.
     pub change: Change,
-    /// What was seen.
+    /// What the search measured.
     pub evidence: Evidence,
 }
 
@@ -136,7 +135,7 @@ impl Winner {
             change.min_blocks,
             change.carveout,
         ];
-        // Its own kernel has launches of other sizes.
+        // Without an image of its own, the change would reach launches of other sizes.
         if change.image.is_none() && compiled.iter().any(Option::is_some) {
             return Err(field(
                 "change",
@@ -161,7 +160,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 impl Tuned {
-    /// Checked.
+    /// Reads and checks a file.
     ///
     /// # Errors
     /// Unreadable, or an impossible value.

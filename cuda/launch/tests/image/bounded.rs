@@ -266,7 +266,7 @@ fn names_that_a_cubin_shares_are_bounded() {
     refused(sections(most + 1), "268435456 bytes of names of sections");
 }
 
-/// Images of one part that fit, and the excess.
+/// How many images of one part fit, and what the next one exceeds.
 fn fit(image: &[u8]) -> (usize, String) {
     let mut allowance = Allowance::default();
     for count in 0..100 {
@@ -304,7 +304,7 @@ fn images_share_an_allowance() {
     let starts: Vec<usize> = (0..1100).collect();
     let names = cubin(&"k".repeat(MAX_NAME - 8192), &starts, 0, (0, ""));
     assert_eq!(fit(&names), (4, work.to_owned()));
-    // Honest lengths take what they bring.
+    // A text without compression uses no more than it brings.
     let text = format!(".version 8.0\n{}", ";".repeat(1 << 20));
     let mut allowance = Allowance::default();
     for _ in 0..40 {

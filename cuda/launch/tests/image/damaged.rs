@@ -26,7 +26,6 @@ const EDGES: [u64; 8] = [
     u64::MAX,
 ];
 
-/// Up to eight, mostly in headers and tables.
 fn damaged(random: &mut Rng, image: &mut Vec<u8>) {
     for _ in 0..random.usize(1..=8) {
         let end = image.len();
@@ -57,8 +56,7 @@ fn damaged(random: &mut Rng, image: &mut Vec<u8>) {
     }
 }
 
-/// Returns kernels.
-fn read(image: &[u8]) -> usize {
+fn count_kernels(image: &[u8]) -> usize {
     if let Some(prefix) = image.get(..PREFIX)
         && let Ok(Extent::Sections {
             offset,
@@ -89,7 +87,7 @@ fn read_damaged(count: u32) {
         image.clear();
         image.extend_from_slice(golden);
         damaged(&mut random, &mut image);
-        match read(&image) {
+        match count_kernels(&image) {
             0 => none += 1,
             _ => some += 1,
         }

@@ -196,7 +196,6 @@ fn a_reduced_cubin_has_wanted_kernels_only() {
                 let expected = !other && !section.contains(".debug");
                 assert_eq!(new.contains_key(section), expected, "{section}");
             }
-            // Tables change, other bytes stay.
             for (section, bytes) in &new {
                 let is_table = [".strtab", ".symtab", ".nv.info", ".nv.callgraph"];
                 if !is_table.contains(&section.as_str()) {
@@ -213,7 +212,7 @@ fn a_reduced_cubin_has_wanted_kernels_only() {
         }
     }
     let wanted = std::collections::HashSet::from(["saxpy"]);
-    // Another family's cubin; texts stay whole.
+    // PTX is not reduced.
     assert_eq!(reduced(REQUIRED, &wanted, 90).unwrap(), None);
     let absent = std::collections::HashSet::from(["saxpy", "absent"]);
     assert_eq!(reduced(SM_90, &absent, 90).unwrap(), None);

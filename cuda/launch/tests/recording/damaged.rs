@@ -21,7 +21,6 @@ const WORDS: [&str; 12] = [
     "\u{fffd}",
 ];
 
-/// Up to four: values change, lines go, double or swap.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=4) {
@@ -37,7 +36,7 @@ fn damaged(random: &mut Rng, text: &str) -> String {
             2 => lines.swap(at, 0),
             3 => lines[at] = format!("{}\u{0}", lines[at]),
             4 => {
-                // Another place's number: overlaps, wrong layouts.
+                // Another line's number gives overlaps and wrong layouts.
                 let other = lines[random.usize(..lines.len())].clone();
                 if let (Some((key, _)), Some((_, value))) =
                     (lines[at].split_once('='), other.split_once('='))

@@ -270,7 +270,7 @@ fn a_launch_has_as_many_regions_as_it_may() {
         ..region.clone()
     };
     launch.regions = (0..MAX_REGIONS as u64).map(at).collect();
-    // Many are slow to write: another broken rule shows that this one is kept.
+    // So many regions are slow to write: the error of another rule shows that their count is allowed.
     launch.regions[MAX_REGIONS - 1].size = 0;
     let refused = |launch: &Launch| writer.add(launch).unwrap_err().to_string();
     assert!(refused(&launch).ends_with("is empty"));
@@ -284,7 +284,6 @@ fn a_manifest_without_its_regions_is_as_long_as_it_may_be() {
     const LIMIT: usize = 512 << 10;
     let golden = include_str!("golden/launch.toml");
     let (head, regions) = golden.split_at(golden.find("[[region]]").unwrap());
-    // Of so many bytes.
     let comment = |length: usize| format!("#{}\n", "-".repeat(length - 2));
     let of = |head_more: usize, region_more: usize| {
         let launch = Launch::parse(&format!(
@@ -353,7 +352,6 @@ fn memory_is_checked_chunk_by_chunk_and_each_chunk_once() {
             "{wrong}: {refused:?}"
         );
     }
-    // Only the other's list is read: its chunk was right.
     let chunk = object(&folder, Hash::of(&memory[..CHUNK]));
     fs::rename(&chunk, folder.path().join("elsewhere")).unwrap();
     check.check(short, CHUNK as u64).unwrap();
@@ -452,7 +450,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::create_dir(at("outside")).unwrap();
-    // All: where one is missing outside, nothing could be written.
+    // All directories of objects: a write into a missing one would fail anyway.
     for byte in 0..=u8::MAX {
         fs::create_dir(at("outside").join(format!("{byte:02x}"))).unwrap();
     }
@@ -469,7 +467,7 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
                     fs::rename(&from, &to).unwrap();
                     let _ = symlink(&outside, &from);
                     std::thread::yield_now();
-                    // The writer may remake it, before the link or after.
+                    // The writer may have made the directory again.
                     while fs::rename(&to, &from).is_err() {
                         let _ = fs::remove_file(&from);
                         let _ = fs::remove_dir_all(&from);
@@ -477,7 +475,6 @@ fn nothing_is_written_outside_however_folders_change_meanwhile() {
                 }
             });
         }
-        // Some succeed, many meet a link.
         let count = |work: &dyn Fn(u32) -> bool| {
             let succeeds = |seed: &u32| {
                 let success = work(*seed);
@@ -508,7 +505,6 @@ fn chunks_that_another_piece_has_are_not_read_again() {
     let (old, new) = (store.put(&before).unwrap(), store.put(&after).unwrap());
     let size = after.len() as u64;
     assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
-    // Shared chunks' files are gone.
     for chunk in [
         &before[..CHUNK],
         &before[2 * CHUNK..3 * CHUNK],
@@ -519,7 +515,6 @@ fn chunks_that_another_piece_has_are_not_read_again() {
     }
     assert!(store.get(new, size).is_err());
     assert_eq!(store.get_changed(new, size, old, &before).unwrap(), after);
-    // Shared: the same place and length.
     let short = &after[..2 * CHUNK + 5];
     let other = store.put(short).unwrap();
     assert_eq!(

@@ -149,7 +149,6 @@ fn what_cannot_be_is_refused_by_name() {
     );
 }
 
-/// Lines go, double, swap, or get another value.
 fn damaged(random: &mut Rng) -> String {
     let mut lines: Vec<String> = GOLDEN.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=3) {
@@ -249,7 +248,7 @@ fn what_later_turns_numbers_and_tensors_cannot_be_is_refused() {
             "[[tensor]]\nname = \"t\"\nform = \"F32[4]\"\nsize = 16\nhash = \"{hash}\"\nplaces = {places}"
         )
     };
-    // Refused before tensors are looked for.
+    // Refused before the check of tensors, which adds addresses and sizes.
     let beyond = named.replacen("17592186044416", "18446744073709551615", 1);
     let beyond = format!("{beyond}\n{}", tensor("[17592187092992]"));
     let error = Run::parse(&beyond).map(drop).unwrap_err().to_string();

@@ -26,7 +26,7 @@ hooks! {
     cuStreamEndCapture | cuStreamEndCapture_ptsz: (stream: Handle, g: *mut Handle) |real| {
         let _pass = gate::pass();
         let status = real.call();
-        // A capture ends also without a graph.
+        // A capture also ends when the call gives no graph.
         let one_less = |captures: u64| captures.checked_sub(1);
         let _ = CAPTURES.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
         status

@@ -63,8 +63,6 @@ unsafe fn added(
     status
 }
 
-/// The program's parameters, or those of a replacement in `other`.
-///
 /// # Safety
 /// Null, or a node's parameters.
 unsafe fn replaced<T>(

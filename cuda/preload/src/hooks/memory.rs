@@ -43,7 +43,6 @@ unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Statu
     unsafe { made(status, address, size, Kind::Device) }
 }
 
-/// Frees arena memory after `wait`.
 fn given_back(
     address: u64,
     wait: impl FnOnce() -> Status,

@@ -44,7 +44,6 @@ const fn c_string(name: &'static str) -> &'static CStr {
     }
 }
 
-/// A hook's function in the driver.
 #[derive(Clone, Copy)]
 struct Real<F, C> {
     name: &'static str,
@@ -58,7 +57,6 @@ impl<F, C: FnOnce() -> Status> Real<F, C> {
         (self.call)()
     }
 
-    /// Does `what` after a call that succeeds.
     fn then(self, what: impl FnOnce()) -> Status {
         let status = self.call();
         if status == Status::SUCCESS {
@@ -67,7 +65,7 @@ impl<F, C: FnOnce() -> Status> Real<F, C> {
         status
     }
 
-    /// Waits for snapshots; regions cannot hold it.
+    /// Waits for snapshots, and makes a region unrecordable.
     fn unheld(self) -> Status {
         let _pass = gate::pass();
         run::refuse(|| format!("{} is called", self.name));
@@ -103,7 +101,6 @@ macro_rules! hooks {
 
         pub(super) static HOOKS: &[super::Hook] = &TABLE;
 
-        /// The driver's own functions.
         mod driver {
             use super::*;
             $($(real! { $name $arguments })+)*
@@ -140,8 +137,8 @@ macro_rules! export {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
         pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
-            // SAFETY: the program calls as cuda.h says: what it passed may be passed on, read as the driver would read it, and
-            // written as the driver would write it, or has written it if it said that the call succeeded.
+            // SAFETY: the program calls as cuda.h says: what it passed may be passed on, read as the driver would read
+            // it, and written as the driver would write it, or has written it if it said that the call succeeded.
             unsafe {
                 let $real = super::Real {
                     name: stringify!($name),

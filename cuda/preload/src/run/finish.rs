@@ -13,7 +13,7 @@ use crate::settings::{Record, Region};
 use crate::state::limits;
 
 impl Log {
-    /// Takes results still coming. The gate is closed.
+    /// Takes results that are still being copied. The gate is closed.
     pub(super) fn outputs_read(mut self, settings: &Record) -> Result<Self> {
         idle(settings)?;
         for outcome in &mut self.outputs {
@@ -50,7 +50,7 @@ impl Log {
         let mut found = Vec::new();
         while let Some(piece) = reach.next() {
             record::may_hold(&piece, &self.device)?;
-            // Kernels with such memory were refused: it is no address.
+            // Launches that reach host memory were refused: here it is no address.
             if piece.kind == Kind::Host {
                 continue;
             }
@@ -63,7 +63,7 @@ impl Log {
         Ok(found)
     }
 
-    /// First contents, ascending.
+    /// Contents at the region's beginning, ascending.
     fn held(&self, address: u64, size: u64) -> impl Iterator<Item = (u64, &[u8])> {
         let end = address + size;
         let first = self

@@ -99,7 +99,6 @@ impl Log {
         Ok((number, function))
     }
 
-    /// Reads variables of an image before the kernel's first launch.
     fn read_variables(
         &mut self,
         number: u32,
@@ -107,7 +106,7 @@ impl Log {
         function: &Function,
         image: &Image,
     ) -> Result<()> {
-        // Replays repeat earlier copies into variables.
+        // A replay repeats copies into variables so far, so they may be read too.
         idle(self.settings)?;
         for variable in record::variables(launched, function, image, &self.device)? {
             let address = variable.held.address;

@@ -23,9 +23,9 @@ use crate::variables::{self, Asked};
 pub(super) type Result<T> = std::result::Result<T, String>;
 
 pub(super) enum Outcome {
-    /// There at return.
+    /// Complete when the call returned.
     Bytes(Vec<u8>),
-    /// Into our pinned memory: address, bytes.
+    /// On its way into our pinned memory: address, bytes.
     Coming(usize, usize),
 }
 
@@ -43,7 +43,7 @@ const MOST_RANGES: usize = 1 << 16;
 
 pub(super) struct Log {
     pub(super) device: Device,
-    /// At the beginning.
+    /// Address and contents at the beginning.
     pub(super) before: Vec<(u64, Vec<u8>)>,
     pub(super) asked: BTreeMap<u64, Asked>,
     /// With later allocations.
@@ -63,9 +63,9 @@ pub(super) struct Log {
     event_numbers: HashMap<Handle, u32>,
     events: u32,
     pub(super) kernel_numbers: HashMap<Handle, (u32, Arc<Function>)>,
-    /// Earlier copies out are no results.
+    /// Copies out before any work are no results.
     begun: bool,
-    /// Readable after the host's next wait.
+    /// The host may read a result after its next wait.
     pending: bool,
     /// The host may have read a result.
     seen: bool,
@@ -73,7 +73,6 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Waits for the GPU.
     pub(super) fn begin(settings: &'static Record) -> Result<Self> {
         idle(settings)?;
         let device = record::device()?;
@@ -138,7 +137,6 @@ impl Log {
         }
     }
 
-    /// The first one stays.
     pub(super) fn refuse(&mut self, reason: String) {
         self.refusal.get_or_insert(reason);
     }
@@ -221,7 +219,6 @@ impl Log {
             })
     }
 
-    /// Refuses memory that a replay cannot have.
     pub(super) fn usable(&self, address: u64) -> Result<()> {
         let piece = self.memory.at(address);
         match piece.and_then(|piece| piece.kind.lacked()) {
@@ -256,7 +253,6 @@ impl Log {
             stream,
             address: copied.to,
             input,
-            // Inputs have no gaps.
             rows: copied.rows.map(|rows| Rows {
                 from: rows.packed(),
                 ..rows
@@ -277,7 +273,6 @@ impl Log {
             return Ok(());
         }
         self.usable(copied.from)?;
-        // Outputs have no gaps.
         let packed = copied.rows.map(|rows| Rows {
             to: rows.packed(),
             ..rows

@@ -43,7 +43,6 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
     matches!(wanted(), Some((_, Region::Turn))).then(|| guard::lock(&WATCH))
 }
 
-/// Such work may begin another turn.
 fn watched(words: &[u64], is_launch: bool) {
     let border = watch().and_then(|mut watch| watch.work(words, is_launch));
     let (Some(border), Some((record, _))) = (border, wanted()) else {
@@ -59,7 +58,7 @@ fn watched(words: &[u64], is_launch: bool) {
     }
 }
 
-/// Takes unexpected results: copies end, and pinned memory goes back.
+/// Takes results that nobody wants: copies must end, and pinned memory go back.
 fn abandon(settings: &Record) {
     let _closed = gate::close();
     ACTIVE.store(false, Ordering::SeqCst);
@@ -80,7 +79,6 @@ fn wanted() -> Option<(&'static Record, &'static Region)> {
     }
 }
 
-/// `cuProfilerStart` or `cuProfilerStop`.
 pub(crate) fn profiler(starts: bool) {
     match wanted() {
         Some((record, Region::Profiler)) if starts => begin(record),
@@ -121,7 +119,6 @@ fn end(settings: &Record) {
     }
 }
 
-/// A region of launches may be open.
 pub(crate) fn at_exit() {
     match wanted() {
         Some((record, Region::Launches(..))) => end(record),
@@ -163,7 +160,6 @@ pub(crate) fn at_exit() {
     }
 }
 
-/// Only in a region.
 fn with_log(what: impl FnOnce(&mut Log)) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(log) = &mut *lock()
@@ -256,7 +252,7 @@ fn launched(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
         return call();
     }
     let mut log = lock();
-    // Before the launch changes them.
+    // Variables are read before the launch changes them.
     if let Some(log) = &mut *log
         && let Err(reason) = log.launch(launch)
     {
@@ -278,7 +274,6 @@ pub(crate) struct Copied {
 }
 
 impl Copied {
-    /// Without rows.
     pub(crate) fn bytes(to: u64, from: u64, size: usize) -> Self {
         Self {
             to,
@@ -393,7 +388,7 @@ pub(crate) enum HostWait {
     All,
 }
 
-/// "Not yet" is no wait.
+/// An answer "not yet" is no wait.
 pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     // Without gate or log: it may need another thread.
     let status = call();
@@ -424,7 +419,6 @@ fn told() {
     }
 }
 
-/// An earlier region may use it.
 pub(crate) fn allocated(address: u64) {
     with_log(|log| {
         if let Some(piece) = memory().at(address) {
@@ -433,7 +427,7 @@ pub(crate) fn allocated(address: u64) {
     });
 }
 
-/// Once all has ended: later memory may get it.
+/// All work ends first: a later allocation may get the memory.
 pub(crate) fn freed() {
     with_log(|log| log.push(Operation::HostAll {}));
 }
@@ -443,7 +437,6 @@ pub(crate) fn forget_stream(stream: Handle) {
     with_log(|log| log.forget_stream(stream));
 }
 
-/// Forgets a destroyed event, whose handle may be reused.
 pub(crate) fn forget_event(event: Handle) {
     with_log(|log| log.forget_event(event));
 }

@@ -9,7 +9,7 @@ use crate::settings::Region;
 
 struct Open {
     name: String,
-    /// Each has its order.
+    /// Ranges of each domain nest by themselves.
     domain: usize,
     first: Option<(u64, usize)>,
     is_region: bool,
@@ -19,7 +19,7 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How many of the domain there were.
+/// Returns how many of the domain were open.
 pub(crate) fn range_begins(name: &str, domain: usize) -> i32 {
     let mut is_region = false;
     if let Some((record, Region::Nvtx(wanted))) = wanted()
@@ -51,7 +51,7 @@ fn of_domain(all: &[Open], domain: usize) -> usize {
     all.iter().filter(|open| open.domain == domain).count()
 }
 
-/// How many of the domain are left.
+/// Returns how many of the domain are left.
 pub(crate) fn range_ends(domain: usize) -> i32 {
     let ended = OPEN.try_with(|all| {
         let mut all = all.borrow_mut();

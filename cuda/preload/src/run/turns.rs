@@ -27,7 +27,7 @@ impl Known {
 
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// A found turn that came often enough is the loop's.
+/// Of turns that were found, one that came often enough is the loop's.
 pub(super) fn is_complete(settings: &Record) -> bool {
     let known = guard::lock(&KNOWN);
     let mut all = known.iter().map(|known| known.is_complete(settings));
@@ -86,7 +86,7 @@ pub(super) fn keep(log: Log, settings: &Record) -> Result<String> {
     let turn = Turn {
         inputs: inputs.collect::<Result<_>>()?,
         outputs: outputs.collect::<Result<_>>()?,
-        // They lie beside the second turn.
+        // Against the second turn, not the first.
         words: differing(&second.operations, &log.operations),
     };
     second.turns.push(turn);

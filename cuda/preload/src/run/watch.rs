@@ -27,7 +27,7 @@ pub(super) struct Watch {
     kinds: HashMap<u64, Kind>,
 }
 
-/// All different means none to record.
+/// A program with more kinds of turns has no loop.
 const MOST_KINDS: usize = 1 << 16;
 const MOST_OF_LOOP: usize = 1 << 10;
 /// Fowler, Noll and Vo's, 64 bits.
@@ -125,7 +125,6 @@ impl Watch {
 mod tests {
     use super::{Border, Watch};
 
-    /// Returns what its first work found.
     fn turn(watch: &mut Watch, kernel: u64, launches: usize) -> Option<Border> {
         let border = watch.work(&[1, 64], false);
         for _ in 0..launches {

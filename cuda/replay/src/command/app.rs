@@ -151,7 +151,6 @@ pub(crate) struct Record {
     app: App,
 }
 
-/// A text that the library understands.
 fn checked<T: FromStr<Err = &'static str>>(text: &str) -> Result<String, &'static str> {
     text.parse::<T>().map(|_| text.to_owned())
 }
@@ -191,7 +190,7 @@ impl Record {
         Ok(region)
     }
 
-    /// Turns that did not come again, if others did.
+    /// Removes turns that did not come again, if others did.
     fn remove_single(&self, before: &[u32]) -> Result<(), Failure> {
         let recording = Recording::open(&self.output)?;
         let mut new = recording.runs()?;
@@ -207,7 +206,6 @@ impl Record {
         Ok(recording.sweep()?)
     }
 
-    /// Describes inputs and outputs of these names and sizes.
     fn describe(&self) -> Result<(), Failure> {
         if self.tensor.is_empty() {
             return Ok(());

@@ -17,9 +17,7 @@ use crate::command::report::note;
 use crate::weights::Given;
 use crate::{Differences, Gpu, ReplayError, RunSession};
 
-/// Number of the process, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
-/// As JSON.
 const HANDED_ON: &str = "GPUREPLAY_CUDA_HANDED_ON";
 const ATTEMPTS: u32 = 8;
 
@@ -39,7 +37,6 @@ pub(crate) fn again(error: ReplayError) -> Failure {
     instead(&[(ATTEMPT, attempt.to_string())], None)
 }
 
-/// A run with its weights.
 pub(crate) fn opened(
     gpu: Gpu,
     recording: &Recording,
@@ -71,7 +68,6 @@ pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
 }
 
-/// Temporary folder for this user alone; removed on drop.
 pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
     tempfile::Builder::new()
         .prefix(&format!("gpureplay-{what}-"))

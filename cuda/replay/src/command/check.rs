@@ -47,7 +47,6 @@ pub(crate) struct Check {
     weights: Option<PathBuf>,
 }
 
-/// Until its own replay has reproduced the turns.
 const PENDING: &str = "its own replay has not ended";
 
 /// Checks runs in other processes: failures end nothing here.
@@ -70,7 +69,7 @@ pub(crate) fn after_recording(folder: &Path, weights: Option<&Path>) {
         {
             note!("run {number} was not compared with its second turn");
         }
-        // What differs between processes is no error.
+        // Twice: sums that differ between two processes are forgotten, and no error.
         let kept = [(); 2].map(|()| ended(&["check", "--sums"]));
         if kept.contains(&Some(1)) {
             note!("run {number}: a replay gives other outputs than recorded");
@@ -243,7 +242,6 @@ fn fault(replayed: &[u8], others: u32) -> Option<&'static str> {
     }
 }
 
-/// Second and later turns with their numbers.
 fn turns(run: &Run, second: &Run) -> Vec<Turn> {
     let ports = |ports: &[gpureplay_cuda_launch::recording::Port]| {
         ports.iter().map(|port| port.contents).collect::<Vec<_>>()

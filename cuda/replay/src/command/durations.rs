@@ -153,7 +153,6 @@ impl Durations {
     }
 }
 
-/// Kernel, grid, block, occurrences, total, least, most.
 fn add(table: &mut Table, line: &str) {
     let fields: Vec<&str> = line.split('\t').collect();
     let [kernel, grid, block, occurrences, total, least, most] = fields.as_slice() else {
@@ -171,11 +170,10 @@ fn add(table: &mut Table, line: &str) {
     row.most = row.most.max(number(most));
 }
 
-/// Bytes, at most.
-const MOST: u64 = 1 << 28;
+const MOST_BYTES: u64 = 1 << 28;
 
 pub(crate) fn read(path: &Path) -> Result<Vec<RowReport<'static>>, Failure> {
-    serde_json::from_slice(&failure::read(path, MOST)?).map_err(|error| {
+    serde_json::from_slice(&failure::read(path, MOST_BYTES)?).map_err(|error| {
         Failure::Usage(format!(
             "{}: {error}; durations --json -o FILE writes such a table",
             path.display()

@@ -147,7 +147,7 @@ impl Extract {
     }
 }
 
-/// The GPU's, or the only one of the text, such as `sm_90a`.
+/// The GPU's; or the PTX's own if it runs on one architecture only, such as `sm_90a`.
 fn architecture(launch: &Launch, ptx: Option<&[u8]>) -> String {
     let text = String::from_utf8_lossy(ptx.unwrap_or_default());
     let target = text.lines().find_map(|line| line.strip_prefix(".target"));
@@ -160,7 +160,6 @@ fn architecture(launch: &Launch, ptx: Option<&[u8]>) -> String {
     }
 }
 
-/// The first file of a name counts.
 fn copy_sources(folder: &Path, source: &Source) -> Result<(), Failure> {
     for path in &source.files {
         let Some(name) = path.file_name() else {
@@ -193,7 +192,6 @@ fn parameters(launch: &Launch) -> Vec<ParameterReport> {
     launch.layout.iter().map(one).collect()
 }
 
-/// The new recording links what the other holds.
 fn copy_memory<'a>(
     folder: &Path,
     recording: &Recording,

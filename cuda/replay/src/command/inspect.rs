@@ -224,7 +224,6 @@ impl Verify {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Reads each shared image once, within one allowance.
     fn images(&self, recording: &Recording, launches: &[(u32, Launch)]) -> Result<(), Failure> {
         let mut wanted: BTreeMap<(Hash, u64), BTreeSet<&str>> = BTreeMap::new();
         for (_, launch) in launches {

@@ -155,7 +155,6 @@ impl Judge {
         Ok(ExitCode::from(u8::from(report.verdict != "right")))
     }
 
-    /// What the recorded kernel does, or why nothing can be compared.
     fn reference(
         &self,
         session: &mut Session,
@@ -321,7 +320,6 @@ impl JudgeReport {
         }
     }
 
-    /// A check that doing nothing passes shows nothing.
     fn conclude(&mut self) {
         let has = |words: &[&str]| {
             let mut checks = self.checks.iter();

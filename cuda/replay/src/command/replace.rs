@@ -105,7 +105,6 @@ impl Replace {
 struct Table(BTreeMap<[String; 3], [(u64, f64); 2]>);
 
 impl Table {
-    /// Side, kernel, grid, block, occurrences, total, and more.
     fn add(&mut self, line: &str) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [side, kernel, grid, block, occurrences, total, ..] = fields.as_slice() else {

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::command::failure::{Failure, json};
 
-/// Returns the error.
 macro_rules! say {
     ($($part:tt)*) => {
         $crate::command::report::to_output(format_args!($($part)*))?
@@ -37,7 +36,6 @@ pub(crate) fn say_json(report: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints to standard error and ignores errors.
 pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
 }
@@ -47,7 +45,6 @@ pub(crate) fn version(driver: i32) -> String {
     format!("{}.{}", driver / 1000, driver % 1000 / 10)
 }
 
-/// What a recording was made on.
 pub(crate) fn gpu(device: &Device) -> String {
     let [major, minor] = device.capability;
     format!(
@@ -57,7 +54,6 @@ pub(crate) fn gpu(device: &Device) -> String {
     )
 }
 
-/// Writes sizes as `16x4x1`.
 pub(crate) fn sizes([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }

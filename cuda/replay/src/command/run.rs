@@ -121,7 +121,7 @@ impl Checking {
         .find_map(|(given, option)| given.then_some(option))
     }
 
-    /// The same for the same options.
+    /// Tries of searches that differ in it do not mix.
     pub(crate) fn words(&self) -> String {
         let (tolerance, cache) = (self.comparison().tolerance, self.cache());
         let (masks, ignored) = ([self.mask, self.mask_processes], &self.ignore);
@@ -167,7 +167,7 @@ impl Checking {
         Ok(session)
     }
 
-    /// Evidence against results that are in memory already. No image may be loaded.
+    /// No image may be loaded.
     pub(crate) fn evidence(
         &self,
         session: &mut Session,
@@ -194,7 +194,7 @@ impl Checking {
         }
     }
 
-    /// Loads the recorded image; none while serving another process's mask.
+    /// Loads the recorded image. `None` once `--differences` is written for another process.
     pub(crate) fn mask(&self, session: &mut Session) -> Result<Option<Mask>, Failure> {
         let mut mask = Mask::default();
         if self.mask == 0 && self.mask_processes == 0 && self.differences.is_none() {
@@ -317,7 +317,6 @@ pub(crate) struct Run {
     whole: Whole,
 }
 
-/// Reads an image, at most [`MAX_IMAGE`] bytes; all parts decompress.
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     let image = read(path, MAX_IMAGE as u64)?;
     gpureplay_cuda_launch::image::check(&image).map_err(|source| Failure::Image {

@@ -70,13 +70,11 @@ pub(crate) fn conclude(folder: Option<&TempDir>, code: ExitCode) -> Outcome {
 #[derive(Default)]
 struct Tally {
     processes: usize,
-    /// CUPTI counted nothing in them.
-    without: usize,
+    without_cupti: usize,
     rows: BTreeMap<String, [u64; 2]>,
 }
 
 impl Tally {
-    /// Kernel, seen by hooks, by CUPTI.
     fn add(&mut self, line: &str) {
         let mut fields = line.split('\t');
         let (name, numbers) = (fields.next(), fields.map(str::parse::<u64>));
@@ -86,7 +84,7 @@ impl Tally {
                 row[0] += hooks;
                 row[1] += cupti;
             }
-            _ => self.without += 1,
+            _ => self.without_cupti += 1,
         }
     }
 
@@ -98,7 +96,7 @@ impl Tally {
                     .to_owned(),
             );
         }
-        if self.without > 0 {
+        if self.without_cupti > 0 {
             complaints.push("CUPTI counts nothing here: launches cannot be compared".to_owned());
         }
         let differ = self

@@ -59,7 +59,6 @@ struct Report {
 const DIFFERS: &str =
     "a replay gives other outputs than recorded, as if a kernel adds in another order each time";
 
-/// Call with recorded outputs; drops known sums that differ.
 pub(crate) fn keep(
     recording: &Recording,
     number: u32,
@@ -76,7 +75,7 @@ pub(crate) fn keep(
         found = session.sums(u32::MAX)?;
     }
     if !session.is_as_recorded() {
-        // Without a second turn, this was the only fault.
+        // A run that had no second turn has no other fault.
         let checked = Checked {
             fault: Some(DIFFERS.into()),
             ..Checked::default()

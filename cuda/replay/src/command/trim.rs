@@ -68,7 +68,6 @@ pub(crate) fn trim(
     Ok(())
 }
 
-/// Reduces images if one cubin has all kernels of the run.
 fn reduce(recording: &Recording, writer: &Writer, run: &mut Run) -> Result<(), Failure> {
     let capability = run.device.sm();
     for (number, image) in run.images.iter_mut().enumerate() {

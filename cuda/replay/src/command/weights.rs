@@ -12,10 +12,10 @@ use crate::weights::Archive;
 
 /// In bytes: allocators align so.
 const STEP: usize = 16;
-/// More of equal beginning are not told apart.
+/// More tensors of equal beginning are not told apart.
 const MOST_ALIKE: usize = 64;
 
-/// Names tensors in runs without named ones; removes the bytes. Whether all runs have some.
+/// Names tensors in runs without named ones, and removes their bytes. True if all runs have some.
 pub(crate) fn refer(folder: &Path, weights: &Path) -> Result<bool, Failure> {
     let archive = Archive::open(weights)?;
     let recording = Recording::open(folder)?;
@@ -56,7 +56,6 @@ fn anchor(tensor: &[u8]) -> Option<(usize, [u8; STEP])> {
     Some((at * STEP, blocks[at]))
 }
 
-/// Finds tensors in a run's memory and zeros them.
 fn search(
     archive: &Archive,
     recording: &Recording,

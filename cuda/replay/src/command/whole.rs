@@ -59,7 +59,6 @@ pub(crate) struct Whole {
     layers: Layers,
 }
 
-/// `NAME=FILE`, or `FILE`.
 #[derive(Clone, Debug)]
 struct Given(String);
 
@@ -96,7 +95,6 @@ impl Given {
     }
 }
 
-/// `NAME=VALUE`, as a word.
 #[derive(Clone, Debug)]
 struct Setting(String, u32);
 
@@ -170,7 +168,7 @@ impl Whole {
         !self.input.is_empty() || !self.set.is_empty() || self.state_in.is_some() || self.repeat > 1
     }
 
-    /// Words to set. With other inputs, all numbers must be given.
+    /// With other inputs than recorded, all numbers must be given.
     fn words(&self, run: &Run) -> Result<Vec<(usize, u32)>, Failure> {
         let mut words = Vec::new();
         for Setting(name, word) in &self.set {
@@ -292,7 +290,7 @@ impl Whole {
             (false, _) => None,
             (true, false) => Some("differs"),
             (true, true) if turns.is_some_and(|[kept, right]| right < kept) => Some("differs"),
-            // Memory did not hold a later turn's other outputs.
+            // Memory held the outputs already, and no later turn has others.
             (true, true) if held && !proven(session.run(), turns) => Some("inconclusive"),
             (true, true) => Some("exact"),
         };
@@ -365,7 +363,6 @@ impl WholeReport {
     }
 }
 
-/// Outputs, and the state.
 fn write(
     session: &RunSession,
     outputs: &[(usize, PathBuf)],

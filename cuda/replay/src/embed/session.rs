@@ -15,7 +15,6 @@ use super::{CudaRun, other};
 use crate::run::Entered;
 use crate::{Gpu, How, ReplayError, RunSession, weights};
 
-/// Of one run.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) struct CudaSession {
@@ -128,7 +127,6 @@ impl CudaSession {
         changed
     }
 
-    /// Loads bound weights if the run is in memory.
     fn take_weights(&mut self) -> Result<()> {
         match self.weights()? {
             Some(weights) => self.change(|session| session.set_weights(weights)),

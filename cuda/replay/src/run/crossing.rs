@@ -15,7 +15,7 @@ use crate::ReplayError;
 
 /// In bytes.
 const PAGE: usize = 64 << 10;
-/// At most; undecided words are taken to matter.
+/// Words undecided by then are taken to matter.
 const MOST_TRIALS: usize = 600;
 
 /// Words that change alike: one number or address.
@@ -136,7 +136,6 @@ impl Bench<'_> {
         self.session.execute(How::Launches)
     }
 
-    /// Finds words that matter by halves, down to single words.
     fn search<'h>(
         &mut self,
         held: &[&'h Held],
@@ -155,7 +154,7 @@ impl Bench<'_> {
         self.search(one, matters, found)?;
         self.search(other, matters, found)?;
         if found.len() == before {
-            // Only together do they matter.
+            // They matter only together.
             found.extend(held);
         }
         Ok(())

@@ -13,7 +13,6 @@ pub(super) struct Read {
     variables: Vec<Vec<u8>>,
 }
 
-/// Checked against hashes.
 pub(super) fn read(capability: [i32; 2], store: &Store, run: &Run) -> Result<Read, ReplayError> {
     let capability = sm(capability);
     let one = |image: &RunImage| {
@@ -99,7 +98,6 @@ impl Images {
         Ok(loaded)
     }
 
-    /// A kernel may still run.
     pub(super) fn leave(&mut self) {
         self.modules.clear();
     }

@@ -22,9 +22,8 @@ type Done = Result<(), ReplayError>;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     All,
-    /// All but launches.
     NoLaunches,
-    /// From, to before.
+    /// Operations by number: the first, and the end.
     Part(u32, u32),
 }
 
@@ -33,13 +32,11 @@ struct Lane {
     kind: StreamKind,
     begun: bool,
     waits: usize,
-    /// The default stream must wait for it.
-    ahead: bool,
-    /// It must wait for the default stream.
-    behind: bool,
+    default_must_wait: bool,
+    must_wait_for_default: bool,
 }
 
-/// Kept: making them is slow.
+/// Kept from run to run: making streams and events is slow.
 #[derive(Default)]
 pub(super) struct Pool {
     streams: Vec<Handle>,
@@ -109,8 +106,8 @@ impl<'a> Issuer<'a> {
             kind: stream.kind,
             begun: false,
             waits: 0,
-            ahead: false,
-            behind: true,
+            default_must_wait: false,
+            must_wait_for_default: true,
         };
         let lanes = self.run.streams.iter().enumerate().map(of).collect();
         let mut turn = Turn {
@@ -151,14 +148,11 @@ struct Turn<'a> {
     pool: &'a mut Vec<Handle>,
     used: usize,
     begin: Handle,
-    /// By number.
     events: HashMap<u32, Handle>,
-    /// Host waits.
     waits: Vec<Handle>,
 }
 
 impl Turn<'_> {
-    /// Event for all work of the stream so far.
     fn recorded(&mut self, stream: Handle) -> Result<Handle, ReplayError> {
         let driver_ = &self.issuer.gpu.driver;
         if self.used == self.pool.len() {
@@ -191,7 +185,7 @@ impl Turn<'_> {
         self.waits(to, event)
     }
 
-    /// Ordered behind all before it.
+    /// Orders the stream behind all that must come before its next operation.
     fn lane(&mut self, number: u32) -> Result<Handle, ReplayError> {
         let number = number as usize;
         let (stream, kind) = (self.lanes[number].stream, self.lanes[number].kind);
@@ -210,8 +204,8 @@ impl Turn<'_> {
                 for other in 0..self.lanes.len() {
                     let lane = &mut self.lanes[other];
                     if lane.kind == StreamKind::Blocking {
-                        lane.behind = true;
-                        if std::mem::take(&mut lane.ahead) {
+                        lane.must_wait_for_default = true;
+                        if std::mem::take(&mut lane.default_must_wait) {
                             let from = lane.stream;
                             self.join(from, stream)?;
                         }
@@ -219,12 +213,12 @@ impl Turn<'_> {
                 }
             }
             StreamKind::Blocking => {
-                self.lanes[number].ahead = true;
+                self.lanes[number].default_must_wait = true;
                 let has_default = self
                     .lanes
                     .iter()
                     .any(|lane| lane.kind == StreamKind::Default);
-                if std::mem::take(&mut self.lanes[number].behind) && has_default {
+                if std::mem::take(&mut self.lanes[number].must_wait_for_default) && has_default {
                     self.join(self.main(), stream)?;
                 }
             }

@@ -4,8 +4,7 @@
 use super::RunSession;
 use crate::ReplayError;
 
-/// In bytes.
-const PAGE: usize = 4096;
+const PAGE_BYTES: usize = 4096;
 
 /// Bytes at a recorded address.
 pub type Range = (u64, Vec<u8>);
@@ -36,7 +35,7 @@ impl RunSession {
             let mut at = 0;
             while at < now.len() {
                 let same = |at: usize| {
-                    let end = (at + PAGE).min(now.len());
+                    let end = (at + PAGE_BYTES).min(now.len());
                     before.get(at..end).map_or_else(
                         || now[at..end].iter().all(|byte| *byte == 0),
                         |before| before == &now[at..end],
@@ -44,13 +43,13 @@ impl RunSession {
                 };
                 let begin = at;
                 while at < now.len() && !same(at) {
-                    at += PAGE;
+                    at += PAGE_BYTES;
                 }
                 if at > begin {
                     let end = at.min(now.len());
                     changed.push((address + begin as u64, now[begin..end].to_vec()));
                 }
-                at = at.max(begin + PAGE);
+                at = at.max(begin + PAGE_BYTES);
             }
         };
         let now = self.memory()?;

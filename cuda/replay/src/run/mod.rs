@@ -75,7 +75,6 @@ impl RunSession {
         let store = recording.store();
         let capability = gpu.info().capability;
         let recorded = ports::Recorded::read(store, &run)?;
-        // While the driver makes a context.
         let (context, images) = std::thread::scope(|scope| {
             let images = scope.spawn(|| images::read(capability, store, &run));
             let context = Context::new(&gpu);
@@ -87,7 +86,6 @@ impl RunSession {
         gpu.limit(&run.limits)?;
         room.map(&spans)?;
         let source = Source::new(store, weights);
-        // Meanwhile memory is read and checked.
         let (images, found) = std::thread::scope(|scope| {
             let load = || {
                 let _entered = context.enter()?;
@@ -143,13 +141,10 @@ impl RunSession {
         self.rewritten
     }
 
-    /// Makes the context current until the result is dropped. The opening thread needs it too, without another
-    /// context.
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         self.context.enter()
     }
 
-    /// Sets weights and restores memory.
     pub(crate) fn set_weights(&mut self, weights: Weights) -> Result<(), ReplayError> {
         self.source.set_weights(weights);
         self.restore()
@@ -163,7 +158,6 @@ impl RunSession {
         self.filled().map(drop)
     }
 
-    /// Restores memory; also returns how many words were rewritten.
     fn filled(&self) -> Result<usize, ReplayError> {
         if !self.source.held().is_empty() {
             self.source.put_back(&self.gpu, &self.run)?;
@@ -175,7 +169,6 @@ impl RunSession {
         self.begin(&found)
     }
 
-    /// Rewrites words that point at variables, then restores variables; returns how many words.
     fn begin(&self, found: &[(u64, u64)]) -> Result<usize, ReplayError> {
         let moves = self.images.moves();
         let mut rewritten = 0;
@@ -212,7 +205,7 @@ impl RunSession {
         self.forget_graph();
     }
 
-    /// Puts in operations of the same structure; returns the old ones.
+    /// They have the same structure as the old ones.
     fn swap_operations(&mut self, operations: Vec<Operation>) -> Vec<Operation> {
         self.forget_graph();
         std::mem::replace(&mut self.run.operations, operations)
@@ -243,7 +236,7 @@ impl RunSession {
         self.ports.recorded_output(number)
     }
 
-    /// Once, from memory as it is.
+    /// Runs once, from memory as it is.
     ///
     /// # Errors
     /// The driver refuses, an operation fails, or takes too long.
@@ -253,7 +246,7 @@ impl RunSession {
         self.wait()
     }
 
-    /// A range of operations, from memory as it is.
+    /// Runs a range of operations, from memory as it is.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -342,7 +335,6 @@ impl RunSession {
         Ok(executable)
     }
 
-    /// Waits for all work. Only the process's end stops hung work.
     fn wait(&self) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {
@@ -366,12 +358,12 @@ impl RunSession {
 
 impl Drop for RunSession {
     fn drop(&mut self) {
-        // Images and ports are dropped in it, too.
+        // The context stays current: images and ports are dropped in it, too.
         let entered = self.enter().map(std::mem::forget);
         // SAFETY: our stream.
         let status = unsafe { self.gpu.driver.cuStreamQuery(self.main) };
         if entered.is_err() || status == Status::NOT_READY {
-            // Hung work ends with the process.
+            // Work that hangs ends with the process, so what it uses stays.
             self.images.leave();
             self.ports.leave();
             self.room.leave();

@@ -6,8 +6,7 @@ use gpureplay_cuda_launch::recording::{Run, Store};
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
 
-/// In bytes.
-const ALIGNMENT: usize = 256;
+const ALIGNMENT_BYTES: usize = 256;
 
 pub(super) struct Recorded {
     names: Vec<String>,
@@ -16,7 +15,6 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Checked against hashes.
     pub(super) fn read(store: &Store, run: &Run) -> Result<Self, ReplayError> {
         let names = run.inputs.iter().map(|port| port.name.clone()).collect();
         let mut both = [Vec::new(), Vec::new()];
@@ -49,7 +47,7 @@ impl Ports {
         let mut place = |bytes: &Vec<u8>| {
             let at = end;
             let next = end.checked_add(bytes.len())?;
-            end = next.checked_next_multiple_of(ALIGNMENT)?;
+            end = next.checked_next_multiple_of(ALIGNMENT_BYTES)?;
             Some(at)
         };
         let inputs: Option<Vec<_>> = recorded.inputs.iter().map(&mut place).collect();
@@ -124,7 +122,6 @@ impl Ports {
         &self.recorded.outputs[number]
     }
 
-    /// A copy may still use it.
     pub(super) fn leave(&mut self) {
         self.memory = std::ptr::null_mut();
     }

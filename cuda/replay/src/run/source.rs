@@ -56,7 +56,6 @@ impl Source {
         weights.ok_or_else(|| wrong(tensor, "no file of weights is given"))
     }
 
-    /// Checked; empty without contents.
     fn read(&self, run: &Run, number: usize) -> Result<Vec<u8>, ReplayError> {
         let memory = &run.memory[number];
         let Some(contents) = memory.contents else {
@@ -82,7 +81,6 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Calls `use_piece` for each piece, with pointers rewritten.
     pub(super) fn each(
         &self,
         run: &Run,
@@ -116,7 +114,7 @@ impl Source {
         Ok(())
     }
 
-    /// Returns offsets and values of pointers to variables. `entered` makes the context current.
+    /// Returns addresses and values of pointers to variables. `entered` makes the context current.
     pub(super) fn upload<E>(
         &self,
         (gpu, run): (&Gpu, &Run),
@@ -141,7 +139,7 @@ impl Source {
         let found = on_all_cores(&chunks, &entered, |(address, chunk)| {
             Ok(send(*address, &self.store.chunk(chunk)?)?.collect::<Vec<_>>())
         })?;
-        // The recording has zeros there.
+        // The recording has zeros where the tensors lie.
         let tensors = run.tensors.iter();
         let tensors: Vec<&WeightTensor> = tensors.filter(|one| !one.places.is_empty()).collect();
         let mut parts = Vec::new();
@@ -182,7 +180,6 @@ impl Source {
         self.held = held;
     }
 
-    /// Holds all pieces, with pointers rewritten.
     pub(super) fn hold(&mut self, run: &Run, moves: &Moves) -> Result<(), ReplayError> {
         let mut held = vec![Vec::new(); run.memory.len()];
         self.each(run, moves, |number, bytes| {
@@ -223,7 +220,7 @@ fn on_all_cores<T: Sync, E, R: Send>(
     let cores = gpureplay_host::cores();
     let threads = cores.min(MOST_THREADS).min(items.len());
     let mut all = std::thread::scope(|scope| {
-        // No further thread: this one does all.
+        // Without another thread this one does all.
         let others: Vec<_> = (1..threads)
             .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, share).ok())
             .collect();

@@ -58,8 +58,7 @@ DONE:
 }
 ";
 const LAYOUT: [[usize; 2]; 4] = [[0, 8], [8, 8], [16, 8], [24, 8]];
-/// At most; threads of each.
-const BLOCKS: u64 = 2048;
+const MOST_BLOCKS: u64 = 2048;
 const THREADS: u32 = 256;
 const WORD: u64 = 8;
 
@@ -109,7 +108,7 @@ impl<'a> Adder<'a> {
         let parameters = [address, words, place / WORD, self.sum];
         let pointers: [*const std::ffi::c_void; 4] =
             std::array::from_fn(|number| (&raw const parameters[number]).cast());
-        let blocks = words.div_ceil(u64::from(THREADS)).clamp(1, BLOCKS);
+        let blocks = words.div_ceil(u64::from(THREADS)).clamp(1, MOST_BLOCKS);
         let configuration = LaunchConfiguration {
             grid: [u32::try_from(blocks).unwrap_or(1), 1, 1],
             block: [THREADS, 1, 1],

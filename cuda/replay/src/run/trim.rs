@@ -13,11 +13,11 @@ use crate::ReplayError;
 
 /// In bytes.
 const PART: usize = 256;
-/// At most; the undecided is kept.
+/// Memory undecided by then is kept.
 const MOST_TRIALS: usize = 200;
 /// In bytes. Smaller tensors may be positions and counters, which lead kernels outside memory if changed.
 const LEAST: usize = 16 << 10;
-/// Not searched further.
+/// Sets of so few parts are not halved further.
 const FEW: usize = 256;
 
 type Part = (usize, usize);
@@ -58,7 +58,7 @@ impl Trials<'_> {
         self.session.memory().map(Some)
     }
 
-    /// Finds parts written before read. Parts ascend.
+    /// `parts` ascend.
     fn search(&mut self, parts: &[Part], found: &mut Vec<Part>) -> Result<(), ReplayError> {
         if parts.is_empty() || self.count >= MOST_TRIALS {
             return Ok(());
@@ -112,7 +112,7 @@ impl RunSession {
         let (Some(after), Some(again)) = (trials.changed(&[])?, trials.changed(&[])?) else {
             return Ok(Vec::new());
         };
-        // Other inputs show writes of equal bytes.
+        // Later turns show parts that the recorded inputs leave with the bytes they had.
         let turns = trials.session.run.turns.clone();
         let inputs = trials.session.ports.inputs().to_vec();
         let run = &trials.session.run;
@@ -137,7 +137,7 @@ impl RunSession {
                 continue;
             }
             let count = trials.before[piece].len().div_ceil(PART);
-            // With weights known, the rest may be made anew: try it, too.
+            // If weights are known, parts outside of tensors may be computed anew, so they are tried, too.
             let others = |number: &usize| {
                 let begin = memory.address + (number * PART) as u64;
                 let end = begin + PART as u64;

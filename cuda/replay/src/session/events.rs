@@ -42,7 +42,6 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// Waits for the kernel. Only the process's end stops a hung kernel.
     pub(super) fn wait(&self, limit: Duration) -> Result<(), ReplayError> {
         let began = Instant::now();
         loop {

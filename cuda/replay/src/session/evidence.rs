@@ -7,7 +7,7 @@ use crate::reaction::{self, Reaction, WINDOW};
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {
-    /// Possible pointers, and the mask.
+    /// Words that no launch may change: possible pointers, and masked ones.
     pub(super) fn fixed<'a>(
         &'a self,
         loaded: &Loaded,
@@ -109,7 +109,6 @@ impl Session {
         }
         loaded.limits().check(sizes)?;
         let from = poison.apply(&self.pieces());
-        // Of a replay that launches nothing.
         if self.verdict(&from, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }
@@ -153,7 +152,6 @@ impl Session {
         loaded.limits().check(sizes)?;
         let from = reaction.before(self.memory());
         let want = reaction.after(from.clone());
-        // Of a replay that launches nothing.
         if self.sum_of(&from, &want, how, mask).is_right() {
             return Ok(Verdict::Inconclusive);
         }

@@ -18,11 +18,10 @@ pub(super) const LARGE: usize = 16 << 20;
 #[derive(Clone, Default)]
 struct Held {
     sums: Vec<[u64; 2]>,
-    /// The first verdict reads memory, faster than sums.
+    /// The first verdict reads memory instead, which is faster than sums.
     is_wanted: bool,
 }
 
-/// Expected results by piece.
 pub(super) struct Expected {
     pieces: RefCell<Vec<Held>>,
     key: u64,
@@ -32,7 +31,6 @@ impl Default for Expected {
     fn default() -> Self {
         Self {
             pieces: RefCell::default(),
-            // Per process.
             key: RandomState::new().hash_one(0),
         }
     }

@@ -35,7 +35,6 @@ impl Mask {
     }
 }
 
-/// Of one process, at most.
 const MOST_DIFFERENCES: usize = 1 << 24;
 
 /// Piece, word and value, where not as recorded.
@@ -130,7 +129,7 @@ impl Session {
 }
 
 fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
-    // Naming processes, first value, whether all are equal.
+    // By piece and word: how many processes name it, the first value, whether all values are equal.
     let mut words: BTreeMap<(u32, u32), (usize, u32, bool)> = BTreeMap::new();
     for differences in processes {
         for [piece, word, value] in &differences.0 {
@@ -142,7 +141,7 @@ fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
     let mut mask = Mask(vec![Vec::new(); pieces]);
     for ((piece, word), (count, _, same)) in words {
         let list = mask.0.get_mut(usize::try_from(piece).ok()?)?;
-        // Unnamed means as recorded.
+        // A word that a process does not name is as recorded there.
         if count < processes.len() || !same {
             list.push(word);
         }

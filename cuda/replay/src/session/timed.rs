@@ -29,7 +29,7 @@ impl Session {
         Ok(())
     }
 
-    /// Median, in microseconds.
+    /// The events' own time: the median of pairs, in microseconds.
     fn between_events(&self) -> Result<f64, ReplayError> {
         let mut times = Vec::new();
         for _ in 0..PAIRS {
@@ -44,7 +44,8 @@ impl Session {
         Ok(Times::new(times).median())
     }
 
-    /// Less the events' own time. Restores changed memory before each; a first untimed run loads and warms.
+    /// Times of launches, less the events' own. Restores changed memory before each; a first untimed run loads and
+    /// warms.
     ///
     /// # Errors
     /// As [`Session::run`].

@@ -71,7 +71,6 @@ fn launch(
 }
 
 impl Session {
-    /// Loaded at first use.
     pub(super) fn tools(&self) -> Result<&Tools, ReplayError> {
         if self.tools.get().is_none() {
             let _ = self.tools.set(Tools::new(&self.gpu)?);
@@ -124,7 +123,7 @@ impl Session {
         sums.read()
     }
 
-    /// Copies between addresses; all in multiples of 16.
+    /// Addresses and size are multiples of 16.
     pub(super) fn copy_on_gpu(&self, from: u64, to: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, to, size as u64];
         launch(
@@ -135,7 +134,7 @@ impl Session {
         )
     }
 
-    /// A multiple of 16.
+    /// Address and size are multiples of 16.
     pub(super) fn read_on_gpu(&self, from: u64, size: usize) -> Result<(), ReplayError> {
         let parameters = [from, size as u64];
         launch(&self.gpu, self.tools()?.read, [BLOCKS, 0], &parameters)

@@ -8,7 +8,6 @@ use gpureplay_cuda_launch::abi::{
     Copy3d, KernelNode, LaunchParameter, MemsetNode, NodeParameters, Status,
 };
 
-/// The program's task.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
 /// proc, dlsym or linked.
 pub(crate) const RESOLVE: &str = "PLUMBING_RESOLVE";
@@ -142,7 +141,6 @@ fn pointers(p: &u64, factor: &f32, n: &u32) -> [*const c_void; 3] {
     [p.cast(), factor.cast(), n.cast()]
 }
 
-/// In memory's order.
 fn floats(numbers: impl Iterator<Item = f32>) -> Vec<u8> {
     numbers.flat_map(f32::to_le_bytes).collect()
 }
@@ -166,7 +164,6 @@ impl Program {
         module
     }
 
-    /// With kernels of another image.
     fn with(module: u64) -> Self {
         let driver = Driver::open();
         Self { driver, module }
@@ -385,7 +382,6 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// Once alone, twice in a deciding node's graph.
     fn conditional(&self) {
         let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
         let values = pointers(&p, &factor, &n);
@@ -405,7 +401,6 @@ impl Program {
         println!("answer {}", self.read(p, 16)[1]);
     }
 
-    /// Unloaded before it runs.
     fn linked(&self) {
         let (mut link, mut image, mut size, mut module) =
             (0u64, std::ptr::null::<c_void>(), 0usize, 0u64);
@@ -456,7 +451,6 @@ fn program() {
             program.one("stray", program.memory(&bytes));
         }
         "textured" => {
-            // A handle in memory: the kernel reads a texture, does not, or there is none.
             let memory = program.memory(&[1; 64]);
             program.one("textured", memory);
             program.texture();
@@ -476,7 +470,6 @@ fn program() {
             }
         }
         "chase" => {
-            // A list of three allocations, and unreached memory.
             let _unreached = program.numbers(100_000);
             let mut next = 0u64;
             for count in [10u64, 20, 30] {
@@ -575,7 +568,6 @@ fn program() {
             println!("answer {}", program.read(wrong, 1)[0]);
         }
         "shapes" => {
-            // 96 by 40 in blocks of 32 by 8; 5000 by 8 blocks of 128, twice; by 4.
             let (plane, line) = (program.numbers(96 * 40), program.numbers(5000));
             let (width, height, n) = (96u32, 40u32, 5000u32);
             program.launch_sized(
@@ -603,7 +595,6 @@ fn program() {
             );
         }
         "host" => {
-            // Host memory among device memory, and a pair of which one changes.
             let (p, host) = (program.numbers(1000), program.pinned(400));
             program.write(host, &[0; 400]);
             let node = program.memory(&[0, host, 100].map(u64::to_le_bytes).concat());

@@ -9,7 +9,6 @@ use gpureplay_library::{Class, ElementType, Options, Recorded, Replay, Tensor, T
 use crate::app::turns::{TURNS, input, weights};
 use crate::stage::{Stage, ended};
 
-/// Set in the program's process.
 const INSIDE: &str = "PLUMBING_INSIDE";
 
 fn recorded(what: &str, words: &str) -> Stage {
@@ -18,7 +17,7 @@ fn recorded(what: &str, words: &str) -> Stage {
     stage
 }
 
-/// True in a process with the stand-in.
+/// Runs the test again in a process with the stand-in; true in there.
 fn inside(name: &str, stage: impl FnOnce() -> Stage) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -82,7 +81,7 @@ fn states_stay_from_run_to_run_until_they_are_reset() {
     assert_eq!(moved.join().unwrap(), answer(0));
     let mut next = recording.replay(Options::default()).unwrap();
     assert_eq!(run(&mut *next, 0), answer(0));
-    // No room meanwhile; it may try again.
+    // The other session holds the addresses; this one may try again later.
     let mut other = recording.replay(Options::default()).unwrap();
     other.bind("x", numbers(0)).unwrap();
     let error = other.run().unwrap_err();

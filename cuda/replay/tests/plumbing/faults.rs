@@ -14,7 +14,6 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
         let mut command = stage.with_app("record -o rec --pick all", "scale");
         command.env(RESOLVE, "dlsym");
         let found = ended(command.env("GPUREPLAY_FAKE_FAIL", call.to_string()));
-        // Its own answer or message; no panic.
         assert!(matches!(found.code, Some(0 | 1)), "call {call}: {found:?}");
         let is_told = found.out.contains(" fails: CUDA_ERROR_UNKNOWN");
         assert!(

@@ -3,7 +3,6 @@
 
 use crate::stage::{Said, Stage};
 
-/// Replays every launch; the answer is as without us.
 fn recorded(words: &str, task: &str, launches: usize) -> (Stage, Said) {
     let stage = Stage::new();
     let alone = stage.alone(task).gave(0);

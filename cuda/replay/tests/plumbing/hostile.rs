@@ -17,7 +17,6 @@ const CODES: [i32; 6] = [0, 1, 2, 3, 4, 5];
 /// They move writes, and the stand-in has no GPU's page tables.
 const POINTERS: [&str; 5] = ["parameters", "address", "grid", "block", "size"];
 
-/// Lines go, double, or swap values; bytes change.
 fn damaged(random: &mut Rng, text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..random.usize(1..=3) {
@@ -48,7 +47,6 @@ fn damaged(random: &mut Rng, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Times it was refused.
 fn trial(stage: &Stage, file: &str, words: &str, seed: u64) -> usize {
     let path = stage.path(file);
     let good = fs::read_to_string(&path).unwrap();

@@ -39,7 +39,6 @@ fn the_winner_of_a_search_runs_in_the_program_and_other_launches_as_ever() {
         ],
         "{said:?}"
     );
-    // With its own bounds and registers, beside the first.
     let words =
         "tune rec#3 --runs 2 --tuned tuned.toml --grids 32 --registers 24 --bounds 64 --blocks 64";
     stage.run(words).gave(0);

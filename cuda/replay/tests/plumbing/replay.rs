@@ -104,7 +104,6 @@ fn what_differs_from_process_to_process_can_be_left_out() {
 #[test]
 fn results_that_were_there_already_are_changed_first() {
     let stage = recorded("again");
-    // The second launch finds its results in memory.
     stage.run("run rec#0 --no-poison").gave(0);
     stage.run("run rec#1 --no-poison").says("inconclusive");
     stage
@@ -157,7 +156,7 @@ fn limits_are_refused_with_their_values() {
     }
     stage.run("run rec#0 --block 256 --keep-total").gave(0);
     stage.run("run rec#0 --shared 100000").gave(0);
-    // Recorded: 512.
+    // The recorded image is compiled for at most 512.
     stage
         .run("run rec#0 --max-threads 64 --min-blocks 4")
         .gave(4)
@@ -335,7 +334,6 @@ fn only_what_the_owner_of_a_key_signed_is_replayed() {
         "run rec#0 --require-signature other.pub.pem",
         "made with another key",
     );
-    // Another launch's signature, and a changed launch.
     let launches = stage.path("rec/launches");
     std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
     refused(run, "0.sig: does not fit what it signs");

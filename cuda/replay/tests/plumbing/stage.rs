@@ -21,7 +21,6 @@ pub(crate) struct Said {
     pub(crate) err: String,
 }
 
-/// Runs it to its end.
 pub(crate) fn ended(command: &mut Command) -> Said {
     let output = command.output().expect("started");
     Said {
@@ -36,7 +35,6 @@ impl Said {
         serde_json::from_str(&self.out).expect("JSON")
     }
 
-    /// JSON as the schema of this name wants it.
     pub(crate) fn fits(&self, schema: &str) -> Value {
         crate::schema_check::assert_fits(schema, &self.out);
         self.json()
@@ -60,7 +58,6 @@ impl Said {
         self
     }
 
-    /// The program writes what it writes alone.
     #[track_caller]
     pub(crate) fn answers_as(self, alone: &Self) -> Self {
         assert_eq!((self.code, &self.out), (Some(0), &alone.out), "{self:?}");
@@ -131,7 +128,6 @@ impl Stage {
         String::from_utf8(self.read(name)).expect("a text")
     }
 
-    /// Files of chunks and lists of the recording.
     pub(crate) fn objects(&self) -> Vec<PathBuf> {
         let entries = |folder: &Path| {
             let entries = std::fs::read_dir(folder).expect("read");
@@ -156,7 +152,6 @@ impl Stage {
         ended(&mut self.with_app(words, task))
     }
 
-    /// The stand-in says what it does.
     pub(crate) fn traced(&self, words: &str, task: &str) -> Said {
         ended(self.with_app(words, task).env("GPUREPLAY_FAKE_TRACE", "1"))
     }
@@ -185,7 +180,6 @@ impl Stage {
         ended(&mut command)
     }
 
-    /// On the stand-in, in its own process.
     pub(crate) fn test_command(&self, name: &str, variable: &str) -> Command {
         let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
         command.args([name, "--exact", "--nocapture", "--test-threads=1"]);

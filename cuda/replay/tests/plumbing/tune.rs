@@ -241,7 +241,6 @@ fn a_search_has_a_budget_and_goes_on_later() {
     let table = stage.text("t.csv");
     assert_eq!(table.matches(",exact,").count(), 21, "{table}");
     assert!(rest.out.contains("grid 32x1x1, block 64x1x1"), "{rest:?}");
-    // Other memory, or another comparison.
     for words in ["rec#2", "rec#1 --tolerance 0.1 --type f32"] {
         tune(&stage, &format!("{words} --resume r.jsonl"), &lists)
             .gave(2)
@@ -261,7 +260,6 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
     let words = "rec#0 --table t.csv --registers 0,32 --blocks 64;128;1024";
     tune(&stage, words, &[]).gave(0).says("nothing is faster");
     let table = stage.text("t.csv");
-    // The recorded one is among them, tried once.
     assert_eq!(table.lines().count(), 1 + 2 * 3, "{table}");
     assert_eq!(table.matches(",exact,").count(), 4, "{table}");
     assert_eq!(table.matches(",refused,").count(), 2, "{table}");
@@ -269,7 +267,6 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 
 #[test]
 fn tuning_goes_on_after_kernels_that_fail() {
-    // One candidate fails, later ones do not.
     let stage = recorded("fragile");
     let said = stage
         .run("tune rec#0 --runs 1 --registers 0,32 --blocks 16;64;128 --table t.csv")

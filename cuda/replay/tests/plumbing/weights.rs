@@ -6,7 +6,7 @@ use std::fs;
 use crate::app::turns::{input, weights};
 use crate::stage::Stage;
 
-/// 32-bit floats, without the reading library.
+/// A `.safetensors` file of 32-bit floats, written without the library that reads it.
 pub(crate) fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut at = 0;
     let entries = tensors.iter().map(|(name, bytes)| {
@@ -26,7 +26,6 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     words.map(|word| f32::from_le_bytes(*word)).collect()
 }
 
-/// `ones` are all alike.
 fn recorded() -> Stage {
     let stage = Stage::new();
     let ones = [1f32; 64].map(f32::to_le_bytes).concat();
@@ -140,7 +139,6 @@ fn weights_that_do_not_fit_are_refused() {
         .warns("does not lie beside the recording");
 }
 
-/// `extra` tensors are missing in the second file.
 fn recorded_with(extra: &[(&str, Vec<u8>)], found: &str) -> Stage {
     let stage = Stage::new();
     let mut held = extra.to_vec();

@@ -145,7 +145,7 @@ fn rows_of_two_and_three_dimensions_are_copied_as_the_program_copies_them() {
         let words = format!("run rec --input x --output out0=one --output out1=two {how}");
         stage.run(&words).gave(0);
         let answer = |name: &str| fs::read(stage.path("answers").join(name)).unwrap();
-        // It has gaps.
+        // The program's column has gaps between its rows.
         let column: Vec<u8> = answer("one")
             .chunks(32)
             .flat_map(|row| row[..8].to_vec())

@@ -123,7 +123,6 @@ fn what_cannot_be_judged_is_no_panic() {
     assert_eq!(report["reason"], "the image has no kernel scale");
     stage.write("none.ptx", "no image");
     stage.run("judge bench/recording --image none.ptx").gave(4);
-    // Writing nothing shows nothing.
     let idle = recorded("others");
     idle.run("extract rec#0 -o bench").gave(0);
     let said = idle

@@ -11,10 +11,8 @@ use crate::recording::format::FORMAT;
 use crate::recording::{MAX_BYTES, MAX_REGIONS, RecordingError};
 
 const MAX_STREAMS: usize = 1 << 10;
-/// Images, kernels, inputs, outputs.
 const MAX_TABLE: usize = 1 << 16;
 const MAX_TURNS: usize = 1 << 10;
-/// As events.
 const MAX_OPERATIONS: usize = 1 << 20;
 
 fn field(field: &'static str, reason: impl Into<String>) -> RecordingError {
@@ -24,11 +22,10 @@ fn field(field: &'static str, reason: impl Into<String>) -> RecordingError {
     }
 }
 
-/// Usable by operations, ascending.
+/// Beginnings and ends of usable memory, ascending, without overlaps.
 struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Refuses a range outside.
     fn hold(&self, what: &'static str, address: u64, size: u64) -> Result<(), RecordingError> {
         let after = self.0.partition_point(|range| range.0 <= address);
         let range = after.checked_sub(1).and_then(|index| self.0.get(index));
@@ -90,7 +87,7 @@ impl Run {
                 limit: MAX_BYTES,
             });
         }
-        // First: the rest computes with addresses and sizes.
+        // First, since the other checks add addresses and sizes.
         let ranges = self.ranges()?;
         let operations = self.operations.len();
         let mut ranges_ = self.ranges.iter();
@@ -102,7 +99,6 @@ impl Run {
         self.check_operations(&ranges)
     }
 
-    /// Checks that tensors lie in memory with contents, without overlaps.
     fn check_tensors(&self) -> Result<(), RecordingError> {
         if self.weights.is_some() == self.tensors.is_empty() {
             return Err(field(
@@ -139,7 +135,6 @@ impl Run {
         }
     }
 
-    /// Checks that later turns have the run's inputs, outputs and parameters.
     fn check_turns(&self) -> Result<(), RecordingError> {
         for turn in &self.turns {
             if (turn.inputs.len(), turn.outputs.len()) != (self.inputs.len(), self.outputs.len()) {
@@ -239,7 +234,6 @@ impl Run {
         Ok(())
     }
 
-    /// Memory and variables, ascending, without overlaps.
     fn ranges(&self) -> Result<Ranges, RecordingError> {
         let memory = self.memory.iter().map(|one| (one.address, one.size));
         let variables = self.variables.iter().map(|one| (one.address, one.size));

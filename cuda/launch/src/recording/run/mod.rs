@@ -22,13 +22,13 @@ use crate::recording::{Device, Hash, RecordingError, Store};
 pub struct Run {
     /// Format: 1.
     pub format: u32,
-    /// Its beginning and end.
+    /// How its beginning and end are chosen.
     pub region_of: String,
     /// Recorded process.
     pub process: u32,
     /// From a launcher.
     pub rank: Option<u32>,
-    /// File; absent if the recording has them.
+    /// File of weights; absent if the recording has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
     /// GPU.
@@ -36,19 +36,19 @@ pub struct Run {
     /// The context's, set by the program: number, value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<[u64; 2]>,
-    /// Against later turns.
+    /// Comparison with later turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
     /// Memory after each operation, 8 bytes each; [`UNKNOWN_SUM`] where replays differ.
     #[serde(default, with = "hex", skip_serializing_if = "Vec::is_empty")]
     pub sums: Vec<u8>,
-    /// Numbered for operations.
+    /// Operations name them by number.
     #[serde(default, rename = "stream")]
     pub streams: Vec<Stream>,
-    /// Numbered for kernels and variables.
+    /// Kernels and variables name them by number.
     #[serde(default, rename = "image")]
     pub images: Vec<RunImage>,
-    /// Numbered for launches.
+    /// Launches name them by number.
     #[serde(default, rename = "kernel")]
     pub kernels: Vec<Kernel>,
     /// Device memory, ascending.
@@ -63,16 +63,16 @@ pub struct Run {
     /// To the host.
     #[serde(default, rename = "output")]
     pub outputs: Vec<Port>,
-    /// The host's, on which results depend.
+    /// Numbers from the host on which results depend.
     #[serde(default, rename = "number", skip_serializing_if = "Vec::is_empty")]
     pub numbers: Vec<Number>,
-    /// Reproduced later turns, each continuing memory.
+    /// Reproduced later turns; each continues the memory.
     #[serde(default, rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Weights outside the recording.
     #[serde(default, rename = "tensor", skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<WeightTensor>,
-    /// Named, by their ends.
+    /// Named operations, by the ranges' ends.
     #[serde(default, rename = "range", skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<Range>,
     /// In order.
@@ -80,7 +80,7 @@ pub struct Run {
     pub operations: Vec<Operation>,
 }
 
-/// Where replays differ.
+/// Sum where replays differ.
 pub const UNKNOWN_SUM: u64 = 0;
 
 /// A tensor of weights.
@@ -126,7 +126,7 @@ impl Range {
 
 const MAX_RANGE_NAME: usize = 200;
 
-/// Towards the default stream.
+/// How a stream orders itself with the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamKind {
@@ -142,7 +142,7 @@ pub enum StreamKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// Towards the default stream.
+    /// Order with the default stream.
     pub kind: StreamKind,
 }
 
@@ -159,7 +159,7 @@ pub struct RunImage {
     pub reduced: Option<Reduced>,
 }
 
-/// Held for an image.
+/// Held instead of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reduced {
@@ -239,7 +239,6 @@ pub struct Port {
     pub form: Option<String>,
 }
 
-/// Part of the text from a `[[` line on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {

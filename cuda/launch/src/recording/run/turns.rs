@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Kernel, Operation, Rows};
 use crate::recording::Hash;
 
-/// The host's copies, and differing parameters.
+/// A later turn: the host's copies, and parameters that differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
@@ -19,15 +19,15 @@ pub struct Turn {
     pub words: Vec<[u32; 3]>,
 }
 
-/// Against later turns.
+/// Comparison of a run with later turns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checked {
-    /// Differing in the second turn, no addresses.
+    /// Words that differ in the second turn, without addresses.
     pub words: u32,
-    /// Differing addresses.
+    /// Addresses that differ.
     pub addresses: u32,
-    /// With other inputs, reproduced.
+    /// Turns with other inputs that were reproduced.
     pub others: u32,
     /// Why other inputs fail, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ impl Operation {
     }
 }
 
-/// Zeros lie behind the end.
+/// Word at an offset; zeros lie behind the end.
 #[must_use]
 pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     let mut word = [0; 4];

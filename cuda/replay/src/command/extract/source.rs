@@ -10,9 +10,7 @@ use gpureplay_cuda_launch::image::{self, MemberKind};
 use crate::ReplayError;
 use crate::command::failure::{self, Failure};
 
-/// Bytes, at most.
-const MAX_TEXT: u64 = 64 << 20;
-/// Searched, at most.
+const MAX_TEXT_BYTES: u64 = 64 << 20;
 pub(crate) const MAX_FOLDERS: usize = 1 << 16;
 /// Nothing else that a recording names is copied.
 const SOURCES: [&str; 8] = ["cu", "cuh", "h", "hpp", "cpp", "cc", "inl", "py"];
@@ -72,7 +70,7 @@ impl Source {
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    failure::read(path, MAX_TEXT)
+    failure::read(path, MAX_TEXT_BYTES)
 }
 
 pub(crate) fn caches() -> Vec<PathBuf> {

@@ -44,7 +44,6 @@ pub(crate) struct TimesReport {
 }
 
 impl TimesReport {
-    /// None if nothing was timed.
     pub(crate) fn of(times: &Times, cache: &'static str) -> Option<Self> {
         (times.runs() > 0).then(|| Self {
             runs: times.runs(),
@@ -73,7 +72,6 @@ pub(super) struct Report {
     pub(super) times: Times,
     pub(super) cache: &'static str,
     pub(super) is_null: bool,
-    /// None if nothing was compared.
     pub(super) verdict: Option<Verdict>,
     pub(super) evidence: Option<Evidence>,
 }

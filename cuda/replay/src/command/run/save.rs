@@ -8,7 +8,6 @@ use gpureplay_host::csv;
 
 use crate::command::failure::{Failure, write, written};
 
-/// `memory.csv` has addresses, and what changed.
 pub(super) fn save(folder: &Path, session: &Session, loaded: &Loaded) -> Result<(), Failure> {
     std::fs::create_dir(folder).map_err(written(folder))?;
     let mut table = csv::line(["file", "address", "bytes", "changed", "variable"]);

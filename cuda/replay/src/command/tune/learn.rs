@@ -17,10 +17,8 @@ const MOST_DRAWS: usize = 40;
 /// Compared values of a list. All 20 seeds of the test below find the best with 4, but 14 with 24, the crate's
 /// default: more keep to the first good value.
 const DRAWN: usize = 4;
-/// Part of the tries that counts as fast.
-const FAST: f64 = 0.25;
+const FAST_FRACTION: f64 = 0.25;
 
-/// Image, registers, optimisation, bounds, carve-out, block, grid.
 const LISTS: usize = 7;
 
 pub(super) enum Order<'a> {
@@ -50,14 +48,12 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Place of a candidate in each list.
 type Place = [usize; LISTS];
 
 pub(super) struct Estimator<'a> {
     seed: u64,
     candidates: &'a [Candidate],
     numbers: BTreeMap<&'a Candidate, usize>,
-    /// By candidate.
     places: Vec<Place>,
     at: BTreeMap<Place, usize>,
     lengths: Place,
@@ -127,7 +123,7 @@ impl<'a> Estimator<'a> {
             }
             let range = tpe::range(0.0, length as f64).ok()?;
             let mut builder = TpeOptimizerBuilder::new();
-            let builder = builder.gamma(FAST).candidates(DRAWN);
+            let builder = builder.gamma(FAST_FRACTION).candidates(DRAWN);
             let mut optimizer = builder.build(tpe::parzen_estimator(), range).ok()?;
             for (place, time) in times {
                 optimizer.tell(place[list] as f64 + 0.5, *time).ok()?;
@@ -145,7 +141,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// So that neighbours are alike.
+/// Orders sizes so that neighbours are alike.
 fn by_size(sizes: [u32; 3]) -> (u64, [u32; 3]) {
     let all = sizes
         .iter()
@@ -170,7 +166,6 @@ fn ranks<'a, K: Ord>(
 mod tests {
     use super::{Candidate, Estimator};
 
-    /// 16 * 32 * 3 of blocks, grids and registers.
     fn candidates() -> Vec<Candidate> {
         let mut all = Vec::new();
         for max_registers in [0, 32, 64] {

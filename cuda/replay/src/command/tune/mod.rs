@@ -132,7 +132,6 @@ impl Tune {
         self.tuned.as_ref().filter(|_| !is_open)
     }
 
-    /// Ways to try, if another launch has narrowed them down.
     fn ways(&self) -> Option<&[Way]> {
         self.part.as_ref()?.ways.as_deref()
     }

@@ -176,7 +176,6 @@ impl Search<'_> {
         }
     }
 
-    /// Dynamic shared memory in bytes.
     fn shared(&self, candidate: &Candidate) -> u32 {
         let own = self.own.get(&candidate.image);
         own.map_or(self.session.sizes().shared, |own| own.shared)
@@ -293,7 +292,6 @@ impl Search<'_> {
     }
 }
 
-/// None if recorded.
 fn image<'a>(images: &'a [(String, Vec<u8>)], candidate: &Candidate) -> Option<&'a [u8]> {
     let (_, image) = images.iter().find(|(name, _)| *name == candidate.image)?;
     Some(image)

@@ -8,8 +8,7 @@ use super::words::Bounds;
 use crate::command::failure::Failure;
 use crate::command::report;
 
-/// Candidates at most.
-const MOST: usize = 1 << 20;
+const MOST_CANDIDATES: usize = 1 << 20;
 
 /// One way to run the launch.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -39,7 +38,6 @@ fn as_recorded() -> i32 {
 impl Candidate {
     pub(super) const RECORDED: &str = "recorded";
 
-    /// The recorded image as it is.
     pub(super) fn recorded(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self {
             image: Self::RECORDED.to_owned(),
@@ -98,7 +96,6 @@ impl Candidate {
 pub(super) enum Grids<'a> {
     /// Keeps the number of threads per dimension.
     Adapted,
-    /// As recorded.
     Kept,
     Given(&'a [[u32; 3]]),
 }
@@ -125,9 +122,9 @@ impl Space<'_> {
                         if *registers > 0 && bounds.blocks > 0 {
                             continue;
                         }
-                        if all.len() + shapes.len() * self.carveouts.len() > MOST {
+                        if all.len() + shapes.len() * self.carveouts.len() > MOST_CANDIDATES {
                             return Err(Failure::Usage(format!(
-                                "the lists make more than {MOST} candidates together"
+                                "the lists make more than {MOST_CANDIDATES} candidates together"
                             )));
                         }
                         let of = |carveout: i32, [grid, block]: [[u32; 3]; 2]| Candidate {

@@ -87,9 +87,9 @@ impl Way {
 pub(super) struct Part {
     pub(super) number: u32,
     pub(super) tries: PathBuf,
-    /// Besides the recorded one: right elsewhere, or the common winner.
+    /// Ways to try besides the recorded one: those right for another launch, or the common winner.
     pub(super) ways: Option<Vec<Way>>,
-    /// The common winner, to be written.
+    /// `ways` holds the common winner, to be written.
     pub(super) is_settled: bool,
 }
 
@@ -137,7 +137,6 @@ struct WayReport {
     speedups: Vec<f64>,
 }
 
-/// Right for all and fastest in sum.
 pub(super) fn run(tune: &Tune, kernel: &str) -> Outcome {
     let wanted = Regex::new(kernel)
         .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
@@ -197,16 +196,14 @@ fn threads(launch: &Launch) -> u64 {
     sizes.fold(1, |all, size| all.saturating_mul(u64::from(*size)))
 }
 
-/// To pass on, at most.
-const MOST_WAYS: usize = 128;
+const MOST_PASSED_ON: usize = 128;
 
-/// Ways that are right, fastest first.
 fn fastest(tries: &[Try], grid_is_given: bool) -> Vec<Way> {
     let right = tries.iter().filter_map(|one| Some((one.right()?[0], one)));
     let mut right: Vec<_> = right.collect();
     right.sort_by(|a, b| a.0.total_cmp(&b.0));
     let way = |(_, one): (f64, &Try)| Way::of(&one.candidate, grid_is_given);
-    right.into_iter().take(MOST_WAYS).map(way).collect()
+    right.into_iter().take(MOST_PASSED_ON).map(way).collect()
 }
 
 fn of_one(part: &Part) -> Result<Vec<Try>, Failure> {
@@ -323,7 +320,6 @@ mod tests {
     use super::{Way, together};
     use crate::{Times, Verdict};
 
-    /// No time: wrong.
     fn one(grid: u32, block: u32, time: Option<f64>) -> Try {
         let candidate = Candidate::recorded([grid, 1, 1], [block, 1, 1]);
         let result = time.map(|time| (Verdict::Exact, Times::new(vec![time; 3])));

@@ -15,8 +15,7 @@ use super::space::Candidate;
 use crate::command::failure::{Failure, file, json, written};
 use crate::command::report;
 
-/// Bytes, at most.
-const MOST: u64 = 1 << 30;
+const MOST_BYTES: u64 = 1 << 30;
 
 /// One candidate and what became of it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -109,7 +108,7 @@ pub(super) struct Subject {
     block: [u32; 3],
     shared: u32,
     image: String,
-    /// Of all that was recorded of the launch.
+    /// Hash of the launch's manifest.
     launch: String,
     checking: String,
     gpu: String,
@@ -143,7 +142,6 @@ impl Subject {
         })
     }
 
-    /// Tries of different subjects do not mix.
     fn differs(&self, other: &Self) -> Option<&'static str> {
         // Images that only one tries are no contradiction.
         let contradicts = self.images.iter().any(|[name, hash]| {
@@ -190,7 +188,7 @@ impl Tries {
             .open(path)
             .map_err(file(path))?;
         let copy = file.try_clone().map_err(self::file(path))?;
-        let text = beneath::contents(copy, MOST).map_err(self::file(path))?;
+        let text = beneath::contents(copy, MOST_BYTES).map_err(self::file(path))?;
         // A killed process leaves an unended line.
         let whole = text
             .iter()
@@ -256,13 +254,11 @@ impl Tries {
         Ok(())
     }
 
-    /// Median and spread in microseconds, if right.
     pub(super) fn right(&self, candidate: &Candidate) -> Option<[f64; 2]> {
         let mut all = self.all.iter();
         all.find(|one| one.candidate == *candidate)?.right()
     }
 
-    /// Fastest candidate that beats the recorded launch by more than both spreads; with speed-up.
     pub(super) fn best(
         &self,
         recorded: &Candidate,

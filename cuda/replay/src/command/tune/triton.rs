@@ -8,10 +8,8 @@ use serde::Deserialize;
 
 use crate::command::extract::source::{MAX_FOLDERS, caches};
 
-/// At most.
-const MOST: usize = 1 << 10;
-/// Bytes, at most.
-const MAX_TEXT: u64 = 1 << 20;
+const MOST_IMAGES: usize = 1 << 10;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Own {
@@ -43,7 +41,7 @@ pub(super) fn images(kernel: &str, capability: u32) -> Vec<(PathBuf, Own)> {
     });
     let mut found: Vec<_> = folders
         .filter_map(|folder| image(&folder.path(), kernel, capability))
-        .take(MOST)
+        .take(MOST_IMAGES)
         .collect();
     found.sort_by(|one, other| one.0.cmp(&other.0));
     found
@@ -51,7 +49,7 @@ pub(super) fn images(kernel: &str, capability: u32) -> Vec<(PathBuf, Own)> {
 
 fn image(folder: &Path, kernel: &str, capability: u32) -> Option<(PathBuf, Own)> {
     let text = folder.join(format!("{kernel}.json"));
-    if text.metadata().ok()?.len() > MAX_TEXT {
+    if text.metadata().ok()?.len() > MAX_TEXT_BYTES {
         return None;
     }
     let known: Description = serde_json::from_slice(&fs::read(text).ok()?).ok()?;

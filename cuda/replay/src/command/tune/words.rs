@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use crate::command::target::sizes;
 
-/// At most.
 const MOST_OF_RANGE: u32 = 1 << 14;
 
-/// Separated by spaces or semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List(pub(super) Vec<[u32; 3]>);
 
@@ -62,7 +60,6 @@ pub(super) struct Bounds {
     pub(super) blocks: u32,
 }
 
-/// Separated by spaces or semicolons.
 #[derive(Clone, Debug)]
 pub(super) struct AllBounds(pub(super) Vec<Bounds>);
 
@@ -90,9 +87,7 @@ impl FromStr for AllBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampler {
     All,
-    /// By seed.
     Random(u64),
-    /// By earlier tries; with a seed.
     Learn(u64),
 }
 
@@ -124,7 +119,6 @@ impl Sampler {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Budget {
-    /// After N tries.
     Tries(u64),
     Time(Duration),
 }

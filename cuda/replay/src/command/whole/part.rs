@@ -38,7 +38,7 @@ impl Layers {
         until.or_else(|| self.layers.as_ref().map(|_| "--layers"))
     }
 
-    /// None if all.
+    /// `None` means all layers.
     pub(crate) fn of(&self, run: &Run) -> Result<Option<Done>, Failure> {
         let all = layers(run);
         let last = match (&self.until, &self.layers) {
@@ -56,7 +56,6 @@ impl Layers {
 }
 
 impl Done {
-    /// Compares sums, for recorded inputs.
     pub(crate) fn execute(
         &self,
         session: &mut RunSession,

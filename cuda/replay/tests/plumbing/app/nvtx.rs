@@ -86,7 +86,6 @@ impl Nvtx {
         }
     }
 
-    /// Of wide letters.
     pub(super) fn range_with_wide_name<T>(&self, name: &[u32], work: impl FnOnce() -> T) -> T {
         if !self.is_there {
             return work();
@@ -105,7 +104,7 @@ impl Nvtx {
         }
     }
 
-    /// Only compared.
+    /// The injection only compares it.
     const DOMAIN: *mut c_void = 16 as *mut c_void;
 
     /// Attributes of 48 bytes.

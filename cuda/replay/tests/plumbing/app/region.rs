@@ -50,7 +50,6 @@ impl Program {
         bytes
     }
 
-    /// Two inputs, two streams, two results.
     fn turn(&self, [p, q, r]: [u64; 3], [a, b]: [u64; 2], inputs: [&[u8]; 2]) -> [Vec<u8>; 2] {
         self.send(p, inputs[0], a);
         self.send(r, inputs[1], b);
@@ -58,7 +57,6 @@ impl Program {
         self.after(b, a);
         let size = COUNT * 4;
         call!(self.driver, cuMemcpyDtoDAsync_v2(q => u64, p => u64, size => usize, b => u64));
-        // Its first quarter becomes 7.
         call!(self.driver, cuMemsetD32Async(r => u64, 7f32.to_bits() => u32, COUNT / 4 => usize, b => u64));
         self.scale_in(b, q, 3.0);
         self.scale_in(b, r, 5.0);
@@ -129,7 +127,6 @@ impl Program {
         self.kernel_node(graph, after, &node)
     }
 
-    /// Six times p, copied to q.
     fn nodes(&self, p: u64, q: u64) -> u64 {
         let (graph, mut last, n) = (self.new_graph(), 0u64, COUNT as u32);
         let mut after = Vec::new();
@@ -160,7 +157,6 @@ impl Program {
         call!(self.driver, cuProfilerStop());
     }
 
-    /// After a warm-up; `what` cannot be recorded.
     pub(crate) fn region(&self, what: &str) {
         let begin: f32 = std::env::var(INPUT)
             .ok()
@@ -221,7 +217,6 @@ impl Program {
                 self.scale_in(streams[0], p, 1.0);
             }
             "fresh" => {
-                // Allocated and freed in the region.
                 let p = self.memory(&one);
                 self.scale_in(streams[0], p, 1.0);
                 call!(self.driver, cuMemFree_v2(p => u64));
@@ -275,7 +270,6 @@ impl Program {
             _ => self.turn(memory, streams, [&one, &two]),
         };
         if what == "turns" {
-            // Behind the region.
             self.turn(memory, streams, [&two, &one]);
         }
         if what == "late" {

@@ -79,7 +79,7 @@ impl Program {
                     self.scaled(state, 2.0);
                     self.bytes(state, size)
                 }
-                // Used twice, and once unread.
+                // The number is used twice; another one is never read.
                 "number" => {
                     self.scaled(input_memory, turn as f32 + 2.0);
                     self.one("idle", turn as u64 * 77 + 5);
@@ -98,7 +98,6 @@ impl Program {
                     self.scaled(slot, 2.0);
                     self.bytes(cache, size * TURNS)
                 }
-                // By turns, each empty between turns.
                 "swap" => {
                     let scratch = cache + (turn % 2 * size) as u64;
                     self.copied(scratch, input_memory);
@@ -110,7 +109,6 @@ impl Program {
                     self.scaled(input_memory, 3.0);
                     self.bytes(state, size)
                 }
-                // Later turns use another image's kernel of that name.
                 "image" => {
                     let module = if turn == 0 { self.module } else { module };
                     Self::with(module).scaled(input_memory, 2.0);
@@ -131,7 +129,6 @@ impl Program {
                     self.copied(cache, state);
                     self.bytes(input_memory, size)
                 }
-                // A part of the copied input is the result; a state grows.
                 "large" | "large-same" => {
                     let step = if what == "large" { 7919 } else { 0 };
                     let large = (0..LARGE / 4).map(|index| (turn * step + index) as u32);

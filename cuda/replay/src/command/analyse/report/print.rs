@@ -6,7 +6,6 @@ use crate::command::failure::Failure;
 use crate::command::report::{bytes, say, sizes};
 
 impl AnalyseReport<'_> {
-    /// Places with such numbers, the largest first.
     fn ranked<T>(
         &self,
         numbers: impl Fn(&SiteReport<'_>) -> Option<T>,
