@@ -31,7 +31,7 @@ enum Absent {
     IsMade,
 }
 
-/// A regular file, for reading.
+/// Opens a regular file for reading.
 ///
 /// # Errors
 /// The system's, or [`ErrorKind::InvalidInput`]: the name leads out, has a link, or is no file.
@@ -53,7 +53,7 @@ pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     }
 }
 
-/// A regular file, not a link.
+/// Whether a name is a regular file, not a link.
 ///
 /// # Errors
 /// As for [`open`], of existing folders.
@@ -85,7 +85,7 @@ pub fn names(directory: &Path, folder: &Path, mut found: impl FnMut(&OsStr)) -> 
     Ok(())
 }
 
-/// A link is one.
+/// A link has a kind of its own.
 fn kind(folder: &OwnedFd, name: &OsStr) -> nix::Result<SFlag> {
     let found = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
     Ok(SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT)

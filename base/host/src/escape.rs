@@ -35,7 +35,6 @@ const FORMAT: [(char, char); 21] = [
     ('\u{e0080}', '\u{e00ff}'),
 ];
 
-/// Control and format characters.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || FORMAT
@@ -66,7 +65,6 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         if hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                // Cannot fail.
                 let _ = write!(out, "\\u{unit:04x}");
             }
         } else {

@@ -51,7 +51,7 @@ pub fn write_unless(
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    // Takes a link's name too.
+    // Replaces the link of that name, too.
     write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 
@@ -84,7 +84,7 @@ fn write_with_mode(
         Ok(found) if !found.is_file() => {
             let mut opened = File::options().write(true).open(destination)?;
             return match opened.metadata()?.is_file() {
-                // Meanwhile.
+                // A file took its place meanwhile.
                 true => Err(io::ErrorKind::AlreadyExists.into()),
                 false => opened.write_all(contents),
             };

@@ -164,8 +164,7 @@ impl Summary {
         }
     }
 
-    /// Standard error of the mean.
-    fn error(&self) -> f64 {
+    fn standard_error(&self) -> f64 {
         self.deviation / (self.runs.max(1) as f64).sqrt()
     }
 
@@ -178,7 +177,7 @@ impl Summary {
     /// Whether means differ by over twice the standard error of the difference.
     #[must_use]
     pub fn differs_from(&self, other: &Self) -> bool {
-        let error = self.error().hypot(other.error());
+        let error = self.standard_error().hypot(other.standard_error());
         (self.mean - other.mean).abs() > 2.0 * error
     }
 }

@@ -6,7 +6,6 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     array(bytes, at).map_or(0, u64::from_le_bytes)
 }
 
-/// Little-endian; 0 outside.
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     array(bytes, at).map_or(0, u32::from_le_bytes)
 }

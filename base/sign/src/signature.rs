@@ -135,7 +135,6 @@ impl<'a> Signature<'a> {
         Ok(signature)
     }
 
-    /// `None` if too short.
     fn list(&self) -> Option<SignedFiles<'a>> {
         let rest = self.bytes.get(HEADER..)?;
         let (table, names) = rest.split_at_checked(self.files as usize * ENTRY)?;

@@ -64,7 +64,7 @@ pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
         return Err(refused("it is no file"));
     }
     linkat(&from, name, &folder, name, AtFlags::empty())?;
-    // A link was linked itself.
+    // A link in the file's place was linked itself.
     if !is_file(&folder)? {
         let _ = unlinkat(&folder, name, UnlinkatFlags::NoRemoveDir);
         return Err(refused("it is no file"));
@@ -130,7 +130,6 @@ fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr, mode: Mode) -> io::Res
             let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
             openat(folder, name, flags, mode)?;
             renameat(folder, unfinished, folder, name).map_err(|error| {
-                // It is empty.
                 let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
                 error.into()
             })

@@ -11,7 +11,6 @@ use gpureplay_sign::{
 const HEADER: usize = 64;
 const ENTRY: usize = 32;
 
-/// Contents: the name and a byte 1.
 fn packed(names: &[&str]) -> Vec<u8> {
     let files: BTreeMap<String, Vec<u8>> = names
         .iter()
@@ -24,7 +23,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().unwrap()
 }
 
-/// With right checksums again.
+/// Corrects all checksums after the change.
 fn refused(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> PackError {
     let named = u32::from_le_bytes(number(&bytes, 32)) as usize;
     let files = u32::from_le_bytes(number(&bytes, 12)) as usize;
@@ -72,7 +71,7 @@ fn names_of_a_pack_ascend_after_the_recording() {
         refused(twice, |bytes| bytes[last] = b'r'),
         PackError::Name(1)
     );
-    // Names' bytes of no file.
+    // A byte of the names is no file's.
     let shorter = refused(bytes.clone(), |bytes| bytes[HEADER + 3 * ENTRY + 24] = 0);
     assert_eq!(shorter, PackError::Name(3));
     let none = refused(packed(&["a", "recording.gpr"]), |bytes| {
@@ -93,7 +92,7 @@ fn what_a_pack_reserves_is_zero() {
     for (entry, index) in [(HEADER, 0), (HEADER + ENTRY, 1)] {
         let found = refused(bytes.clone(), |bytes| bytes[entry + 28] = 1);
         assert_eq!(found, PackError::NotZero(index));
-        // The last one fills up to eight, and is not zero.
+        // The last byte becomes filling, and is not zero.
         let found = refused(bytes.clone(), |bytes| bytes[entry + 8] -= 1);
         assert_eq!(found, PackError::NotZero(index));
     }
@@ -162,11 +161,11 @@ fn the_form_of_a_signature_is_checked_before_its_seal() {
         changed[names + at] = letter;
         assert_eq!(unreadable(&changed), SignatureError::Name(index));
     }
-    // Names' byte of no file.
+    // A byte of the names is no file's.
     let mut longer = bytes.clone();
     longer.insert(names + 2, b'c');
     assert_eq!(unreadable(&longer), SignatureError::Shape);
-    // For their number, whatever follows.
+    // The number of files decides, whatever follows.
     for files in [3, MAX_FILES, MAX_FILES + 1, u32::MAX] {
         let mut changed = bytes.clone();
         changed[12..16].copy_from_slice(&files.to_le_bytes());

@@ -86,7 +86,7 @@ fn every_other_length_is_refused() {
         verify(&bytes, shorter),
         Err(SignatureError::RecordingLength(RECORDING.len() as u64))
     );
-    // A byte moves from the recording into the statement.
+    // The signature alone, and the recording in the statement's place.
     assert!(verify(&[&bytes[..64], RECORDING].concat(), RECORDING).is_err());
 }
 
@@ -95,7 +95,7 @@ fn another_key_and_an_older_counter_are_refused() {
     let other = SecretKey::from_seed([8; 32]).unwrap();
     let bytes = sign(&other, 5, RECORDING, &files()).unwrap();
     assert_eq!(verify(&bytes, RECORDING), Err(SignatureError::Key));
-    // The trusted name over another's signature.
+    // The trusted key's name over another key's signature.
     let mut renamed = bytes.clone();
     renamed[32..64].copy_from_slice(key().public().bytes());
     assert_eq!(verify(&renamed, RECORDING), Err(SignatureError::Forged));
@@ -167,7 +167,6 @@ fn a_pack_gives_back_its_files() {
         assert_eq!(pack.file(&name), Some(contents.as_slice()), "{name}");
     }
     assert_eq!(pack.file("other"), None);
-    // At a multiple of eight.
     assert_eq!(
         (pack.recording().as_ptr() as usize - bytes.as_ptr() as usize) % 8,
         0
