@@ -9,11 +9,10 @@ use clap::Arg;
 const SHARED: [&str; 11] = [
     "run", "info", "verify", "sign", "pack", "jobs", "bench", "diff", "extract", "analyse", "tune",
 ];
-/// Every CUDA recording has one of them.
+/// Every CUDA recording has all of them.
 const PARTS: [&str; 3] = ["launches", "runs", "objects"];
 const NVIDIA: &str = "/dev/nvidiactl";
 
-/// Puts `cuda` before the command for a CUDA recording, or for record with an NVIDIA GPU.
 pub(crate) fn to_cuda(words: Vec<OsString>) -> Vec<OsString> {
     to_cuda_on(words, Path::new(NVIDIA).exists())
 }
@@ -22,7 +21,7 @@ pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsSt
     let is_recording = |word: &OsString| {
         let text = word.to_string_lossy();
         let (folder, number) = text.rsplit_once('#').unwrap_or((&*text, ""));
-        // Also of a missing folder.
+        // Also `FOLDER#LAUNCH` of a folder that is missing.
         let is_launch = !number.is_empty()
             && number.bytes().all(|byte| byte.is_ascii_digit())
             && !Path::new(&*text).exists();
@@ -44,7 +43,7 @@ pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsSt
     }
 }
 
-/// A whole run, into a folder with the app's name.
+/// Without other options, records a whole run into a folder with the app's name.
 fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let Some(end) = words.iter().position(|word| word == "--") else {
         return words;
@@ -66,7 +65,6 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     let rest = options.iter().enumerate();
     let rest = rest.filter(|(at, _)| !(first..first + count).contains(at));
     let mut rest: Vec<OsString> = rest.map(|(_, word)| word.clone()).collect();
-    // All else is a run.
     let single = ["--pick", "--kernel", "--run", "--region"];
     let gives = |rest: &[OsString], options: &[&str]| {
         let is_one = |word: &OsString| {
@@ -104,7 +102,6 @@ fn gives_other(words: &[OsString]) -> bool {
     words.any(|word| has(&["record"], &word) && !has(&["cuda", "record"], &word))
 }
 
-/// Whether a word gives an option, by long name, alias or letter.
 fn is_given(option: &Arg, word: &str) -> bool {
     let Some(name) = word.strip_prefix("--") else {
         let letter = word.strip_prefix('-').and_then(|word| word.chars().next());

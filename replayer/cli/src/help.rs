@@ -133,7 +133,6 @@ fn groups(command: &Command) -> String {
     table
 }
 
-/// A line per option, few examples.
 fn short(parent: &str, command: Command) -> Command {
     let path = format!("{parent} {}", command.get_name());
     let names: Vec<String> = command
@@ -184,7 +183,6 @@ fn one_line(arg: Arg) -> Arg {
     arg.help(beginning).long_help(long)
 }
 
-/// Returns the text up to the first sign that ends a thought.
 fn beginning(text: &str) -> String {
     let ends = [". ", "; ", ": ", " (", ", so that ", ", instead of "];
     let end = ends.iter().filter_map(|end| text.find(end)).min();

@@ -61,7 +61,6 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The first word is the program's name.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = words(line);
     let starts = (0..words.len()).filter(|at| {

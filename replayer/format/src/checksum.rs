@@ -14,7 +14,7 @@ const fn step(lane: u64, word: u64) -> u64 {
     (lane ^ word).rotate_left(29).wrapping_mul(MULTIPLIER)
 }
 
-/// All calls but the last bring a multiple of four words; then cuts do not matter.
+/// Checksum of a section. Cuts do not matter if all calls but the last bring a multiple of 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum {
     lanes: [u64; 4],
@@ -36,7 +36,7 @@ impl Checksum {
         }
     }
 
-    /// Zeros fill up to a multiple of 8.
+    /// Adds bytes; zeros fill them up to a multiple of 8.
     pub fn update(&mut self, bytes: &[u8]) -> &mut Self {
         self.length = self.length.wrapping_add(bytes.len() as u64);
         let (blocks, tail) = bytes.as_chunks_of_32();
@@ -63,7 +63,6 @@ impl Checksum {
     }
 }
 
-/// Blocks of four words and a rest of less than 32 bytes.
 trait Blocks {
     fn as_chunks_of_32(&self) -> (&[[U64; 4]], &[u8]);
 }

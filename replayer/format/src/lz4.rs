@@ -69,7 +69,7 @@ impl History {
         }
     }
 
-    /// Keeps the `length` bytes. `None` if [`check`] refuses.
+    /// Decodes a block and keeps its `length` bytes. `None` if [`check`] refuses it.
     pub fn decode(&mut self, block: &[u8], length: usize) -> Option<&[u8]> {
         if length > MAX_BLOCK {
             return None;
@@ -83,7 +83,7 @@ impl History {
         self.halves.as_flattened().get(start..end)
     }
 
-    /// The bytes are at the history's end.
+    /// Returns the whole history, and where the new bytes start.
     #[cfg(feature = "encode")]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> (&[u8], usize) {
         self.slide(bytes.len());

@@ -60,7 +60,7 @@ const fn error(section: Section, fault: Fault) -> ParseError {
     ParseError { section, fault }
 }
 
-/// Checked: a whole number of entries.
+/// `section` has checked that the bytes are whole entries.
 fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
     sections: &Sections<'a>,
     section: Section,
@@ -252,7 +252,7 @@ impl<'a> Recording<'a> {
         .unwrap_or(&[])
     }
 
-    /// Actions with an opcode: submits are chains, rearms jobs.
+    /// Number of actions with an opcode: submits are chains, rearms are jobs.
     pub fn count(&self, segment: &Segment, opcode: Opcode) -> u32 {
         let entries = self.segment_entries(segment).iter();
         entries.filter(|entry| entry.op == opcode.code()).count() as u32
@@ -299,7 +299,7 @@ impl<'a> Recording<'a> {
         self.strings
     }
 
-    /// A name that is not empty.
+    /// Whether there is a name that is not empty.
     pub fn has_name(&self, offset: u32) -> bool {
         self.strings
             .get(offset as usize)

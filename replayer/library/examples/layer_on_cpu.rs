@@ -17,12 +17,12 @@ pub fn main() -> Result<()> {
     session.run()?;
     let all_on_gpu = session.read("probabilities")?;
 
-    // conv2 is the last one's result.
+    // conv2 is the result of the last layer before pool1.
     session.keep("conv2")?;
     session.run_layers(0..pool)?;
     let conv2 = session.read("conv2")?;
     session.bind("pool1", maximum(&conv2))?;
-    // The layer between is skipped.
+    // Goes on behind pool1, whose value is given.
     session.run_layers(pool + 1..layers)?;
     let one_on_cpu = session.read("probabilities")?;
 

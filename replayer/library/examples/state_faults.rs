@@ -21,7 +21,7 @@ const KINDS: [FaultKind; 4] = [
     FaultKind::LostWrite,
     FaultKind::PowerLoss,
 ];
-/// Of a trial. The fault comes in the last or near it: devices are not asked equally often whether a job is done.
+/// Runs of a trial. The fault comes in the last or near it: how often devices are asked whether a job is done varies.
 const RUNS: usize = 2;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -35,7 +35,6 @@ struct Trials<'a> {
 struct Ended {
     states: Vec<(String, Tensor)>,
     calls: Range<u64>,
-    /// Repeated runs.
     failed: u32,
 }
 
@@ -103,7 +102,6 @@ fn test(arguments: &[String]) -> Result<String> {
             tried += 1;
             failed += ended.failed;
         }
-        // Time-outs take long.
         let (tried, failed) = (tried - before.0, failed - before.1);
         eprintln!("{}: {tried} faults, {failed} runs failed", kind.name());
     }

@@ -21,11 +21,10 @@ use crate::weights::{Reader, all_of};
 #[derive(Clone, Debug, Default)]
 struct Room {
     bytes: Vec<u8>,
-    /// Since the last run began.
     filled: bool,
 }
 
-/// Index and bytes.
+/// Tensor index and bytes.
 pub(crate) type In<'a> = (u32, &'a [u8]);
 pub(crate) type Out = (u32, Vec<u8>);
 
@@ -34,11 +33,9 @@ pub(crate) type Out = (u32, Vec<u8>);
 pub struct Bindings {
     path: PathBuf,
     tensors: Vec<TensorInfo>,
-    /// The first tensor of a name.
     names: HashMap<String, usize>,
-    /// By tensor index.
     values: Vec<Option<Tensor>>,
-    /// By tensor index: the recording puts a value there.
+    /// By tensor index: whether the recording takes a value (an action `BindInput`).
     taken: Vec<bool>,
     rooms: Vec<Option<Room>>,
     pub(crate) states: States,
@@ -213,7 +210,6 @@ impl Bindings {
         self.values.get(index).is_some_and(Option::is_some)
     }
 
-    /// Whether a result is kept although no value was given.
     pub(crate) fn is_wanted(&self, index: usize) -> bool {
         self.rooms.get(index).is_some_and(Option::is_some)
     }
@@ -225,7 +221,7 @@ impl Bindings {
     pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
         let external = files.manifest.as_ref().map(|manifest| &manifest.external);
         let mut external: Vec<_> = external.into_iter().flatten().collect();
-        // To read each file once.
+        // Neighbours share a file, which is then read once.
         external.sort_by_key(|(_, weight)| values::split(Path::new(&weight.file)).0);
         let mut reader = Reader::default();
         for (name, weight) in external {
@@ -343,7 +339,8 @@ impl Bindings {
             .collect()
     }
 
-    /// Bytes for a whole run, and room for results (states are in both). Weights are needed once.
+    /// Bytes for a whole run in the secure world, and room for results; states are in both. Only the first run needs
+    /// weights.
     ///
     /// # Errors
     /// A state has no value, or a result is neither output nor state.
@@ -403,13 +400,12 @@ impl Tensors for Bindings {
         let info = self.tensors.get(tensor as usize)?;
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
-        // An unbound tensor left no room.
+        // `take` may have taken the bytes.
         room.bytes.resize(info.bytes, 0);
         Some(&mut room.bytes)
     }
 }
 
-/// Pictures as the manifest says.
 fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
     let image = files.image(&info.name);
     let (file, part) = files.split(path);
@@ -500,13 +496,11 @@ mod tests {
         both.sort_unstable();
         assert_eq!(indices(&going), both);
         assert_eq!(coming, [(output as u32, vec![0; room])]);
-        // Weights stay from the second run on.
         let (going, _) = digits.handed_over(false).unwrap();
         assert_eq!(indices(&going), [input as u32]);
         assert!(digits.found(output).is_none());
         digits.took_back(vec![(output as u32, vec![7; room])]);
         assert_eq!(digits.found(output).unwrap().bytes(), vec![7; room]);
-        // It would be taken for a given one.
         digits.want("conv2").unwrap();
         assert!(matches!(
             digits.handed_over(false),

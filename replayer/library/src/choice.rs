@@ -11,7 +11,7 @@ use gpureplay_linux::{Board, Mode};
 pub enum Choice {
     /// See [`Choice::for_recording`].
     Best,
-    /// By default of the recorded GPU.
+    /// The model of a GPU; by default of the recorded one.
     Model(Option<String>),
     /// The kernel's panfrost driver.
     Panfrost,
@@ -31,7 +31,7 @@ pub enum Choice {
 /// A kind of device.
 #[derive(Debug)]
 pub struct Kind {
-    /// The caller fills in capitals after the colon.
+    /// Text that chooses it; the caller fills in capitals after the colon.
     pub text: &'static str,
     /// Description.
     pub what: &'static str,
@@ -185,7 +185,6 @@ mod tests {
                 "{wrong}: {error}"
             );
         }
-        // A board must exist to be chosen.
         for kind in KINDS.iter().filter(|kind| kind.text != "devmem:BOARD") {
             assert!(parsed(kind.text).is_ok(), "{}", kind.text);
         }

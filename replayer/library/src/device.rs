@@ -28,7 +28,6 @@ pub use crate::names::MAX_THREADS;
 /// An opened device.
 pub struct Device {
     body: Body,
-    /// See [`Device::writes_to_process`].
     in_process: bool,
     jobs: Arc<AtomicU64>,
     description: String,
@@ -261,8 +260,8 @@ impl Device {
         self
     }
 
-    /// Whether the GPU writes to this process's pages (/dev/mem), and must be reset before the process ends. A
-    /// driver resets it first, and the model needs no such care.
+    /// Whether the GPU writes to this process's pages (/dev/mem), and must be reset before the process ends: see
+    /// [`crate::HeldSignals`].
     pub fn writes_to_process(&self) -> bool {
         match &self.body {
             Body::DevMem(_) => true,

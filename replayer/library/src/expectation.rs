@@ -83,7 +83,6 @@ impl Comparison {
 #[derive(Debug)]
 struct Expected {
     path: PathBuf,
-    /// Shared by outputs.
     reference: Option<Arc<str>>,
     value: Tensor,
     tolerance: f64,

@@ -90,7 +90,6 @@ pub fn used_up(recording: &Recording<'_>, error: &ReplayError, used_up: &UsedUp)
     )
 }
 
-/// `action 7 (segment run, after 2 of its chains): `.
 fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
     match segment_of(recording, error.action) {
         Some(segment) => format!(
@@ -103,7 +102,7 @@ fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
     }
 }
 
-/// Names replace numbers.
+/// An error of the secure world, with names instead of the numbers of rules and sections.
 pub fn secure(error: &gpureplay_linux::optee::Error) -> String {
     use gpureplay_linux::optee::Error as E;
     let named = match *error {

@@ -126,15 +126,11 @@ impl<'a, G: Gpu> Engine<'a, G> {
     }
 
     both! {
-        /// The device.
         gpu() -> &mut G;
-        /// Everything before the first run.
         prepare(tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         run_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
-        /// Only the CPU's part.
         skip_segment(index: u32, tensors: &mut dyn Tensors) -> Result<(), ReplayError>;
         read_tensor(tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError>;
-        /// Ends all work on the device.
         close() -> Result<(), ReplayError>;
     }
 }

@@ -125,7 +125,7 @@ impl Files {
     pub fn verify<'a>(&self, recording: &'a Recording<'a>) -> Result<Verified<'a>, Error> {
         let verified = Verified::check(recording).map_err(|violation| {
             let path = self.path.clone();
-            // The rule says that a launch is wrong, this one what.
+            // The rule says that a launch is wrong; `streams::broken` says what.
             let launch = (violation.rule == Rule::JobConfiguration)
                 .then(|| streams::broken(recording))
                 .flatten();
@@ -166,9 +166,9 @@ impl Files {
         })
     }
 
-    /// Files of the manifest, in its order.
+    /// Missing files of the manifest, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
-        // Held files are complete.
+        // What is held is complete.
         if self.held.is_some() {
             return Vec::new();
         }
@@ -193,7 +193,7 @@ impl Files {
         (before.join(file), part)
     }
 
-    /// The manifest's file without following links, or any file of the user.
+    /// Opens a file of the manifest without following links, or any other file that the user names.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
         let inside = path.strip_prefix(&self.directory).ok();
         let mut named = self.manifest.iter().flat_map(Manifest::files);
@@ -313,7 +313,7 @@ mod tests {
             let verified = files.verify(&files.view().unwrap()).map(drop);
             verified.map_err(|error| error.to_string())
         };
-        // There is a fourth page for a job.
+        // The recording has a fourth page, for a job.
         let together = |outputs: &[(&str, u32)]| in_pages(3, outputs);
         let most = 3 << 12;
         let mut outputs = vec![
@@ -324,7 +324,7 @@ mod tests {
             ("e", most),
         ];
         assert_eq!(together(&outputs), Ok(()));
-        // One after the other: 16 pages in all.
+        // 16 pages in all: four times those of the recording.
         outputs.push(("f", 1 << 12));
         assert_eq!(together(&outputs), Ok(()));
         outputs.push(("g", 1));
@@ -333,7 +333,7 @@ mod tests {
             error.contains("65537 bytes together, more than 65536"),
             "{error}"
         );
-        // In 2 GiB, twice these is the most.
+        // Outputs of a recording of 2 GiB have at most 4 GiB.
         let half = 1 << 31;
         assert_eq!(in_pages(1 << 19, &[("a", half), ("b", half)]), Ok(()));
         let error = in_pages(1 << 19, &[("a", half), ("b", half), ("c", 1)]).unwrap_err();

@@ -21,9 +21,6 @@
 //! A [`Recording`] is checked once; copies of it are cheap and share its bytes, and threads may share them. A [`Session`] is
 //! a device with the recording on it: one for each thread, and it may move between threads. [`Session::run`] runs the whole
 //! network, [`Session::run_layers`] a part of it, with tensors in between that the caller reads and replaces.
-//!
-//! The parts that the `gpureplay` command shares with its users are here too: [`files`], [`manifest`], [`Bindings`],
-//! [`device`], [`values`], [`explain`].
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -170,7 +170,7 @@ pub struct Variant {
     pub gpu: String,
     /// File relative to the directory.
     pub file: PathBuf,
-    /// Of the whole recording, in hexadecimal.
+    /// SHA-256 of the whole recording, in hexadecimal.
     pub sha256: String,
     /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -192,7 +192,7 @@ pub struct Case {
 }
 
 impl Manifest {
-    /// `None` if there is none.
+    /// `None` if the directory has no manifest.
     ///
     /// # Errors
     /// It cannot be read, or is not a manifest.
@@ -260,7 +260,6 @@ impl Manifest {
         outputs.chain(images).chain(external).chain(cases)
     }
 
-    /// Decodes the manifest of a file at `path`.
     pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Manifest {
             path: path.to_path_buf(),
@@ -313,7 +312,6 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Copies for each job or output must not grow with the manifest.
     fn texts_are_bounded(&self) -> std::result::Result<(), String> {
         let plain = |what: &'static str| move || what.to_owned();
         bounded(&plain("name"), &self.name, MOST_LINE)?;
@@ -365,7 +363,6 @@ impl Manifest {
         Ok(())
     }
 
-    /// Standard input is the caller's.
     fn names_no_standard_input(&self) -> std::result::Result<(), String> {
         match self.files().any(is_standard_input) {
             true => Err("it names -, which is standard input: name a file".to_owned()),
@@ -375,7 +372,7 @@ impl Manifest {
 
     fn jobs_are_named_once(&self) -> std::result::Result<(), String> {
         let mut named: Vec<(usize, &Job)> = (1..).zip(&self.jobs).collect();
-        // Whole chains come before their jobs.
+        // A whole chain (`None`) sorts before its jobs.
         named.sort_by_key(|(_, job)| (job.submission, job.job));
         let twice = named.array_windows().find(|[(_, before), (_, after)]| {
             let same = before.job.is_none() || before.job == after.job;
@@ -390,7 +387,6 @@ impl Manifest {
         }
     }
 
-    /// Chains must be submitted.
     pub(crate) fn names_chains_of(&self, chains: usize) -> std::result::Result<(), String> {
         match (1..)
             .zip(&self.jobs)
@@ -491,7 +487,6 @@ mod tests {
             assert!(error.contains("inside the directory"), "{error}");
         }
         assert!(with("inputs/a.npy", "/w.safetensors#w").is_err());
-        // Missing files are reported when needed.
         assert!(with("inputs/b.npy", good).is_ok());
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -13,7 +13,6 @@ use crate::model_options::ModelOptions;
 /// Never used here.
 pub trait Observer: Send + Sync {}
 
-/// Open model, which never exists.
 pub(crate) struct Model {
     never: Never,
     pub(crate) jobs: Arc<AtomicU64>,

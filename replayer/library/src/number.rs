@@ -13,7 +13,6 @@ use serde::{Serialize, Serializer};
 pub struct Number(pub f64);
 
 impl Number {
-    /// Nothing for a finite number.
     pub(crate) const fn name(self) -> &'static str {
         if self.0.is_nan() {
             "NaN"

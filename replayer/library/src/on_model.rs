@@ -25,7 +25,6 @@ const CLAUSE_BUDGET: u64 = 1 << 34;
 pub(crate) struct Model {
     gpu: Box<OnModel>,
     pub(crate) jobs: Arc<AtomicU64>,
-    /// `Mali-G52 r0p0, model`.
     pub(crate) description: String,
 }
 

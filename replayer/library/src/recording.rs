@@ -34,13 +34,12 @@ pub(crate) struct Shared {
     checked: Checked,
     tensors: Vec<TensorInfo>,
     layers: Vec<Layer>,
-    /// Unless that holds it.
+    /// What this is a form of; none for a joined form: its recording stores it, and both would live for ever.
     pub(crate) origin: Option<Recording>,
-    /// Keeps its private copy alive.
+    /// Keeps the private copy of its files alive.
     _beside: Option<Recording>,
     /// A form of another recording has no forms.
     pub(crate) is_form: bool,
-    /// Made on demand.
     pub(crate) joined: OnceLock<Option<Recording>>,
 }
 

@@ -74,7 +74,7 @@ impl Selection {
         let end = range.end.min(layers.len());
         let counts = crossings(layers, end, |tensor| given(&tensor));
         let taken = |start: usize| counts.get(start).copied().unwrap_or_default();
-        // All that is needed later is given.
+        // All that later layers need of those before `start` is given.
         let complete = |start: &usize| matches!(taken(*start), (all @ 1.., bound) if all == bound);
         let start = match (1..=range.start).rev().find(complete) {
             _ if recorded_values => range.start,
@@ -137,7 +137,6 @@ pub(crate) struct Step {
     pub(crate) skip: bool,
 }
 
-/// Steps of a replay from layer `first` to the end of `runs`.
 pub(crate) fn steps(layers: &[Layer], first: usize, runs: &Range<usize>) -> Vec<Step> {
     let numbered = layers.iter().enumerate().take(runs.end).skip(first);
     numbered

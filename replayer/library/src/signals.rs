@@ -21,7 +21,6 @@ const ENDING: [Signal; 4] = [
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,
-    /// Raised again on drop.
     taken: Option<Signal>,
 }
 
@@ -38,7 +37,7 @@ impl HeldSignals {
         }
     }
 
-    /// Takes a waiting signal.
+    /// Takes a waiting signal from the kernel; dropping raises it again.
     pub(crate) fn is_signal_waiting(&mut self) -> bool {
         if self.before.is_some() && self.taken.is_none() {
             let ending: SigSet = ENDING.into_iter().collect();

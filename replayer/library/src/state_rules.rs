@@ -103,7 +103,6 @@ fn stretches<'a>(
     })
 }
 
-/// No upload or fill of a run lies in a state.
 fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, usize)]) -> Result {
     let runs = recording.segments().iter();
     let mut runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -114,7 +113,7 @@ fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, u
                 _ => continue,
             };
             let end = start.saturating_add(length.into());
-            // Disjoint and ascending.
+            // Memory of states is disjoint and ascending.
             let after = memory.partition_point(|((first, _), _)| *first < end);
             let before = after.checked_sub(1).and_then(|at| memory.get(at));
             if let Some((_, index)) = before.filter(|((_, last), _)| *last > start) {
@@ -133,11 +132,9 @@ struct Use {
     binds: u32,
     reads: u32,
     bound_late: bool,
-    /// Chains before its first read.
-    before_read: u32,
+    chains_before_read: u32,
 }
 
-/// Checks that states are bound before a run's first job; read after the last.
 fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let runs = recording.segments().iter();
     let runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
@@ -154,7 +151,7 @@ fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
             Action::BindOutput { tensor } => {
                 if let Some(its) = uses.get_mut(tensor as usize) {
                     if its.reads == 0 {
-                        its.before_read = submitted;
+                        its.chains_before_read = submitted;
                     }
                     its.reads = its.reads.saturating_add(1);
                 }
@@ -168,7 +165,7 @@ fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let states = tensors.iter().zip(uses);
     let mut states = states.filter(|(info, _)| info.kind == TensorKind::State);
     states.try_for_each(|(info, its)| {
-        let late = its.bound_late || its.reads > 0 && its.before_read < submitted;
+        let late = its.bound_late || its.reads > 0 && its.chains_before_read < submitted;
         let name = &info.name;
         let reason = match (its.binds, its.reads, late) {
             (1, 1, false) => return Ok(()),
@@ -197,7 +194,6 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x400_0000;
 
-    /// 64 bytes; the core accepts it.
     fn rule(also: Option<Tensor>, run: impl Fn(&mut Builder, TensorId)) -> Option<HostRule> {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
@@ -289,7 +285,6 @@ mod tests {
                 );
             }
         }
-        // Begins before another tensor and ends behind it.
         let mut around = Tensor::dense("t", TensorKind::Input, ElementType::U8, &[2], DATA);
         around.pieces = vec![Piece::strided(&[2], &[4000], DATA)];
         assert_eq!(rule(Some(around), whole), Some(HostRule::StateApart));

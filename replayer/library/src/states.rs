@@ -8,7 +8,7 @@ use gpureplay_format::TensorKind;
 
 use crate::tensors::TensorInfo;
 
-/// All bytes are as many as the tensor's.
+/// Each value has as many bytes as the tensor.
 #[derive(Clone, Debug, Default)]
 struct Slot {
     bytes: usize,
@@ -27,7 +27,6 @@ struct Slot {
 pub(crate) struct States {
     /// By tensor; states only.
     slots: Vec<Option<Slot>>,
-    /// An inference has begun and not ended.
     begun: bool,
 }
 
@@ -65,7 +64,7 @@ impl States {
         self.slots.get(tensor).is_some_and(Option::is_some)
     }
 
-    /// Nothing if only set-up knows it.
+    /// `None` if only set-up knows it.
     pub(crate) fn value(&self, tensor: usize) -> Option<&[u8]> {
         let slot = self.slots.get(tensor)?.as_ref()?;
         slot.value.as_deref().or(slot.initial.as_deref())
@@ -99,7 +98,6 @@ impl States {
         }
     }
 
-    /// GPU memory may hold something else.
     pub(crate) fn lost(&mut self) {
         for slot in self.all() {
             slot.came = false;
@@ -107,7 +105,6 @@ impl States {
         }
     }
 
-    /// What it left counts from now on.
     pub(crate) fn end(&mut self) {
         self.begun = false;
         for slot in self.all() {
@@ -119,7 +116,7 @@ impl States {
         }
     }
 
-    /// Nothing if already in memory.
+    /// `None` if GPU memory holds it already.
     pub(crate) fn going(&self, tensor: usize) -> Option<&[u8]> {
         let slot = self.slots.get(tensor)?.as_ref()?;
         self.value(tensor).filter(|_| slot.stale)

@@ -56,7 +56,6 @@ impl TensorInfo {
     }
 }
 
-/// `f32[1,8,8]`.
 impl fmt::Display for TensorInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text::typed_shape(self.dtype, &self.shape))
@@ -146,7 +145,7 @@ pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     read.into_iter().collect()
 }
 
-/// Counts for each start from 0 to `end` - 1: [`crossing`] tensors, and those that `given` has.
+/// For each start from 0 to `end` - 1: how many [`crossing`] tensors there are, and how many of them `given` has.
 pub(crate) fn crossings(
     layers: &[Layer],
     end: usize,
@@ -208,7 +207,6 @@ pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
         })
 }
 
-/// NumPy's conversion, unless that is a guess.
 fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
     let mut calls = String::new();
     let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));

@@ -15,7 +15,7 @@ pub fn register(offset: u32) -> String {
     )
 }
 
-/// A file may say a million.
+/// A file may state a million dimensions.
 const MAX_EXTENTS: usize = 16;
 
 /// Type and shape as `f32[64,64]`.

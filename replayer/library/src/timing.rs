@@ -123,11 +123,9 @@ pub(crate) struct Counts {
     timing: Timing,
     began: Instant,
     events: Events,
-    /// Of the last loading.
     setup: Events,
     keeps_transfers: bool,
-    /// Bytes to come of the tensor being copied.
-    left: u64,
+    tensor_bytes_left: u64,
 }
 
 impl Default for Counts {
@@ -138,7 +136,7 @@ impl Default for Counts {
             events: Events::default(),
             setup: Events::default(),
             keeps_transfers: false,
-            left: 0,
+            tensor_bytes_left: 0,
         }
     }
 }
@@ -155,18 +153,17 @@ impl Counts {
             self.events.transfers.push(Transfer {
                 address,
                 bytes,
-                tensor: self.left > 0,
+                tensor: self.tensor_bytes_left > 0,
                 start: started.saturating_duration_since(self.began),
                 duration: time,
             });
         }
     }
 
-    /// Counts a transfer for the tensor being copied, or else the recording.
     fn moved(&mut self, bytes: u64, tensor: Phase, time: Duration) {
         self.timing.bytes += bytes;
-        if self.left > 0 {
-            self.left = self.left.saturating_sub(bytes);
+        if self.tensor_bytes_left > 0 {
+            self.tensor_bytes_left = self.tensor_bytes_left.saturating_sub(bytes);
             self.add(tensor, time);
         } else {
             self.add(Phase::Restore, time);
@@ -194,7 +191,6 @@ impl Clock {
         };
     }
 
-    /// Moves events since then to loading.
     pub(crate) fn loaded(&self) {
         let mut counts = self.counts();
         counts.setup = std::mem::take(&mut counts.events);
@@ -204,12 +200,11 @@ impl Clock {
         self.counts().keeps_transfers = yes;
     }
 
-    /// Counts a run where nothing else can be counted.
-    pub(crate) fn ran_elsewhere(&self, chains: u32) {
+    pub(crate) fn ran_in_secure_world(&self, chains: u32) {
         self.counts().timing.chains += chains;
     }
 
-    /// Events of the last loading, and since.
+    /// Events of the last loading, and those since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
         (counts.setup.clone(), counts.events.clone())
@@ -223,12 +218,11 @@ impl Clock {
 pub(crate) struct Timed {
     pub(crate) device: Device,
     clock: Clock,
-    /// Settings that this GPU lacks are not written.
+    /// ID of a GPU that may not be the recorded one: settings that it lacks are not written.
     other_gpu: Option<u32>,
     started: Instant,
     counts_gpu: bool,
     before: Option<Counters>,
-    /// It kept the last chain from ending.
     unfinished: Option<Unfinished>,
 }
 
@@ -245,7 +239,6 @@ impl Timed {
         }
     }
 
-    /// Job that kept the last chain from ending, if the chain failed and its headers say so.
     pub(crate) fn unfinished(&self) -> Option<Unfinished> {
         self.unfinished
     }
@@ -347,14 +340,13 @@ impl Wrapper for Timed {
 pub(crate) struct Announced<'a> {
     pub(crate) bindings: &'a mut Bindings,
     pub(crate) clock: &'a Clock,
-    /// Bytes in GPU memory by tensor, copies included.
     pub(crate) sizes: &'a [u64],
 }
 
 impl Announced<'_> {
     fn begin(&self, tensor: u32) {
         let size = self.sizes.get(tensor as usize).copied().unwrap_or(0);
-        self.clock.counts().left = size;
+        self.clock.counts().tensor_bytes_left = size;
     }
 }
 
@@ -375,7 +367,7 @@ impl Tensors for Announced<'_> {
     }
 }
 
-/// Bytes in GPU memory by tensor.
+/// Bytes in GPU memory by tensor, copies included.
 pub(crate) fn sizes(recording: &Recording<'_>) -> Vec<u64> {
     let elements = |axes: &[gpureplay_format::layout::AxisEntry]| {
         axes.iter().fold(1u64, |product, axis| {
@@ -401,7 +393,7 @@ mod tests {
     #[test]
     fn a_tensor_ends_where_its_bytes_do() {
         let mut counts = Counts {
-            left: 8,
+            tensor_bytes_left: 8,
             ..Counts::default()
         };
         let second = Duration::from_secs(1);

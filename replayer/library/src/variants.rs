@@ -131,7 +131,7 @@ impl Recording {
             return Ok(self.clone());
         }
         for variant in variants {
-            // Only it says which registers are read.
+            // Only the variant says which identity registers are read.
             let variant = self.variant(variant)?;
             let fits = device.check_identity(variant.verified().recording());
             if fits.is_ok() {

@@ -13,7 +13,7 @@ use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values::{self, Archive, Contents, most_bytes};
 
-/// Files read last: weights in one file need it only once.
+/// The file read last: several weights of one file read it once.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: PathBuf,
@@ -22,7 +22,6 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Checks the hash.
     pub(crate) fn read(
         &mut self,
         files: &Files,

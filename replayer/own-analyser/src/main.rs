@@ -82,7 +82,6 @@ impl Part for StridePart {
     }
 }
 
-/// Runs a recording once with its first case's inputs. The distances by job.
 fn analyse(path: &str) -> Result<Vec<Strides>, Box<dyn std::error::Error>> {
     let recording = Recording::open(path)?;
     let watch = Arc::new(Watch::default());

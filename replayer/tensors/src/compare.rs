@@ -14,8 +14,8 @@ pub struct Difference {
     pub outside: usize,
     /// Infinite if a NaN or an infinity stands against a number.
     pub max_absolute: f64,
-    /// Relative to the larger of the *expected* element's magnitude and the mean magnitude, so that elements near
-    /// zero do not dominate.
+    /// Relative to the larger of the *expected* element's magnitude and the mean expected magnitude, so that elements
+    /// near zero do not dominate.
     pub max_relative: f64,
     /// Row-major index of the largest difference.
     pub worst: Option<usize>,
@@ -30,8 +30,8 @@ impl Difference {
 
 /// `None` if shapes differ.
 ///
-/// The tolerance is `relative` times the larger of the expected magnitude and the mean expected magnitude. With 0
-/// values must be equal; a negative `relative` or NaN allows nothing.
+/// `relative` is a tolerance for [`Difference::max_relative`]. With 0 values must be equal; a negative one or NaN
+/// allows nothing.
 pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Difference> {
     if found.shape() != expected.shape() {
         return None;
@@ -72,7 +72,6 @@ pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Diffe
         } else {
             f64::INFINITY
         };
-        // A NaN against a number is infinitely far off.
         let inside = ratio <= relative && ratio.is_finite();
         if !inside {
             out.outside += 1;

@@ -132,7 +132,7 @@ pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     };
     let file = File::open(path).map_err(io)?;
     let mut bytes = Vec::new();
-    // Something else may have no end.
+    // A device or a pipe may have no end.
     let mut start = (&file).take(MAGIC.len() as u64);
     start.read_to_end(&mut bytes).map_err(io)?;
     if bytes == MAGIC {
@@ -204,7 +204,6 @@ pub fn read_npy_if(
         path: PathBuf::new(),
         source,
     };
-    // Something else may have no end.
     let mut read = |length: usize, bytes: &mut Vec<u8>| {
         let read = file.by_ref().take(length as u64).read_to_end(bytes);
         read.map_err(io)

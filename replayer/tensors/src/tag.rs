@@ -70,7 +70,6 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
     Ok(tensor)
 }
 
-/// Multiply and shift rounds.
 fn permute(value: u64, seed: u64, width: u32) -> u64 {
     let mask = if width >= 64 {
         u64::MAX

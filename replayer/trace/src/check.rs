@@ -14,10 +14,10 @@ pub enum Problem {
         /// Found sequence number.
         found: u64,
     },
-    /// The recorder says so.
+    /// An ERROR record of the recorder.
     #[error("the recorder reports at record {sequence}: {code} {detail:#x}")]
     Reported {
-        /// Of the ERROR record.
+        /// Number of the ERROR record.
         sequence: u64,
         /// Why.
         code: ErrorCode,
@@ -39,9 +39,9 @@ pub enum Problem {
     /// END does not count what was read.
     #[error("END counts {stated} records, {read} were read")]
     Count {
-        /// By END.
+        /// Records that END counts.
         stated: u64,
-        /// By this check.
+        /// Records that this check read.
         read: u64,
     },
     /// No END.
@@ -65,11 +65,11 @@ impl Check {
         Self::default()
     }
 
-    /// Goes on after a problem, so that a dump can show all.
+    /// Checks the next record. Goes on after a problem, so that a dump can show all of them.
     pub fn observe(&mut self, record: &Record<'_>) -> Result<(), Problem> {
         let sequence = record.sequence;
         let expected = std::mem::replace(&mut self.next, sequence.wrapping_add(1));
-        // A second process adds its error without the last record's number.
+        // A second process writes its ERROR without knowing the last record's number.
         let foreign = matches!(
             record.event,
             Event::Error {

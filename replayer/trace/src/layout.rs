@@ -12,7 +12,7 @@ pub const BEGIN_COHERENT: u32 = 1;
 pub const BEGIN_IN_APP: u32 = 2;
 /// Address space of records that have none.
 pub const AS_NONE: u32 = u32::MAX;
-/// A page with its headers, or a note of that size.
+/// Bytes of a record: a page with its headers fits, and a note of a page's size.
 pub const MAX_RECORD: usize = 8192;
 
 macro_rules! layouts {

@@ -5,8 +5,7 @@
 //! pages of GPU memory that changed around each job. The C header `driver-patch/recorder/gpureplay_trace.h` defines
 //! it; [`layout`] mirrors it.
 //!
-//! [`Reader`] trusts no length. [`Check`] has the rules of completeness: BEGIN first, no sequence number missing,
-//! no ERROR, END last. [`note`] is an OpenCL layer's part. [`Writer`] is for tests and other recorders.
+//! [`Reader`] trusts no length; [`Check`] finds what makes a trace incomplete.
 
 #![forbid(unsafe_code)]
 
@@ -26,5 +25,5 @@ pub use record::{
 };
 pub use writer::Writer;
 
-/// Bytes.
+/// Bytes of a page.
 pub const PAGE_SIZE: usize = 4096;

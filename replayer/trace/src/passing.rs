@@ -18,7 +18,7 @@ pub struct Submissions {
 }
 
 impl Submissions {
-    /// What is no trace counts as something; a reader will refuse it.
+    /// Takes the next bytes of a trace. Bytes that are no trace give some count; a reader will refuse them.
     pub fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.rest > 0 {

@@ -3,7 +3,6 @@
 
 use core::fmt;
 
-/// With numbers in the stream and names for people.
 macro_rules! numbered {
     ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$item_meta:meta])* $item:ident = $value:literal, $text:literal;)+ }) => {
         $(#[$meta])*
@@ -36,9 +35,9 @@ numbered! {
         RegRead = 2, "REG_READ";
         /// A register is about to be written.
         RegWrite = 3, "REG_WRITE";
-        /// The driver starts to poll a register.
+        /// The driver starts polling a register.
         PollBegin = 4, "POLL_BEGIN";
-        /// The driver stopped to poll.
+        /// The driver stopped polling.
         PollEnd = 5, "POLL_END";
         /// An interrupt handler starts.
         IrqEnter = 6, "IRQ_ENTER";
@@ -235,7 +234,7 @@ pub enum Event<'a> {
         /// Driver's bound in microseconds.
         timeout_us: u32,
     },
-    /// The driver stopped to poll.
+    /// The driver stopped polling.
     PollEnd {
         /// Byte offset.
         offset: u32,

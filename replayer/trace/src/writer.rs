@@ -12,7 +12,7 @@ use crate::layout::{
 };
 use crate::{Begin, Context, Driver, ErrorCode, Line, PAGE_SIZE, Phase, RecordType, RegionFlags};
 
-/// Counts one microsecond per record until [`Writer::set_time`].
+/// Writes a trace. Its clock counts one microsecond per record until [`Writer::set_time`].
 #[derive(Debug)]
 pub struct Writer<W> {
     stream: W,

@@ -137,7 +137,6 @@ impl Compile {
     }
 }
 
-/// Returns what was compared.
 pub(crate) fn compare(
     (first, second, path): (&Capture, &Capture, &Path),
     product: &Product,
@@ -158,7 +157,7 @@ pub(crate) fn compare(
         0 => String::new(),
         count => format!(
             ", {} because buffers were allocated elsewhere",
-            plural(count)
+            differing_addresses(count)
         ),
     };
     Ok(format!(
@@ -168,8 +167,7 @@ pub(crate) fn compare(
     ))
 }
 
-/// `2 addresses differ`.
-fn plural(count: u64) -> String {
+fn differing_addresses(count: u64) -> String {
     match count {
         1 => "1 address differs".into(),
         count => format!("{count} addresses differ"),

@@ -68,7 +68,6 @@ impl Dump {
         Ok(Outcome::Done)
     }
 
-    /// Actions since the previous chain, and job descriptors.
     fn dump_jobs(&self, out: &mut impl Write, selector: &Selector) -> Result<()> {
         let recording = Recording::open(&self.file)?;
         let jobs = table(&recording)?;

@@ -152,7 +152,6 @@ fn write_pages(directory: &Path, force: Force) -> Result {
     Ok(Outcome::Done)
 }
 
-/// Lists all commands, parents first.
 fn all() -> Vec<(String, Command)> {
     fn collect(command: &Command, before: &str, into: &mut Vec<(String, Command)>) {
         let name = format!("{before}{}", command.get_name());

@@ -245,7 +245,6 @@ fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
     summaries
 }
 
-/// `; takes input; gives conv1`.
 fn flow(segment: &SegmentSummary<'_>) -> String {
     let part = |verb: &str, names: &[Cow<'_, str>]| match names {
         [] => String::new(),

@@ -74,7 +74,6 @@ impl Keygen {
         Ok(Outcome::Done)
     }
 
-    /// Secret, then public.
     fn files(&self) -> Result<(PathBuf, PathBuf)> {
         let name = self.output.as_ref().or(self.name.as_ref());
         let name = name.ok_or_else(|| Failure::Usage("--output NAME is missing".into()))?;

@@ -82,7 +82,7 @@ pub(crate) struct Retarget {
 
 struct Made {
     gpu: Gpu,
-    /// Or a variant's file.
+    /// Directory of the recording, or a variant's file.
     place: PathBuf,
     retargeted: Retargeted,
     compared: Compared,

@@ -113,7 +113,7 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
-                // Not beside reports of other GPUs.
+                // Taken from the report here, so that it is not held beside those of other GPUs.
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 self.fits(path, &verified)?;
                 self.variants(&files)?;
@@ -126,7 +126,7 @@ impl Verify {
                         missing.collect::<Vec<_>>().join(", ")
                     )));
                 }
-                // With a key the signature was checked.
+                // With a key the signature has been checked.
                 let seal = match trust.key {
                     Some(_) => None,
                     None => files.seal().map(|seal| seal.to_string()),

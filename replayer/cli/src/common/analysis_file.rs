@@ -13,7 +13,6 @@ use crate::common::failure::Failure;
 /// Analyses of the largest networks are a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Refuses another recording's analysis.
 pub(crate) fn read(path: &Path, recording: &Recording) -> Result<Report> {
     let wrong = |why: &str| Failure::Input(format!("{}: {why}", shown(path)));
     let text = read_named(path, MAX_BYTES)?;

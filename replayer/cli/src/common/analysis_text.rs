@@ -8,8 +8,7 @@ use gpureplay_library::text;
 
 use crate::Result;
 
-/// Per job and kind.
-const MOST: usize = 8;
+const SHOWN: usize = 8;
 
 pub(crate) fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     writeln!(
@@ -48,8 +47,8 @@ fn found_in(report: &Report, what: &str) -> String {
         .filter(found)
         .map(|job| job.index.to_string())
         .collect();
-    let more = if jobs.len() > MOST { ", …" } else { "" };
-    let first = jobs.get(..MOST).unwrap_or(&jobs).join(", ");
+    let more = if jobs.len() > SHOWN { ", …" } else { "" };
+    let first = jobs.get(..SHOWN).unwrap_or(&jobs).join(", ");
     let count = text::count(jobs.len() as u64, "job");
     format!(" in {count}: {first}{more}")
 }
@@ -136,7 +135,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
     let line = |clause: u64, text: &Option<String>| {
         format!("{clause:#x}  {}", text.as_deref().unwrap_or("?"))
     };
-    for race in job.races.iter().take(MOST) {
+    for race in job.races.iter().take(SHOWN) {
         let [first, second] = &race.instructions;
         writeln!(
             out,
@@ -159,7 +158,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             writeln!(out, "              {}", line(clause, text))?;
         }
     }
-    for race in job.conflicts.iter().take(MOST) {
+    for race in job.conflicts.iter().take(SHOWN) {
         let [first, second] = &race.instructions;
         writeln!(
             out,
@@ -176,7 +175,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             writeln!(out, "              job {job} {}", line(clause, text))?;
         }
     }
-    for found in job.uninit.iter().take(MOST) {
+    for found in job.uninit.iter().take(SHOWN) {
         writeln!(
             out,
             "  unwritten   {} read uninitialised, first at {} by thread {}",
@@ -187,7 +186,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
         let at = line(found.clause, &found.instruction);
         writeln!(out, "              {at}")?;
     }
-    for found in job.outside.iter().take(MOST) {
+    for found in job.outside.iter().take(SHOWN) {
         writeln!(
             out,
             "  outside     {} {} outside of tensors, {:#x} to {:#x}, first at {} by thread {}",
@@ -207,7 +206,7 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
         job.uninit.len(),
         job.outside.len(),
     ];
-    let more: usize = lists.iter().map(|count| count.saturating_sub(MOST)).sum();
+    let more: usize = lists.iter().map(|count| count.saturating_sub(SHOWN)).sum();
     if more > 0 {
         writeln!(out, "  … and {more} more, which --json lists")?;
     }

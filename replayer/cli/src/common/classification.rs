@@ -48,7 +48,6 @@ impl Choice {
 }
 
 impl Classes {
-    /// Requires one label per element.
     pub(crate) fn fit(&self, name: &str, elements: u64) -> Result<()> {
         match &self.file {
             Some((path, labels)) if labels.len() as u64 != elements => {
@@ -98,7 +97,7 @@ impl Classes {
             .collect())
     }
 
-    /// Class names of the file, or the manifest's, if only one output has labels.
+    /// Class names of the file, or of the manifest's first output that has labels.
     pub(crate) fn labels<'a>(&'a self, files: &'a Files) -> &'a [String] {
         if let Some((_, labels)) = &self.file {
             return labels;
@@ -116,7 +115,6 @@ impl Classes {
     }
 }
 
-/// Empty lines at the end do not count.
 fn read_labels(path: &Path) -> Result<Vec<String>> {
     let wrong =
         |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(path)));

@@ -27,7 +27,6 @@ pub(crate) const NODE: Companion = Companion {
 /// From the command's directory: a build, a copy, Debian's package.
 const PLACES: [&str; 3] = ["", "../lib", "../lib/gpureplay"];
 
-/// A library that comes with the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Companion {
     pub(crate) file: &'static str,

@@ -118,7 +118,6 @@ fn entry(recording: &Recording<'_>, action: u32, job: &Job) -> Entry {
     }
 }
 
-/// `data region 0xa042000..0xa059000, read and written`.
 fn region_text(recording: &Recording<'_>, address: u64) -> String {
     let Some(region) = recording.region_of(address, 1) else {
         return "no region".into();

@@ -66,7 +66,6 @@ impl Destinations {
         }
     }
 
-    /// Files that are not there need no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
         self.reads_file(file);

@@ -27,7 +27,6 @@ pub(crate) struct DeviceOption {
 }
 
 impl DeviceOption {
-    /// The best unless one is named; the model if needed.
     pub(crate) fn choose(&self, recording: &Recording, needs_model: bool) {
         if self.device != Choice::Best {
             return;

@@ -22,7 +22,6 @@ use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
-/// Opens a recording; each job gets its own chain.
 pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recording, Destinations)> {
     let recording = Recording::open_trusted(path, trust)?.apart()?;
     let mut destinations = Destinations::new(force.force);
@@ -42,7 +41,6 @@ pub(crate) fn say_unsigned(out: &mut impl Write, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Binds inputs, with external weights.
 pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<Bindings> {
     let files = recording.files();
     let view = recording.verified().recording();
@@ -75,7 +73,6 @@ pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
     read(path, MAX_CODE, "the code of a shader")
 }
 
-/// Reads a shader with its interface from the `.toml` beside it, if any.
 pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     let bytes = read_code(path)?;
     let beside = path.with_extension("toml");
@@ -129,8 +126,7 @@ pub(crate) struct Edited {
     folder: PathBuf,
     place: NewDirectory,
     destinations: Destinations,
-    /// An old signature that will not fit.
-    outdated: Option<PathBuf>,
+    outdated_signature: Option<PathBuf>,
 }
 
 impl Edited {
@@ -143,7 +139,6 @@ impl Edited {
         folder.map(claim).transpose()
     }
 
-    /// An empty directory, or with `--force` one with a recording that the command does not read.
     pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
@@ -154,7 +149,7 @@ impl Edited {
             )));
         }
         let signature = folder.join(SIGNATURE_NAME);
-        let outdated = signature.symlink_metadata().is_ok().then_some(signature);
+        let outdated_signature = signature.symlink_metadata().is_ok().then_some(signature);
         let mut claimed = destinations.again();
         for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
             claimed.claim_here(&folder.join(name))?;
@@ -163,11 +158,10 @@ impl Edited {
             folder: folder.to_path_buf(),
             place,
             destinations: destinations.again(),
-            outdated,
+            outdated_signature,
         })
     }
 
-    /// Values go to `expected/NAME.npy`. Removes an old signature.
     pub(crate) fn write(
         &self,
         bytes: &[u8],
@@ -177,7 +171,6 @@ impl Edited {
         self.write_with(bytes, described, expected, BTreeMap::new())
     }
 
-    /// `command`: how it can be made again.
     pub(crate) fn put(
         &self,
         recording: &Recording,
@@ -213,7 +206,7 @@ impl Edited {
         }
         files.insert(FILE_NAME.into(), bytes.to_vec());
         self.place.write(&files, &self.destinations)?;
-        if let Some(signature) = &self.outdated {
+        if let Some(signature) = &self.outdated_signature {
             fs::remove_file(signature)
                 .map_err(|error| Failure::Output(format!("{}: {error}", shown(signature))))?;
         }

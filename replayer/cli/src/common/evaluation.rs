@@ -103,7 +103,6 @@ impl ManyInputs {
         }
     }
 
-    /// Runs all inputs of the only unbound tensor, in one session or several in parallel.
     pub(crate) fn evaluate<'a>(
         &self,
         session: &mut Session,
@@ -190,7 +189,7 @@ pub(crate) struct How<'a> {
 }
 
 struct Found {
-    /// Nothing if none is a number.
+    /// `None` if no element is a number.
     class: Option<usize>,
     value: Option<f64>,
     row: Vec<u8>,
@@ -484,7 +483,6 @@ impl Evaluation<'_> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         for answer in &self.answers {
             let wrong = answer.truth.is_some() && answer.truth != answer.class;
-            // With the truth, only wrong answers are printed.
             if answer.truth.is_some() && !wrong {
                 continue;
             }
@@ -536,8 +534,7 @@ impl Evaluation<'_> {
 mod tests {
     use super::*;
 
-    /// `held`: the file's real bytes.
-    fn found(count: u64, each: u64, held: u64) -> std::result::Result<usize, String> {
+    fn found(count: u64, each: u64, value_bytes: u64) -> std::result::Result<usize, String> {
         let file = tempfile::Builder::new().suffix(".npy").tempfile().unwrap();
         let text =
             format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({count}, {each}), }}\n");
@@ -548,7 +545,7 @@ mod tests {
         ];
         std::fs::write(file.path(), head.concat()).unwrap();
         file.as_file()
-            .set_len(10 + text.len() as u64 + held)
+            .set_len(10 + text.len() as u64 + value_bytes)
             .unwrap();
         let input = TensorInfo {
             name: "x".into(),
@@ -566,7 +563,6 @@ mod tests {
     fn a_file_has_as_many_inputs_as_it_may() {
         let most = 1 << 24;
         assert_eq!(found(most, 1, most), Ok(1 << 24));
-        // Nothing follows the header.
         let error = found(most + 1, 1, 0).unwrap_err();
         assert!(error.contains("16777217 inputs, more than"), "{error}");
     }
@@ -576,7 +572,7 @@ mod tests {
         // Read if it were as long as its header says.
         let error = found(1 << 10, 1 << 22, 0).unwrap_err();
         assert!(error.contains("needs 4294967296 bytes"), "{error}");
-        // The factors of one byte more.
+        // 641 times 6700417 is 2^32 + 1.
         let error = found(641, 6_700_417, 0).unwrap_err();
         assert!(error.contains("4294967296 bytes at most"), "{error}");
     }

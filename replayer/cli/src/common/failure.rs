@@ -10,11 +10,9 @@ use serde::Serialize;
 /// A shell's exit code for SIGINT.
 pub(crate) const INTERRUPTED: u8 = 128 + nix::sys::signal::Signal::SIGINT as u8;
 
-/// Outcome of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// Outputs are not what is expected.
     Mismatch,
 }
 
@@ -83,7 +81,6 @@ impl Failure {
         }
     }
 
-    /// Failure in JSON: `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
     pub(crate) fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(&FailureReport {
             error: ErrorReport {
@@ -118,7 +115,6 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let mut text = error.to_string();
-        // Advice in the command's words.
         match &error {
             Error::Unbound { kind, .. } if *kind == TensorKind::State.name() => {
                 text += "; give all states with --state-in FILE.safetensors";

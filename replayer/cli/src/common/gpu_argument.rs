@@ -20,7 +20,7 @@ pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
     found(name, product.map(Product::profile), Product::names())
 }
 
-/// As [`any_gpu`], by name: a render node can have each.
+/// A render node can have each GPU of the model.
 pub(crate) fn node_gpu(name: &str) -> Result<String, String> {
     any_gpu(name).map(|gpu| gpu.name)
 }

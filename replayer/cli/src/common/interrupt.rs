@@ -26,7 +26,6 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// `None` if all is done, an error if nothing is.
     pub(crate) fn of(after: usize, of: usize) -> Result<Option<Self>> {
         match after {
             0 => Err(Failure::Interrupted),
@@ -41,7 +40,7 @@ impl fmt::Display for Stopped {
     }
 }
 
-/// Each signal is given to one thread of the process.
+/// One for the process: each signal is given to only one of its threads.
 static CAME: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Notes SIGINT from its creation on. A second SIGINT ends the process.
@@ -70,7 +69,6 @@ impl Interrupt {
                 }
             };
             if std::thread::Builder::new().spawn(notes).is_err() {
-                // Without a waiting thread, SIGINT acts as usual.
                 let _ = interrupt.thread_unblock();
             }
         }
@@ -80,14 +78,14 @@ impl Interrupt {
     pub(crate) fn cancels(self, canceller: Canceller) {
         let cancels = move || {
             loop {
-                // Between two runs, it ends the next one.
+                // A cancel between two runs ends the next one.
                 if self.came() {
                     canceller.cancel();
                 }
                 std::thread::sleep(STEP);
             }
         };
-        // Else the run goes on to its end.
+        // Without this thread the run goes on to its end.
         let _ = std::thread::Builder::new().spawn(cancels);
     }
 

@@ -76,7 +76,6 @@ impl Sum {
         Self { work: sum, lines }
     }
 
-    /// Cells of lines, and of the share of lines or else of instructions, in percent.
     pub(crate) fn cells(&self, work: Option<&Work>, lines: Option<u64>) -> Vec<String> {
         match (self.lines, lines) {
             (Some(all), Some(lines)) => vec![short(lines), percent(lines, all)],
@@ -107,7 +106,6 @@ pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize
     }
 }
 
-/// Share in percent; a dash if `all` is 0.
 fn percent(part: u64, all: u64) -> String {
     match all {
         0 => dash(),

@@ -121,7 +121,7 @@ fn numbers(numbers: &[usize]) -> String {
     numbers.join(" ")
 }
 
-/// `0 1 5`, or if more than [`LISTED`]: `0-41 50 60-61`. Ascending.
+/// `all` ascends.
 fn listed(all: &[usize]) -> String {
     if all.len() <= LISTED {
         return numbers(all);
@@ -198,14 +198,12 @@ impl<'a> Chains<'a> {
         self.chains.get(&job.chain).copied()
     }
 
-    /// The chain's, for its first listed job.
     fn time(&self, job: &JobReport) -> Option<Spread> {
         let first = self.first.get(&job.chain)?;
         self.chain(job)?.seconds.filter(|_| *first == job.index)
     }
 }
 
-/// `sum` covers all jobs.
 pub(crate) fn text(
     out: &mut impl Write,
     report: &Report,
@@ -338,7 +336,6 @@ fn spread(spread: Spread) -> String {
     }
 }
 
-/// Up to [`WIDEST`]; `left` are left-aligned.
 fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<()> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {

@@ -55,7 +55,6 @@ struct Work {
     bytes_written: u64,
 }
 
-/// Writes one JSON object per line.
 pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for job in jobs {

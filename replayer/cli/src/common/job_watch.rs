@@ -158,7 +158,6 @@ impl JobWatch {
         )
     }
 
-    /// Durations only if it `prints`.
     pub(crate) fn write(
         &self,
         report: &Report,

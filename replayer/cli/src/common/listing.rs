@@ -13,9 +13,8 @@ use gpureplay_library::host_rules::MAX_NAME;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Shown per table of an unsound recording.
 const MAX_ENTRIES: usize = 1000;
-/// Of an unsound recording, whose segments may overlap.
+/// Actions shown of an unsound recording, whose segments may overlap.
 const MAX_ACTIONS: usize = 1 << 16;
 
 /// Whether a recording that breaks rules is shown anyway.
@@ -42,7 +41,7 @@ impl Unverified {
         Ok(Listing {
             recording,
             entries: bound(MAX_ENTRIES),
-            actions: bound(MAX_ACTIONS),
+            actions_left: bound(MAX_ACTIONS),
             unsound,
         })
     }
@@ -52,8 +51,7 @@ pub(crate) struct Listing<'a> {
     pub(crate) recording: Recording<'a>,
     pub(crate) unsound: Option<String>,
     entries: usize,
-    /// That may still be looked at.
-    actions: usize,
+    actions_left: usize,
 }
 
 impl<'a> Listing<'a> {
@@ -62,9 +60,9 @@ impl<'a> Listing<'a> {
     }
 
     pub(crate) fn take_actions(&mut self, count: usize) -> usize {
-        let taken = count.min(self.actions);
+        let taken = count.min(self.actions_left);
         if self.unsound.is_some() {
-            self.actions -= taken;
+            self.actions_left -= taken;
         }
         taken
     }

@@ -14,15 +14,13 @@ use serde::Serialize;
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Most rounds.
-const ROUNDS: usize = 200;
+const MOST_ROUNDS: usize = 200;
 const ENOUGH: Duration = Duration::from_secs(3);
 
 /// Files stay loaded, so that each round gets new memory: half of what reading costs is the kernel finding it. This
 /// much ends the measurement.
 const KEPT: usize = 64 << 20;
-/// Least rounds, for any file size.
-const LEAST: usize = 3;
+const LEAST_ROUNDS: usize = 3;
 /// The C library's allocator returns larger freed buffers to the kernel (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
 
@@ -38,23 +36,22 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Measures reading and loading in turns.
     pub(crate) fn measure(file: &Path) -> Result<Self> {
         let (mut reads, mut loads) = (Vec::new(), Vec::new());
         let begun = Instant::now();
         let (mut kept, mut kept_bytes) = (Vec::new(), 0);
-        for round in 0..ROUNDS {
-            if round >= LEAST && (begun.elapsed() > ENOUGH || kept_bytes > KEPT) {
+        for round in 0..MOST_ROUNDS {
+            if round >= LEAST_ROUNDS && (begun.elapsed() > ENOUGH || kept_bytes > KEPT) {
                 break;
             }
-            let started = cpu_time()?;
+            let started = thread_cpu_time()?;
             read_into_new_memory(file)
                 .map_err(|error| Failure::Recording(format!("{}: {error}", shown(file))))?;
-            reads.push((cpu_time()? - started).as_secs_f64());
-            let started = cpu_time()?;
+            reads.push((thread_cpu_time()? - started).as_secs_f64());
+            let started = thread_cpu_time()?;
             let files = Files::read(file)?;
             files.verify(&files.view()?)?;
-            let taken = (cpu_time()? - started).as_secs_f64();
+            let taken = (thread_cpu_time()? - started).as_secs_f64();
             loads.push(taken);
             kept_bytes += files.bytes.len();
             let reused = files.bytes.len() <= ALWAYS_NEW;
@@ -66,7 +63,6 @@ impl Loading {
         })
     }
 
-    /// Relative to reading.
     pub(crate) fn speed(&self) -> f64 {
         self.read_seconds / self.load_seconds
     }
@@ -84,8 +80,7 @@ fn median(seconds: Vec<f64>) -> f64 {
     Sorted::new(seconds).median().unwrap_or_default()
 }
 
-/// CPU time of this thread.
-fn cpu_time() -> Result<Duration> {
+fn thread_cpu_time() -> Result<Duration> {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)
         .map_err(|error| Failure::Device(format!("the thread's clock: {error}")))

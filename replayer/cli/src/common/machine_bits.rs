@@ -30,11 +30,9 @@ const ROWS: [&str; 19] = [
     "vstore_half",
     "vstore_half_rtz",
 ];
-/// Below the recording.
 const INPUT: &str = "inputs/x.npy";
 const WORDS: usize = 64;
 
-/// Compares per row: equal to the model, or words that differ.
 pub(super) fn on(device: &str, valhall: bool) -> String {
     let name = if valhall { "bits-g57" } else { "bits-g52" };
     let said = results(name, device, valhall).and_then(|results| {

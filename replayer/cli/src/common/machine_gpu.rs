@@ -90,7 +90,6 @@ pub(crate) fn finding(root: &Path) -> Finding {
     )
 }
 
-/// Whether the machine has a Valhall GPU with a job manager.
 pub(crate) fn is_valhall(root: &Path) -> bool {
     let mut devices = compatibles(root).into_iter();
     devices.any(|name| name == "arm,mali-valhall-jm")

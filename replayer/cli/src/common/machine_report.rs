@@ -26,11 +26,10 @@ enum Kind {
     Streams,
 }
 
-/// A shipped recording, its input and the expected result.
 struct Trial {
     recording: &'static str,
     kind: Kind,
-    /// Below the recording.
+    /// Option, tensor, and file below the recording.
     files: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -66,7 +65,6 @@ const TRIALS: [Trial; 4] = [
     },
 ];
 
-/// Describes this machine, and runs a self test on each device that `ways` call good.
 pub(crate) fn written(checks: &str, ways: &[Finding]) -> String {
     let root = Path::new("/");
     let line = |path: &str| {
@@ -144,7 +142,6 @@ fn registers(root: &Path) -> String {
     text + "\n"
 }
 
-/// Replays in a process of its own, for this machine's GPU if known.
 fn tried(trial: &Trial, device: &str) -> String {
     let said = match replayed(trial, device) {
         Ok(()) => "right".into(),

@@ -11,10 +11,8 @@ use mali_drive::{identify, names};
 pub(crate) const PANTHOR: &str = "panthor";
 /// Below the root; files may be compressed.
 const FIRMWARE: &str = "lib/firmware/arm/mali";
-/// For job managers only.
-const OTHERS: [&str; 2] = ["nano driver", "/dev/mem"];
+const JOB_MANAGER_ONLY: [&str; 2] = ["nano driver", "/dev/mem"];
 
-/// `None`: no such GPU.
 pub(crate) fn findings(root: &Path, compatible: &[String]) -> Option<Vec<Finding>> {
     let family = compatible
         .iter()
@@ -27,7 +25,7 @@ pub(crate) fn findings(root: &Path, compatible: &[String]) -> Option<Vec<Finding
     }];
     findings.push(firmware(root));
     findings.push(render_node(root));
-    findings.extend(OTHERS.map(|subject| Finding {
+    findings.extend(JOB_MANAGER_ONLY.map(|subject| Finding {
         subject,
         good: false,
         found: "for GPUs with a job manager only".into(),

@@ -5,7 +5,6 @@ use crate::common::terminal;
 use crate::manifest::Manifest;
 use crate::{Result, text};
 
-/// Warns of dropped job names.
 pub(crate) fn manifest_text(manifest: &Manifest) -> Result<String> {
     let mut fitting = manifest.clone();
     let left_out = fitting.fit()?;

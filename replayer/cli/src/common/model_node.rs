@@ -189,7 +189,6 @@ fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Co
     Ok(command)
 }
 
-/// Finds a program as a shell does.
 fn found(program: &str) -> Result<PathBuf> {
     if program.contains('/') {
         return Ok(program.into());

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Argument `NAME=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedFile {
     pub(crate) name: String,

@@ -25,7 +25,7 @@ impl NewDirectory {
     pub(crate) fn new(path: PathBuf, force: Force) -> Result<Self> {
         let spelled = match path.file_name() {
             Some(_) => path.clone(),
-            // They have a name in another spelling.
+            // `.` and `..` have a name in another spelling.
             None => path.canonicalize().unwrap_or_default(),
         };
         let name = spelled.file_name().and_then(|name| name.to_str());
@@ -100,7 +100,7 @@ fn fill<P: AsRef<Path>>(
     files.try_for_each(|(name, bytes)| destinations.write_beneath(directory, name, bytes))
 }
 
-/// Nor a link.
+/// Whether the path is a file with these bytes, and not a link to one.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     let length = u64::try_from(bytes.len()).ok();
     path.symlink_metadata()

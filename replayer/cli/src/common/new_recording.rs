@@ -134,7 +134,6 @@ impl Product {
         })
     }
 
-    /// Whole or not at all.
     pub(crate) fn write(
         &mut self,
         directory: &Path,

@@ -15,7 +15,6 @@ use crate::common::failure::Failure;
 use crate::common::terminal;
 use crate::text;
 
-/// Kind of result file, by extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Html,
@@ -92,7 +91,6 @@ impl PageOptions {
         Ok(given)
     }
 
-    /// Claims the result's place before any work.
     pub(crate) fn claim(
         &self,
         recording: &Recording,

@@ -19,7 +19,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `done` counts up to `total`; `units` says what.
     pub(crate) fn start(
         what: &'static str,
         done: Arc<AtomicU64>,

@@ -6,7 +6,6 @@ use std::fmt::{self, Write};
 use gpureplay_trace::{Event, PAGE_SIZE, Record, RegionFlags};
 use mali_drive::names;
 
-/// Register by name, or by offset if unnamed.
 struct Register(u32);
 
 impl fmt::Display for Register {
@@ -29,7 +28,6 @@ impl fmt::Display for Space {
     }
 }
 
-/// Number, seconds since `start_ns`, context, event; then a page's bytes if asked for.
 pub(crate) fn write_record(
     out: &mut impl Write,
     record: &Record<'_>,
@@ -175,7 +173,6 @@ pub(crate) fn write_record(
     }
 }
 
-/// 32 bytes a line, as words, without zeros.
 fn hexdump(out: &mut impl Write, va: u64, bytes: &[u8; PAGE_SIZE]) -> fmt::Result {
     for (i, line) in bytes.chunks_exact(32).enumerate() {
         if line.iter().all(|b| *b == 0) {

@@ -21,7 +21,7 @@ use crate::common::recording_choices::Pair;
 
 #[derive(Clone, Copy)]
 struct Drivers<'a> {
-    /// List of render nodes.
+    /// Directory with the render nodes.
     nodes: &'a Path,
     kbase: &'a Path,
 }
@@ -50,7 +50,6 @@ pub(crate) enum Name {
 pub(crate) enum Way {
     Kernel(PathBuf),
     User(PathBuf),
-    /// With the model as render node.
     Model(PathBuf, ModelNode),
 }
 
@@ -132,7 +131,7 @@ impl Way {
             }
         };
         if let Some(layer) = layer {
-            // In order; the last is nearest to the runtime.
+            // The layers are in order; the last is nearest to the runtime.
             let before = std::env::var_os("OPENCL_LAYERS");
             command.env("OPENCL_LAYERS", joined(before, Some(layer.into())));
         }
@@ -205,7 +204,7 @@ impl Drivers<'_> {
     }
 }
 
-/// Whole, and without error. Returns the submissions.
+/// Checks that a trace is whole and without errors. Returns the number of submissions.
 pub(crate) fn check(trace: &Path) -> Result<u64> {
     let file =
         File::open(trace).map_err(|error| Failure::Input(format!("{}: {error}", shown(trace))))?;
@@ -274,7 +273,7 @@ mod tests {
         let way = |asked, device: &Path, nodes: &Path| {
             Way::among(asked, device, drivers(nodes, &none), &|| find(""), &node)
         };
-        // A device that any user may open.
+        // A device that any user may open stands for kbase's.
         let mali = drivers(&others, Path::new("/dev/null"));
         let vendors = Way::among(None, &none, mali, &|| find(""), &node);
         assert_eq!(vendors, Ok(user.clone()));

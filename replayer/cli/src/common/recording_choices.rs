@@ -21,7 +21,6 @@ use crate::common::notes::NoteOptions;
 use crate::common::steps::StateArgument;
 use crate::common::terminal;
 
-/// `KEY=VALUE` on the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair<T> {
     pub(crate) key: String,
@@ -150,7 +149,6 @@ impl Choices {
         self.writes.iter().chain(old)
     }
 
-    /// Returns the recording's directory; refuses several.
     pub(crate) fn directory(&self) -> Result<Option<&Path>> {
         let mut directories = self.output.iter().filter_map(OutputArgument::directory);
         let directory = directories.next();

@@ -21,7 +21,6 @@ use crate::common::interrupt::{Interrupt, Stopped};
 use crate::common::progress::Progress;
 use crate::{Result, text};
 
-/// Values in a report.
 const SHOWN: usize = 4;
 
 /// Options about states and repeated runs.
@@ -195,7 +194,6 @@ pub(crate) fn run(
     Ok((repeated, written))
 }
 
-/// All runs must fit into a recording's memory limit.
 fn wanted(session: &Session, runs: u32) -> Result<BTreeMap<String, TensorInfo>> {
     let tensors = session.recording().tensors().iter();
     let outputs: BTreeMap<String, TensorInfo> = tensors

@@ -13,7 +13,6 @@ use crate::Result;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
 
-/// A recording's memory limit.
 const MAX_BYTES: u64 = Limits::DEFAULT.pages * PAGE_SIZE as u64;
 
 fn is_csv(path: &Path) -> bool {
@@ -28,7 +27,6 @@ pub(crate) fn claim(path: &Path, destinations: &mut Destinations) -> Result<()> 
     }
 }
 
-/// Refuses what does not fit into memory.
 pub(crate) fn fit(output: &TensorInfo, inputs: usize) -> Result<()> {
     match (output.bytes as u64).checked_mul(inputs as u64) {
         Some(all) if all <= MAX_BYTES => Ok(()),
@@ -54,7 +52,6 @@ pub(crate) fn write(
     }
 }
 
-/// Name and elements per line; the first line numbers elements.
 fn comma_separated(names: &[String], tensor: &Tensor) -> String {
     let elements = tensor.len() / names.len().max(1);
     let heading = std::iter::once("input".to_owned());

@@ -89,7 +89,6 @@ impl SpecialValues {
         }
     }
 
-    /// `3 elements are NaN, 1 is infinite`.
     fn text(self) -> Option<String> {
         let part = |count: usize, what: &str| match count {
             0 => None,

@@ -10,7 +10,7 @@ pub(crate) const SUBJECT: &str = "OP-TEE";
 
 const WAIT: Duration = Duration::from_secs(20);
 
-/// The GPU keeps its owner.
+/// Only asks whether the application answers: the GPU keeps its owner.
 pub(crate) fn finding() -> Finding {
     let (good, found, cure) = match Client::open_within(WAIT) {
         Ok(_) => (

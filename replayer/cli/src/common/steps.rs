@@ -13,7 +13,6 @@ use crate::common::named_file::NamedFile;
 use crate::common::page_reads;
 use crate::common::terminal::stage;
 
-/// `NAME` or `NAME=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateArgument {
     /// From OpenCL calls.
@@ -42,17 +41,15 @@ impl StateArgument {
     }
 }
 
-/// A repeated step that starts from what it left.
+/// A repeated step that starts from what it left; the captures go up to its end.
 pub(crate) struct Step {
-    /// Up to the step's end.
     pub(crate) capture: Capture,
-    /// Up to the step's end.
     pub(crate) second: Option<Capture>,
     pub(crate) turn: Turn,
     pub(crate) kept: Vec<Kept>,
 }
 
-/// Unequal steps are an error: traces come back with the reason.
+/// The inner error gives the traces back: no step is repeated, or it leaves nothing. Unequal steps are a failure.
 pub(crate) fn find(
     capture: Capture,
     second: Option<Capture>,
@@ -65,7 +62,7 @@ pub(crate) fn find(
     let whole = compile_found(&capture, Vec::new(), &Options::default(), |_, _| None)
         .map_err(|error| wrong(error.to_string()))?;
     let touched = page_reads::touched(&capture, &whole.recording).map_err(wrong)?;
-    // They leave nothing, and may launch what they like.
+    // Steps that leave nothing may launch what they like.
     let kept = match kept(&capture, &touched) {
         Ok(kept) if kept.is_empty() => return Ok(Err((capture, second))),
         kept => kept.map_err(|error| Failure::Recording(error.to_string()))?,

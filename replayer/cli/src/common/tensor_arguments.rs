@@ -49,7 +49,6 @@ impl FromStr for TensorFile {
 }
 
 impl TensorFile {
-    /// Type and shape are the tensor's.
     pub(crate) fn written(text: &str) -> std::result::Result<Self, String> {
         let file: Self = text.parse()?;
         match file.form {
@@ -60,7 +59,6 @@ impl TensorFile {
         }
     }
 
-    /// Finds a tensor by name, or the only one of the kind. Stated type and shape must fit.
     pub(crate) fn resolve(
         &self,
         tensors: &[TensorInfo],
@@ -106,7 +104,6 @@ impl TensorFile {
     }
 }
 
-/// Binds these inputs; without any, those of the manifest's first case.
 pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) -> Result<()> {
     for given in inputs {
         let tensors = session.recording().tensors();

@@ -63,7 +63,6 @@ pub(crate) fn json(out: &mut impl Write, report: &(impl Serialize + ?Sized)) -> 
     Ok(out.write_all((text + "\n").as_bytes())?)
 }
 
-/// Returns where reports go: standard output, standard error if a result takes that, nowhere with `--quiet`.
 pub(crate) fn report(output_is_taken: bool) -> Lines {
     match (is_quiet(), output_is_taken) {
         (true, _) => lines(io::sink()),
@@ -78,7 +77,6 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// Says what takes time, on a terminal only.
 pub(crate) fn stage(what: &str) {
     if std::io::stderr().is_terminal() {
         note(what);

@@ -30,7 +30,6 @@ pub(crate) struct StatedOptions {
     tensors: Option<PathBuf>,
 }
 
-/// `LEFT=RIGHT` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Equation<T> {
     left: String,
@@ -104,7 +103,6 @@ fn read_descriptions(path: &Path) -> Result<Stated> {
     Ok(stated)
 }
 
-/// Makes a file of descriptions, for editing and `--tensors`.
 pub(crate) fn suggestion<'a>(tensors: impl Iterator<Item = (&'a str, &'a str, Form)>) -> String {
     let mut out = String::from(
         "# Tensors as they were found. Change names, types and shapes; the number of bytes stays.\n",

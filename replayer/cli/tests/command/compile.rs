@@ -167,7 +167,7 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
             .any(|bytes| bytes == &values.bytes()[..16])
     );
 
-    // Relative to the recording.
+    // Files of weights are found relative to the recording.
     let text = folder.ok("run rec/add");
     text.says("bit for bit");
     folder.ok("run rec/add --input a=a.npy --bind b=b2.npy --output got.npy");

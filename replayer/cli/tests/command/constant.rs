@@ -7,7 +7,7 @@ use gpureplay_trials::parts::Parts;
 use crate::start::{Says, json};
 use crate::user_files::Copy;
 
-/// Its jobs read recorded values, as after a CPU copy.
+/// Inputs lie where no job reads: the jobs read recorded values, as after a copy by the CPU.
 fn lost() -> Copy {
     let copy = Copy::of("saxpy-g52");
     let file = copy.at("rec/recording.gpr");

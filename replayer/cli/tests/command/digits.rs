@@ -11,10 +11,9 @@ use gpureplay_tensors::{ElementType, Tensor, read_npy};
 use crate::start::{Ended, Folder, Says, json, ran, ran_in, repository, shipped};
 use crate::values::{self, png};
 
-/// Of probabilities, from double precision.
+/// Largest difference of a probability from that in double precision.
 const TOLERANCE: f64 = 1e-5;
 const CLASSES: usize = 10;
-/// Each on its own GPU.
 const SESSIONS: usize = 4;
 
 fn held_out(name: &str) -> Tensor {
@@ -149,7 +148,6 @@ fn the_command_runs_layers_by_themselves() {
         .says("those from pool1 on ran first")
         .says("bit for bit");
 
-    // The maximum of 2 x 2 pixels.
     let pool1 = folder.text("pool1.npy");
     run(&format!(
         "--input {given} --layers pool1 --output-layer {pool1}"
@@ -240,7 +238,7 @@ fn one_recording_serves_other_trained_models() {
     .ended(0, "bit for bit");
     let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
     run(&format!("--bind {one} --expect {expected}")).ended(0, "bit for bit");
-    // The input is the manifest's first.
+    // Without --input it is the input of the manifest's first case.
     gpureplay(&format!("run recordings/digits-g52 --bind {one}"))
         .ended(0, "→ digit 0")
         .says("nothing to compare");
@@ -328,7 +326,6 @@ fn a_file_of_any_name_is_npy_or_raw_by_its_first_bytes() {
     for (name, contents, said) in [
         ("z.dat", &raw[1..], "255 bytes, but input f32[8,8] has 256"),
         ("z", &npy[..130], "z:"),
-        // A .npy file must be one.
         ("z.npy", raw, "not an .npy file"),
     ] {
         run(name, contents).ended(4, said);

@@ -132,7 +132,6 @@ fn layers_and_ranges_of_jobs_are_one_recording() {
             values(Path::new(&whole)),
             "{last}"
         );
-        // Other bytes are there before each run.
         let (_, listed) = code(&format!("jobs {out} --static"));
         assert!(listed.lines().count() > 3, "{listed}");
     }

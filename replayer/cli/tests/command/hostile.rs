@@ -73,7 +73,7 @@ fn no_name_begins_a_line() {
         let wrong: Vec<&str> = lines.filter(|line| line.starts_with("forged")).collect();
         assert!(wrong.is_empty(), "{line}: {said}");
         assert!(!said.contains('\u{1b}'), "{line}: {said}");
-        // The program's own lines are no escapes.
+        // Line ends of the program's own are not escaped.
         let own = said.replace(r"\u000aforged: none\u000a", "");
         assert!(!own.contains(r"\u000a"), "{line}: {own}");
     }
@@ -173,7 +173,7 @@ fn a_closed_output_is_an_error() {
         let wanted = if line.starts_with("cuda") { 3 } else { 6 };
         ended(shell.args([GPUREPLAY, line])).gave(wanted);
     }
-    // Nothing is missed; /dev/null is no closed output.
+    // With -q nobody misses the output, and /dev/null is no closed output.
     for redirected in [">&-", "</dev/null >/dev/null", "1<>/dev/null"] {
         let line = match redirected {
             ">&-" => "-q run",
@@ -200,7 +200,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn without_a_thread_left_the_work_is_done_by_those_there_are() {
     let copy = saxpy();
-    // Larger than any stack.
+    // Larger than any address space, so that no thread starts.
     let stack = (1u64 << 46).to_string();
     let without_threads =
         |line: &str| ended(copy.words(line.split(' ')).env("RUST_MIN_STACK", &stack));

@@ -15,11 +15,10 @@ const ONLY_KBASE: [u16; 1] = [0xf04];
 
 type Page = [u8; PAGE_SIZE as usize];
 
-/// Memory contents instead of uploads.
 #[derive(Default)]
 struct Course {
     writes: Vec<Write>,
-    /// Without register writes, uploads and fills.
+    /// Other actions than register writes, uploads and fills.
     steps: Vec<String>,
     /// Pages that are not zero after all uploads.
     memory: BTreeMap<u64, Page>,
@@ -59,7 +58,6 @@ fn course(recording: &Recording<'_>) -> Course {
             }
         }
     }
-    // Missing pages are zero too.
     memory.retain(|_, page| page.iter().any(|&byte| byte != 0));
     out.memory = memory;
     out
@@ -83,7 +81,6 @@ fn code_window(recording: &Recording<'_>) -> Option<u64> {
 
 type Write = (u16, u32);
 
-/// Beyond driver-patch/kbase/README.md.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&Write| first.writes.contains(write);

@@ -8,8 +8,8 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
-/// left and right read stem, both reads left and right. The jobs do nothing: what is bound is what the output has,
-/// left before right.
+/// `left` and `right` read `stem`, `both` reads `left` and `right`. The jobs do nothing: what is bound is what the
+/// output has, `left` before `right`.
 fn recording() -> Vec<u8> {
     let mut builder = builder(1, 1);
     let mut tensor = |name, kind, extent, at| {

@@ -209,7 +209,6 @@ fn a_file_has_as_many_inputs_as_it_may() {
     fs::write(folder.at("recording.gpr"), simple(1, 1)).unwrap();
     let inputs = folder.at("in.npy");
     let count = (1 << 24) + 1;
-    // Nothing behind the header is read.
     fs::write(&inputs, npy(&format!("({count}, 1)"), 0)).unwrap();
     let words = format!("run --threads 1 --inputs {}", inputs.display());
     ran(&words, folder.path()).ended(4, "16777217 inputs, more than the 16777216");

@@ -14,7 +14,6 @@ use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
 use crate::start::{Ended, Folder, GPUREPLAY, said};
 
-/// Input, external weight, expected output, signature; copies of all outside.
 struct Tree(Folder);
 
 const FILES: [&str; 6] = [
@@ -81,7 +80,6 @@ impl Tree {
         self.0.ran(GPUREPLAY, line)
     }
 
-    /// The commands must fail; the file comes back.
     fn refuses(&self, place: &str, target: &Path, commands: &[&str]) {
         let (path, kept) = (self.at("rec").join(place), self.at("kept"));
         fs::rename(&path, &kept).unwrap();

@@ -54,7 +54,6 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     manifest.says("gpureplay patch saxpy-g52 --jobs 0 ");
     let (_, jobs) = code(&format!("jobs {out} --csv"));
     jobs.says("100x1x1");
-    // Refused changes write nothing.
     for (change, exit, says) in [
         ("--global 1024", 2, "first address"),
         ("--global 992", 2, "bytes differ"),
@@ -98,16 +97,15 @@ fn each_candidate_has_its_row() {
     }
     assert!(lines[6].contains(",refused,"), "{}", lines[6]);
     assert!(lines[7].contains(",equal,"), "{}", lines[7]);
-    // None does less than the recorded job.
+    // No candidate does less than the recorded job.
     assert!(!first.contains(",yes,"), "{first}");
-    // Without the two time columns.
-    let without = |text: &str| -> Vec<String> {
+    let timeless = |text: &str| -> Vec<String> {
         let lines = text
             .lines()
             .map(|line| line.rsplitn(3, ',').last().unwrap().to_owned());
         lines.collect()
     };
-    assert_eq!(without(&first), without(&tune(&folder.text("two.csv"))));
+    assert_eq!(timeless(&first), timeless(&tune(&folder.text("two.csv"))));
 }
 
 #[test]
@@ -144,7 +142,7 @@ fn a_shader_goes_into_files_and_back() {
     code(&format!("link digits-g52 --split -o {apart}")).gave(0);
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
-    // Needed, although the code does not ask for it.
+    // The interface asks for these, although the code does not.
     let text = fs::read_to_string(interface).unwrap();
     for (from, to, says) in [
         (

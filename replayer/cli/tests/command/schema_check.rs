@@ -7,7 +7,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// From two folders below the top.
 pub(crate) fn schema(name: &str) -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/schemas");
     let path = folder.join(format!("{name}.json"));
@@ -31,7 +30,7 @@ const NOTES: [&str; 7] = [
     "items",
 ];
 
-/// The first misfit. Unknown schema words and unnamed members are errors.
+/// Unknown words of the schema, and members that it does not name, are errors.
 pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
     let Value::Object(words) = schema else {
         return Err(format!("{at}: the schema says {schema}"));
@@ -114,9 +113,8 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Re
             }
         }
     }
-    // Where the schema describes an object.
-    let speaks = words.contains_key("properties") || words.contains_key("additionalProperties");
-    if let (Value::Object(members), true) = (value, speaks) {
+    let is_object = words.contains_key("properties") || words.contains_key("additionalProperties");
+    if let (Value::Object(members), true) = (value, is_object) {
         for (name, member) in members {
             let at = format!("{at}/{name}");
             let form = schema["properties"].get(name);

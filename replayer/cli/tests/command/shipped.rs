@@ -24,7 +24,7 @@ fn runs_do_not_remember_each_other() {
     for folder in gpureplay_kit::all_shipped() {
         let recording = Recording::open(&folder).unwrap();
         let cases = &recording.manifest().unwrap().cases;
-        // Sessions test states.
+        // Tests of sessions cover states.
         let state = |tensor: &TensorInfo| tensor.kind == TensorKind::State;
         if cases.len() < 2 || recording.tensors().iter().any(state) {
             continue;

@@ -15,7 +15,7 @@ pub(crate) fn command() -> Command {
     Command::new(GPUREPLAY)
 }
 
-/// Recording names are words there.
+/// In this directory a recording's name is a word for the command line.
 pub(crate) fn recordings() -> PathBuf {
     repository().join("recordings")
 }
@@ -28,13 +28,11 @@ pub(crate) fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
     ran_in(&repository(), words)
 }
 
-/// Among the shipped recordings.
 pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
     let (code, out, err) = ran_in(&recordings(), words);
     (code, out + &err)
 }
 
-/// What `--json` prints.
 #[track_caller]
 pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::start::{Ended, Folder, ran, ran_in, repository, shipped};
 
-/// Always with the recorded batch.
 fn train(directory: &Path, words: &str) -> (i32, String, String) {
     let recording = shipped("train-perceptron-g52");
     ran_in(directory, &format!("run {} {words}", recording.display()))
@@ -74,7 +73,7 @@ fn a_thousand_characters_of_a_recurrent_network_are_those_of_numpy() {
     );
 }
 
-/// The last 128 positions stay; place and mask change.
+/// The state keeps the last 128 positions; the inputs `place` and `mask` change in each run.
 #[test]
 fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
     write(

@@ -83,7 +83,6 @@ fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
     };
     let timeline = timeline("lenet-g52", "");
     let jobs = of(&timeline, "X", "job");
-    // They belong to no layer.
     let in_setup = |event: &&&Value| event["args"]["phase"] == "setup";
     let setup: u64 = jobs_of("setup").iter().map(|(_, jobs)| jobs).sum();
     assert_eq!(jobs.iter().filter(in_setup).count() as u64, setup);
@@ -124,7 +123,7 @@ fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
         assert!(start <= &finishes[id]);
         assert!(on("upload", *start) && on("job", finishes[id]), "{id}");
     }
-    // It reads the input, loaded just before.
+    // Job 8 reads the input, which is loaded just before it.
     let first = of(&timeline, "X", "job")
         .into_iter()
         .find(|it| it["args"]["index"] == 8)
@@ -170,7 +169,6 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
     }
     assert_eq!(report["per_job"]["measurement"]["runs"], 7);
     assert_eq!(report["per_job"]["measurement"]["clock"], "host");
-    // At most the device's time.
     let all = printed(bench);
     let sum: f64 = all["per_job"]["chains"]
         .as_array()

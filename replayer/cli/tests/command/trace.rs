@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::start::{Ended, Folder, json, ran_in, recordings, said, well};
 
-/// Needs the model, the best device.
 fn trace(name: &str) -> Vec<Value> {
     let folder = Folder::default();
     let file = folder.at("trace");

@@ -304,7 +304,6 @@ fn finding_12_what_is_no_number_is_no_digit() {
     let output = &value["outputs"]["probabilities"];
     assert_eq!(output["comparison"]["max_relative"], "Infinity");
     assert_eq!(output["nan"], 10);
-    // Recorded values are no answer to an input.
     let (_, out, _) = copy.ran("run rec --layers pool1.. --recorded-values");
     out.says("not from an input");
 }
@@ -381,7 +380,6 @@ fn a_buffer_takes_an_array_of_any_shape() {
     let flat = values(&[1000]);
     assert_eq!(values(&[10, 100]), flat);
     assert_eq!(values(&[1, 1000]), flat);
-    // Not compared with the recorded input's.
     assert_ne!(
         flat.1,
         read_npy(&copy.at("rec/expected/out.npy"))

@@ -21,7 +21,6 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     let whole = fs::read(golden.join("loop_with_exits.bin")).unwrap();
     fs::write(&cut, &whole[..whole.len() - 8]).unwrap();
     code(&format!("disasm {} --gpu g57", cut.display())).failed("ends at word 57");
-    // Only known things have names.
     code("disasm saxpy-g52 --gpu g57").gave(2);
     code(&format!("disasm {file} --gpu g99")).gave(2);
 }
@@ -220,7 +219,6 @@ fn another_shader_takes_the_place_of_the_recorded_one() {
 fn what_is_not_done_with_valhall_is_said() {
     let folder = saxpy();
     let folder = folder.path().to_str().unwrap();
-    // Its descriptors cannot be replaced.
     code("patch digits-g610 --jobs=0 --from=digits-g610:0").failed("in a command stream");
     code(&format!("verify {folder} --deep --for g52")).failed("only recordings of Bifrost");
 }

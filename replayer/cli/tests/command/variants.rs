@@ -56,7 +56,6 @@ fn a_run_takes_the_variant_that_fits() {
     ran(&format!("run {made} --require-signature {public}"))
         .failed("g76.variant: it is not the file that was signed");
     fs::write(at("g76.variant"), variant).unwrap();
-    // A G31 is another product.
     ran(&format!("run {made} --device model:g31")).ended(5, "GPU_ID");
 }
 

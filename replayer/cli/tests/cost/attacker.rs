@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::report::{Row, report};
 use crate::{originals, recordings, values, variable};
 
-/// Cases, per kind of input.
+/// Most expensive cases that are kept, per kind of input.
 const KEPT: usize = 48;
 /// Seed recordings, in bytes.
 const LARGEST: usize = 600 << 10;
@@ -67,7 +67,7 @@ impl Attacker {
         }
     }
 
-    /// Divides the seconds evenly. Returns what exceeded a budget.
+    /// Gives all commands the same time. Returns what exceeded a budget.
     pub(crate) fn attack(&mut self, seconds: u64) -> Vec<String> {
         let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
         let mut saved = Instant::now();
@@ -252,7 +252,6 @@ impl Attacker {
     }
 }
 
-/// By name, or else with it in their names.
 fn chosen() -> Vec<usize> {
     let Some(only) = variable::<String>("COMMAND") else {
         return (0..COMMANDS.len()).collect();

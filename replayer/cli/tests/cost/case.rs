@@ -46,7 +46,7 @@ impl Random {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
     pub(crate) files: Vec<(String, Vec<u8>)>,
-    /// GPU memory, in bytes.
+    /// Bytes of GPU memory.
     pub(crate) declared: u64,
 }
 
@@ -83,7 +83,6 @@ impl Case {
     }
 }
 
-/// GPU memory in bytes, up to the limit of any.
 fn declared(file: &[u8]) -> u64 {
     use gpureplay_format::Recording;
     let file = match gpureplay_sign::Pack::parse(file) {
@@ -114,7 +113,6 @@ const TELLING: [u64; 14] = [
     u64::MAX,
 ];
 
-/// Bits, bytes, numbers of both byte orders, and stretches.
 pub(crate) fn damage(file: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..random.up_to(3) {
         let length = file.len() as u64;

@@ -7,33 +7,27 @@ use crate::count::Cost;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Given {
-    /// In `rec`, and sometimes more.
     Recording,
-    /// And a file of values.
     State,
     Pack,
-    /// And the app's files.
     Trace,
-    /// Four files.
     Original,
     Png,
     Jpeg,
     Npy,
     Safetensors,
-    /// Beside a recording.
     Manifest,
 }
 
-/// A fixed part, and one per byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) fixed: u64,
-    pub(crate) each: u64,
+    pub(crate) rate: u64,
 }
 
 impl Budget {
     pub(crate) const fn of(self, bytes: u64) -> u64 {
-        self.fixed.saturating_add(self.each.saturating_mul(bytes))
+        self.fixed.saturating_add(self.rate.saturating_mul(bytes))
     }
 
     const fn from(self, fixed: u64) -> Self {
@@ -46,26 +40,23 @@ pub(crate) struct Command {
     /// `@`: the case's folder, `%`: the shared one.
     pub(crate) words: &'static str,
     pub(crate) given: Given,
-    /// Bytes at once.
     pub(crate) held: Budget,
     pub(crate) calls: Budget,
     pub(crate) steps: Budget,
-    /// Bytes.
     pub(crate) written: Budget,
-    /// Times the declared GPU memory, added to held and written.
+    /// Times the declared GPU memory, added to held, steps and written.
     pub(crate) memory: u64,
 }
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// For reading and checking.
 const READS: Budget = Budget {
     fixed: 1 << 24,
-    each: 4096,
+    rate: 4096,
 };
-/// A million clauses.
+/// Steps for a million clauses.
 const RUNS: Budget = Budget {
     fixed: 1 << 34,
-    each: 1 << 16,
+    rate: 1 << 16,
 };
 
 const fn command(given: Given, name: &'static str, words: &'static str, written: u64) -> Command {
@@ -75,16 +66,16 @@ const fn command(given: Given, name: &'static str, words: &'static str, written:
         given,
         held: Budget {
             fixed: 32 * MIB,
-            each: 64,
+            rate: 64,
         },
         calls: Budget {
             fixed: 20_000,
-            each: 16,
+            rate: 16,
         },
         steps: READS,
         written: Budget {
             fixed: MIB,
-            each: written,
+            rate: written,
         },
         memory: 0,
     }
@@ -198,7 +189,6 @@ pub(crate) const COMMANDS: [Command; 36] = commands! {
 };
 
 impl Command {
-    /// `bytes` of files, and `declared` bytes of GPU memory.
     pub(crate) fn exceeded(&self, cost: &Cost, bytes: u64, declared: u64) -> Option<String> {
         let memory = self.memory.saturating_mul(declared);
         let rows = [

@@ -14,9 +14,7 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 /// The counter must call nothing that is itself counted.
 static mut STEPS: u64 = 0;
-/// Limit of [`STEPS`].
 static mut LAST_STEP: u64 = u64::MAX;
-/// Limit of [`NOW`].
 static LAST_BYTE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 // SAFETY: all calls go to the system's allocator as they came.
@@ -77,7 +75,7 @@ fn stop_at(step: u64) {
     unsafe { LAST_STEP = step }
 }
 
-/// The work would not come back soon.
+/// Ends the process: the work would not come back soon.
 #[cold]
 fn stop(why: &str) -> ! {
     LAST_BYTE.store(usize::MAX, Relaxed);

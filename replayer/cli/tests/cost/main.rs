@@ -65,7 +65,6 @@ const TESTS: [(&str, Test); 3] = [
     ),
 ];
 
-/// Filters names by arguments, and prints a line each and a sum each.
 fn main() -> ExitCode {
     let words = std::env::args().skip(1);
     let filters: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
@@ -73,13 +72,12 @@ fn main() -> ExitCode {
     let chosen: Vec<_> = TESTS.iter().filter(|(name, _)| chosen(name)).collect();
     let passed = match chosen[..] {
         [(name, test)] => alone(name, *test),
-        _ => together(chosen.into_iter().map(|(name, _)| *name)),
+        _ => all_pass(chosen.into_iter().map(|(name, _)| *name)),
     };
     ExitCode::from(u8::from(!passed))
 }
 
-/// Whether all pass.
-fn together<'n>(names: impl Iterator<Item = &'n str>) -> bool {
+fn all_pass<'n>(names: impl Iterator<Item = &'n str>) -> bool {
     let program = std::env::current_exe().unwrap();
     let start = |name| {
         let mut command = Command::new(&program);

@@ -24,7 +24,6 @@ pub(crate) fn silicon() -> Option<Case> {
         .map(Case::new)
 }
 
-/// Shared page tables, any regions and ranges.
 pub(crate) fn original(random: &mut Random) -> Case {
     let files = [
         history(random),

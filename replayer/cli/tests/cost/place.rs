@@ -16,11 +16,10 @@ use crate::commands::Command;
 use crate::count::{Cost, counted};
 use crate::values::SIDE;
 
-/// Bytes; beyond, the process ends.
+/// Bytes; beyond it or `MOST_STEPS` the process ends.
 const MOST_HEAP: usize = 12 << 30;
-/// Beyond, the process ends.
 const MOST_STEPS: u64 = 1 << 38;
-/// Bytes of output.
+/// Last bytes of standard error.
 const KEPT: u64 = 4096;
 
 #[derive(Debug, Default)]
@@ -60,7 +59,6 @@ impl Place {
         place
     }
 
-    /// A pair of keys, and a recording whose input may be a picture.
     fn share(&self) {
         let shared = self.folder.path().join("shared");
         fs::create_dir_all(shared.join("picture")).unwrap();

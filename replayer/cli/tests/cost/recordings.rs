@@ -21,7 +21,7 @@ pub(crate) fn builder() -> Builder {
     builder
 }
 
-/// 64-bit addresses.
+/// Job header with 64-bit addresses.
 pub(crate) fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -67,7 +67,6 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
                 _ => chain(&mut builder, random),
             }
         }
-        // Usually as the rules demand.
         if random.once_in(64) {
             tensors
                 .iter()
@@ -86,7 +85,6 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
     builder.finish().unwrap_or_default()
 }
 
-/// Sometimes between other clauses.
 fn shader(random: &mut Random) -> Vec<u8> {
     let code = vector_add_code();
     let mut bytes = Vec::new();
@@ -98,7 +96,7 @@ fn shader(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Each word pair is one's address.
+/// Every two words are the address of the same texture.
 fn textures(random: &mut Random, bytes: u64) -> Vec<u8> {
     let address = DATA + 8 * random.below(bytes / 8);
     let length = bytes.min(1 << random.below(20)) as usize / 8 * 8;
@@ -110,7 +108,6 @@ fn name_textures(job: &mut [u8], count: u16) {
     job[0x10a..0x10c].copy_from_slice(&count.to_le_bytes());
 }
 
-/// Sometimes in a circle.
 fn chain(builder: &mut Builder, random: &mut Random) {
     let jobs = random.up_to(6);
     for index in 0..jobs {
@@ -125,7 +122,6 @@ fn chain(builder: &mut Builder, random: &mut Random) {
     builder.submit(random.below(2) as u8, JOBS, 1000);
 }
 
-/// With long names and pieces of all shapes in `bytes` of memory.
 fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<TensorId> {
     let kinds = [
         TensorKind::Input,
@@ -170,7 +166,7 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
     tensors
 }
 
-/// Unchanged by jobs. Also returns names and bytes.
+/// Also returns the names and bytes of the states, which no job changes.
 pub(crate) fn with_states(random: &mut Random) -> (Vec<u8>, Vec<(String, u32)>) {
     let mut builder = builder();
     let states: Vec<(String, u32)> = (0..random.up_to(8))

@@ -11,13 +11,11 @@ pub(crate) struct Row {
     pub(crate) inputs: u64,
     /// Processor time.
     pub(crate) seconds: f64,
-    /// Inputs beyond the budget.
     pub(crate) findings: u64,
     /// Of heap, allocations, steps, bytes written.
     pub(crate) shares: [f64; 4],
     /// Per byte, without the fixed part.
     pub(crate) ratios: [f64; 4],
-    /// For any size.
     pub(crate) most: [u64; 4],
 }
 
@@ -59,7 +57,7 @@ pub(crate) fn report(rows: &[Row], next_seed: u64) -> (String, String) {
             command.name, row.inputs, row.seconds, row.findings, row.shares, row.ratios, row.most
         ));
         let budgets = [command.held, command.calls, command.steps, command.written];
-        let budgets = budgets.map(|budget| [budget.fixed, budget.each]);
+        let budgets = budgets.map(|budget| [budget.fixed, budget.rate]);
         let value = json!({
             "inputs": row.inputs, "seconds": row.seconds, "findings": row.findings,
             "shares": row.shares, "ratios": row.ratios, "most": row.most, "memory": command.memory,

@@ -10,11 +10,10 @@ const GPU: u32 = 0x7212_0000;
 const DATA: u64 = 0x300_0000;
 const STEP: u32 = 4 << 20;
 
-/// Over runs, a second loading, and the end.
 pub(crate) fn copies() -> u64 {
     let (smaller, larger) = (held(STEP), held(2 * STEP));
     let more = larger.saturating_sub(smaller);
-    // Some bytes per page.
+    // Rounded: each page takes some bytes beside its copy.
     (more + u64::from(STEP) / 8) / u64::from(STEP)
 }
 

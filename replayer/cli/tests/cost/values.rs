@@ -8,7 +8,6 @@ use crate::case::{Case, Random, damage};
 /// Pixels; three channels.
 pub(crate) const SIDE: u32 = 8;
 
-/// Sometimes it states another size.
 pub(crate) fn png(random: &mut Random) -> Case {
     let (width, height) = (random.up_to(9) as u32, random.up_to(9) as u32);
     let colours = [
@@ -34,7 +33,6 @@ pub(crate) fn png(random: &mut Random) -> Case {
         .unwrap();
     writer.finish().unwrap();
     if random.once_in(2) {
-        // To the limit, and beyond.
         let extents = [1, 8, 8192, 4096, 4097, 16384, 16385, u32::MAX];
         let (width, height) = (*random.choose(&extents), *random.choose(&extents));
         bytes[16..20].copy_from_slice(&width.to_be_bytes());
@@ -99,7 +97,6 @@ pub(crate) fn jpegs() -> Vec<Vec<u8>> {
         .into()
 }
 
-/// Another size, repeated scans, or damaged.
 pub(crate) fn jpeg(random: &mut Random, seeds: &[Vec<u8>]) -> Case {
     let mut bytes = random.choose(seeds).clone();
     let segments = segments(&bytes);
@@ -151,7 +148,6 @@ fn segments(bytes: &[u8]) -> Vec<(u8, usize, usize)> {
     found
 }
 
-/// Often shorter than it says.
 pub(crate) fn npy(random: &mut Random) -> Case {
     let types = ["<f4", "<f8", "|u1", "<i8", "|b1", ">f4", "<U9"];
     let shapes = [
@@ -185,7 +181,6 @@ pub(crate) fn npy(random: &mut Random) -> Case {
     Case::of("x.npy", bytes)
 }
 
-/// Long names, nested values, shapes that overflow.
 pub(crate) fn safetensors(random: &mut Random) -> Case {
     let mut header =
         String::from("{\"x\":{\"dtype\":\"F32\",\"shape\":[1,8,8,3],\"data_offsets\":[0,768]}");

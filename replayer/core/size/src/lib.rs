@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engine and verifier over an external device, for `cargo xtask size`.
-//!
-//! The device is not linked.
 #![no_std]
 #![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 

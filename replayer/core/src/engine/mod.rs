@@ -70,7 +70,6 @@ pub struct Session<'a, 'w, G: Gpu, F: Family> {
     ready: bool,
     powered: bool,
     action: u32,
-    /// In this run.
     submits: u32,
 }
 
@@ -153,7 +152,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.conclude(result)
     }
 
-    /// Index among all segments; the caller keeps the order.
+    /// Runs one segment, by its index among all segments; the caller keeps their order.
     ///
     /// # Errors
     /// As for [`Session::run`].
@@ -226,7 +225,6 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         self.reset()
     }
 
-    /// Ends a run. After an error: GPU reset, no memory.
     fn conclude(&mut self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         if result.is_ok() {
             self.action = NO_ACTION;
@@ -244,7 +242,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Err(error)
     }
 
-    /// Resets the GPU and releases its memory. Without reset a GPU keeps its pages.
+    /// A GPU that does not reset keeps its pages.
     fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
         self.driver.state = F::RESET;
@@ -254,7 +252,6 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         Ok(())
     }
 
-    /// Once, up to the first run.
     fn set_up(&mut self, tensors: &mut dyn Tensors) -> Result<(), Failed> {
         if self.ready {
             return Ok(());

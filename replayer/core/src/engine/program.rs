@@ -24,7 +24,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         Ok(())
     }
 
-    /// Runs a segment, with `skip` without its jobs.
     pub(super) fn run_one(
         &mut self,
         segment: &Segment,
@@ -36,7 +35,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.action = segment.first_action.get();
         let entries = recording.segment_entries(segment);
         let mut cursor = recording.cursor(segment);
-        // For headers that the next submit must leave DONE.
+        // Actions since the last submit; the next one must leave their headers DONE.
         let mut since = entries;
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
@@ -135,7 +134,6 @@ const fn work<F: Family>() -> Opcode {
     }
 }
 
-/// Whether an action belongs to jobs that do not run.
 fn left_out<F: Family>(opcode: Opcode, tensor: u32, tensors: &mut dyn Tensors) -> bool {
     match opcode {
         Opcode::Submit | Opcode::Rearm | Opcode::BindOutput => true,

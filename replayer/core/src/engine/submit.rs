@@ -19,7 +19,6 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.driver.take(applied)
     }
 
-    /// Once, before the first action that is no setting.
     pub(super) fn power_up(&mut self) -> Result<(), Failed> {
         if self.powered {
             return Ok(());

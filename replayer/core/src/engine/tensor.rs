@@ -9,9 +9,9 @@ use crate::error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
 use crate::family::{Failed, Family};
 use crate::gpu::Gpu;
 
-/// Contiguous on both sides.
+/// Contiguous in the dense array and in GPU memory.
 struct Run {
-    /// In bytes, in the dense array.
+    /// Bytes into the dense array.
     offset: usize,
     va: u64,
     /// Bytes.
@@ -51,7 +51,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
         self.outside_of_actions(result)
     }
 
-    /// Needs no reset.
+    /// Errors outside of a run need no reset.
     fn outside_of_actions(&self, result: Result<(), Failed>) -> Result<(), ReplayError> {
         let (submits, kind) = (self.submits, self.driver.error);
         result.map_err(|Failed| ReplayError {
@@ -138,7 +138,7 @@ fn split_run(axes: &[AxisEntry], size: u32) -> (&[AxisEntry], usize) {
     }
 }
 
-/// False at the end.
+/// False after the last run.
 fn advance(run: &mut Run, axes: &[AxisEntry], steps: &mut [u32; MAX_AXES], size: u32) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
         let element = (axis.element_stride.get() as usize).wrapping_mul(size as usize);

@@ -11,7 +11,7 @@ use super::{Checker, Rule};
 use crate::family::Family;
 use crate::gpu::Submission;
 
-/// The GPU writes them.
+/// Bytes of a header that the GPU writes.
 const JOB_RESULT: u64 = 16;
 
 struct Walk {
@@ -70,7 +70,7 @@ impl Checker<'_, '_> {
         let mut cursor = recording.cursor(segment);
         let mut level = Level::default();
         let mut settings_over = walk.kind != SegmentKind::Setup;
-        // What may make the next chain ready.
+        // Actions since the last submit: they may make the next chain ready.
         let mut since = entries;
         let mut rearmed = None;
         let mut rest = entries.iter();
@@ -124,7 +124,7 @@ impl Checker<'_, '_> {
                         F::check(recording, &Submission { entry, words })?;
                         let bounded = c != 0 && c <= self.limits.wait_us;
                         self.ensure(bounded, Rule::BoundedWait, c.into())?;
-                        // At most 2^32 times 32 bits.
+                        // At most 2^32 actions of 32 bits each.
                         walk.time_us += u64::from(c);
                         let time_us = walk.time_us;
                         self.ensure(time_us <= self.limits.total_us, Rule::TotalTime, time_us)?;
@@ -148,7 +148,6 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// The tensor must exist and suit direction and segment.
     fn bound_bytes(&self, tensor: u32, input: bool, segment: SegmentKind) -> Result<u64, Rule> {
         let tensors = self.recording.tensors();
         let tensor = tensors.get(tensor as usize).ok_or(Rule::BoundTensor)?;

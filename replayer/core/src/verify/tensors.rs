@@ -63,7 +63,7 @@ impl Checker<'_, '_> {
                 .all(|(at, extent)| (extent.get() != 0) == (at < rank))
     }
 
-    /// Returns visited elements.
+    /// Returns the number of visited elements.
     fn check_piece(
         &mut self,
         piece: &PieceEntry,
@@ -89,7 +89,7 @@ impl Checker<'_, '_> {
         }
         let region = self.recording.region_of(va, byte_span);
         let data = region.is_some_and(|region| region.kind == RegionKind::Data.code());
-        // A power of two.
+        // `size` is a power of two.
         let aligned = strides & (size - 1) == 0;
         self.ensure(aligned && data, Rule::TensorRegion, va)?;
         Ok(visited)

@@ -166,7 +166,6 @@ impl gpureplay_core::Wrapper for Device {
     }
 }
 
-/// Adds 1; `run` adds more.
 fn recording(run: impl FnOnce(&mut Builder)) -> Vec<u8> {
     let mut builder = Builder::new(PRODUCT);
     builder.platform(Platform {
@@ -233,7 +232,6 @@ fn launches_run_with_new_inputs_and_recover() {
     let mut bytes = [0; 6];
     session.gpu().read_memory(DATA + 0x400, &mut bytes).unwrap();
     assert_eq!((bytes, session.gpu().setting), ([7, 1, 7, 2, 7, 3], 1));
-    // It ends at its bound.
     session.gpu().hangs = true;
     let mut bound = Bound::new([1.0; COUNT as usize]);
     let error = session.run(&mut bound).unwrap_err();

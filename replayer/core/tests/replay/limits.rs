@@ -85,7 +85,7 @@ fn bytes_moved_have_a_limit() {
     assert_eq!(moved(64, 0), None);
     assert_eq!(moved(64, 1), Some(Rule::TotalBytes));
     assert_eq!(moved(63, 1 << 30), None);
-    // Once per whole piece at neighbouring addresses.
+    // A tensor counts once for each piece.
     let bound = |bytes: u32, pieces: u64, more: u32| {
         rule(1 << 18, |builder| {
             let mut tensor = Tensor::dense("x", TensorKind::Input, ElementType::U8, &[bytes], DATA);

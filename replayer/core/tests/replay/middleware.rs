@@ -13,7 +13,7 @@ const GPU_RAWSTAT: u32 = 0x20;
 const GPU_FAULT: u32 = 0x3c;
 const JOB_RAWSTAT: u32 = 0x1000;
 const MMU_RAWSTAT: u32 = 0x2000;
-/// Uninterpreted.
+/// A register without a meaning.
 const PLAIN: u32 = 0x50;
 
 struct Part {
@@ -88,7 +88,7 @@ fn work(entry: &ActionEntry) -> Submission<'_> {
 #[test]
 fn a_read_fails_once_or_until_the_reset() {
     use FaultKind::{EndlessPoll, PowerLoss, ReadOnes, ReadZero};
-    // Two reads of a register and one of another, then after a reset.
+    // Two reads of one register, and one of another.
     for (kind, reads) in [
         (ReadOnes, [u32::MAX, 9, PRODUCT]),
         (ReadZero, [0, 9, PRODUCT]),
@@ -117,7 +117,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
-        // An end's read and a wait concern more kinds.
+        // The read of a job's end and the wait count twice.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }
@@ -247,7 +247,7 @@ fn memory_is_refused_once() {
 
 #[test]
 fn a_seed_chooses_kind_and_call() {
-    // By long division instead.
+    // By 128-bit division instead.
     for seed in [0_u64, 1, 2, 77, 0xffff_ffff, u64::MAX - 1] {
         let product = (u128::from(seed) + 1) * 0x9e37_79b9_7f4a_7c15;
         let mixed = product % (1 << 64);
@@ -334,7 +334,6 @@ fn a_refusal_of_one_device_is_a_difference() {
             "call {index}"
         );
     }
-    // Only one device takes whole steps.
     let mut second = Part::new();
     assert_eq!(pair(Part::new(), Part::new()).start(0), None);
     second.whole = Some(Ok(()));

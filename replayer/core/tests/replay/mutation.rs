@@ -28,7 +28,6 @@ fn opened<'a, G: Gpu>(
         .map_err(|error| error.kind)
 }
 
-/// A register's values in a run.
 fn written(builder: Builder, register: u32) -> Vec<u32> {
     let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
@@ -92,8 +91,7 @@ fn the_width_of_addresses_is_compared() {
 struct Registers {
     fake: Fake,
     answers: Vec<(u32, u32)>,
-    /// Then the cores have power.
-    power_after: u32,
+    reads_before_power: u32,
     reads: u32,
 }
 
@@ -102,7 +100,7 @@ impl Registers {
         Self {
             fake: Fake::new(),
             answers: Vec::new(),
-            power_after: 0,
+            reads_before_power: 0,
             reads: 0,
         }
     }
@@ -119,7 +117,7 @@ impl Wrapper for Registers {
         let read = self.fake.read32(register);
         if register == 0x140 {
             self.reads += 1;
-            if self.reads <= self.power_after {
+            if self.reads <= self.reads_before_power {
                 return 0;
             }
         }
@@ -132,12 +130,11 @@ impl Wrapper for Registers {
 fn a_poll_goes_on_until_its_bound() {
     let (file, mut workspace) = (recording(), Workspace::new());
     let gpu = Registers {
-        power_after: 200,
+        reads_before_power: 200,
         ..Registers::new()
     };
     let view = Recording::parse(&file).unwrap();
     assert!(opened(gpu, &view, &mut workspace).is_ok());
-    // Until the time is over, not much longer.
     let mut workspace = Workspace::new();
     let mut fake = Fake::new();
     fake.trouble = Trouble::NoPower;
@@ -311,7 +308,6 @@ fn a_tensor_that_is_not_there_is_not_read() {
 
 #[test]
 fn elements_that_are_no_neighbours_are_moved_one_by_one() {
-    // Four of each 16 bytes.
     let mut builder = Builder::new(PRODUCT);
     builder.identity(0, 0xffff_0000, PRODUCT);
     builder.region(DESCRIPTORS, 1, Access::READ_WRITE, RegionKind::Descriptors);

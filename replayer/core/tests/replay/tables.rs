@@ -19,7 +19,6 @@ fn broken(file: &[u8]) -> Option<Rule> {
     verified.err().map(|violation| violation.rule)
 }
 
-/// Broken by other bytes.
 fn changed<const N: usize>(section: Section, at: usize, bytes: [u8; N]) -> Option<Rule> {
     let file = support::recording();
     let recording = Recording::parse(&file).unwrap();

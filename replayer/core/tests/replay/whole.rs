@@ -73,7 +73,6 @@ impl gpureplay_core::Wrapper for Whole {
     }
 }
 
-/// Two inputs, one session.
 fn runs(gpu: impl Gpu) -> Result<(), ReplayError> {
     let file = recording();
     let recording = Recording::parse(&file).unwrap();
@@ -96,7 +95,6 @@ fn a_device_without_registers_replays() {
     runs(&mut whole).unwrap();
     assert_eq!((whole.starts, whole.fake.accesses > 0), (1, true));
     assert_eq!(whole.settings, [(0xf04, 0x2_0000)]);
-    // Wrappers pass steps on and see chains.
     let mut chains = 0;
     runs(Trace::new(Whole::new(), |call| {
         chains += u32::from(matches!(call, Call::End(_, Ok(()))));

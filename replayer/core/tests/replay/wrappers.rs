@@ -21,7 +21,7 @@ const USED_UP: UsedUp = UsedUp {
     limit: 9,
 };
 
-/// Unlike the defaults of [`Gpu`].
+/// Its answers differ from the defaults of [`Gpu`].
 struct Noted {
     fake: Fake,
     seen: Vec<&'static str>,

@@ -19,7 +19,7 @@ pub struct State {
     open: bool,
 }
 
-/// As in the header.
+/// Size of `gpureplay_session` in the header.
 const SESSION_BYTES: usize = 36_864;
 const _: () = assert!(size_of::<State>() <= SESSION_BYTES && align_of::<State>() <= 16);
 

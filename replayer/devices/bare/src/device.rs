@@ -22,14 +22,12 @@ struct Cancellation {
     cancelled: bool,
 }
 
-/// Takes all memory back at once.
 struct Arena<M> {
     machine: M,
     used: usize,
 }
 
 impl<M: Machine> Arena<M> {
-    /// Takes zeroed pages; returns their offset.
     fn take(&mut self, pages: usize) -> Option<usize> {
         let start = self.used;
         let length = pages.checked_mul(PAGE)?;
@@ -85,7 +83,6 @@ pub struct Device<M = Callbacks> {
     arena: Arena<M>,
     tables: Option<PageTables>,
     cancellation: Cancellation,
-    /// Microseconds put forward.
     ahead_us: u64,
 }
 

@@ -14,14 +14,14 @@ const KINDS: [FaultKind; 4] = [
     FaultKind::LostWrite,
     FaultKind::PowerLoss,
 ];
-/// The fault comes in or around the last run.
+/// The fault comes in or around the last one.
 const RUNS: u32 = 2;
 
 struct Ended {
     states: u64,
     /// From the last run's first call to one past its last.
     calls: (u64, u64),
-    /// And repeated.
+    /// Runs that failed and were repeated.
     failed: u32,
 }
 

@@ -12,7 +12,7 @@ const GROUP: usize = 0x80;
 const SET_ENABLE: usize = 0x100;
 const CLEAR_ENABLE: usize = 0x180;
 const AFFINITY_ROUTING_GROUP_1: u32 = 1 << 4 | 1 << 1;
-/// From here on nothing is pending.
+/// Interrupt ids from here on: nothing is pending.
 const SPURIOUS: u64 = 1020;
 
 /// Private ones live in the redistributor.

@@ -31,7 +31,7 @@ use crate::uart::{number, text};
 global_asm!(include_str!("start.s"));
 include!(concat!(env!("OUT_DIR"), "/linked.rs"));
 
-/// The model's; the device id is the GPU's product id.
+/// The model's vendor id; the device id is the GPU's product id.
 const PCI_VENDOR: u32 = 0x1234;
 const OUTPUT_BYTES: usize = 64 << 10;
 /// A single run needs no room and code for states.
@@ -51,7 +51,7 @@ static mut STATES: [[u8; STATE_BYTES]; 2] = [[0; STATE_BYTES]; 2];
 struct Linked<'a> {
     recording: &'a Recording<'a>,
     output: &'a mut [u8; OUTPUT_BYTES],
-    /// In `output`.
+    /// Tensor and length of what is in `output`.
     found: Option<(u32, usize)>,
     /// Of the last run, one behind the other, and of the current one.
     states: [&'a mut [u8; STATE_BYTES]; 2],
@@ -62,7 +62,7 @@ struct Linked<'a> {
 }
 
 impl Linked<'_> {
-    /// Among all states; `None` for other tensors.
+    /// Its range among all states; `None` for other tensors.
     fn state(&self, tensor: u32) -> Option<core::ops::Range<usize>> {
         if !GOES_ON {
             return None;

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// By the name of `--board` and `devmem:BOARD`.
 const FILES: [(&str, &str); 5] = [
     ("hikey960", include_str!("../boards/hikey960.toml")),
     ("khadas-vim3", include_str!("../boards/khadas-vim3.toml")),

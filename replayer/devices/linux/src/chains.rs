@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 pub(crate) struct Chains {
     started: Option<Instant>,
     pub(crate) ended: u64,
-    /// To the acknowledgement of the interrupt.
     pub(crate) working: Duration,
 }
 
@@ -16,7 +15,6 @@ impl Chains {
         self.started = Some(Instant::now());
     }
 
-    /// Failed chains do not count.
     pub(crate) fn end(&mut self, succeeded: bool) {
         if let Some(started) = self.started.take()
             && succeeded

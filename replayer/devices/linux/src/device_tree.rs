@@ -25,7 +25,7 @@ pub struct GpuNode {
     pub driver: Option<String>,
 }
 
-/// Below `sysfs` (`/sys`).
+/// Finds a GPU with a job manager below `sysfs` (`/sys`).
 ///
 /// # Errors
 /// There is none, or sysfs cannot be read.
@@ -68,7 +68,7 @@ pub fn find_gpu_of(sysfs: &Path, board: Option<&Board>) -> Result<GpuNode, OpenE
     }
 }
 
-/// With a job manager.
+/// GPU families with a job manager.
 const FAMILIES: [&str; 2] = ["arm,mali-bifrost", "arm,mali-valhall-jm"];
 
 fn read_node(device: &Path) -> io::Result<Option<GpuNode>> {
@@ -104,8 +104,7 @@ fn strings(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// First address and size of `reg`; cell counts come from the parent. Addresses are the CPU's, as with an empty
-/// parent `ranges`; the device's name has the translated one.
+/// Addresses are the CPU's, as with an empty parent `ranges`; the device's name has the translated one.
 fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
     let reg = fs::read(node.join("reg"))?;
     let parent = node.canonicalize()?.parent().map(Path::to_owned);

@@ -20,8 +20,7 @@ use crate::own_tables::{OwnTables, TablePages};
 
 /// A GPU whose registers are mapped from /dev/mem.
 ///
-/// It must be powered and cache-coherent: user space cannot maintain caches or switch clocks. Memory is this
-/// process's, pinned; /proc/self/pagemap has physical addresses.
+/// It must be powered and cache-coherent: user space cannot maintain caches or switch clocks.
 #[derive(Debug)]
 pub struct DevMem {
     registers: Mapped,
@@ -101,7 +100,7 @@ impl DevMem {
         self.chains.ended
     }
 
-    /// Total time to acknowledged ends.
+    /// Total time of ended chains, to the acknowledgement of their interrupts.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -147,8 +146,6 @@ impl DevMem {
     }
 }
 
-/// A test page.
-///
 /// # Errors
 /// No io_uring, or locking memory is forbidden.
 pub(crate) fn pinnable() -> Result<Mapped, OpenError> {

@@ -16,7 +16,7 @@ use crate::panfrost;
 
 /// Subject that concerns `--device panfrost` only.
 pub const PANFROST: &str = "panfrost";
-/// For `--device kbase` only, if present.
+/// Subject that concerns `--device kbase` only, if it is present.
 pub const KBASE: &str = "kbase";
 const DEV_MEM: &str = "/dev/mem";
 
@@ -33,7 +33,7 @@ pub struct Finding {
     pub good: bool,
     /// What was found.
     pub found: String,
-    /// If it is not good.
+    /// What to do if it is not good.
     pub cure: Option<String>,
 }
 
@@ -397,7 +397,6 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         let cure = findings[0].cure.as_deref().unwrap_or_default();
         assert!(cure.contains("0xe82c0000"), "{cure}");
-        // /dev/mem needs a GPU that snoops.
         assert!(!cure.contains("devmem"), "{cure}");
         assert!(findings[2].found.contains("not yet run on silicon"));
     }

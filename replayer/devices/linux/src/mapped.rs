@@ -40,13 +40,13 @@ impl Mapped {
         Ok(Self { map, _pin: None })
     }
 
-    /// Keeps physical addresses.
+    /// Its pages keep their physical addresses.
     ///
     /// # Errors
     /// `mmap`'s, `mlock`'s, or no pinning.
     pub(crate) fn pinned(length: usize) -> io::Result<Self> {
         let memory = Self::locked(length)?;
-        // Children need no copies.
+        // A child of `fork` needs no copy.
         memory.map.advise(Advice::DontFork)?;
         let pin = Pin::new(memory.address(), length)?;
         Ok(Self {
@@ -78,7 +78,7 @@ impl Mapped {
             .is_some_and(|end| end <= self.len())
     }
 
-    /// All ones outside. Later memory reads are no older.
+    /// All ones outside the mapping.
     pub(crate) fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return u32::MAX;
@@ -89,7 +89,7 @@ impl Mapped {
         value
     }
 
-    /// Ignored outside. The device sees earlier memory writes.
+    /// Ignored outside the mapping.
     pub(crate) fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return;
@@ -121,7 +121,6 @@ impl Mapped {
         true
     }
 
-    /// `false`, without copying, outside.
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) -> bool {
         if !self.contains(offset, bytes.len()) {
             return false;
@@ -147,7 +146,6 @@ impl Mapped {
 mod tests {
     use super::*;
 
-    /// No mapping follows: AddressSanitizer sees overruns.
     fn mapped() -> Mapped {
         Mapped::anonymous(8192).unwrap()
     }
@@ -231,7 +229,6 @@ mod tests {
     fn pages_are_pinned_or_it_is_said_why() {
         match Mapped::pinned(8192) {
             Ok(map) => {
-                // Still readable; the mapping goes before the pin.
                 assert!(map.write(4096, b"here"));
                 let mut bytes = [0; 4];
                 assert!(map.read(4096, &mut bytes));

@@ -13,7 +13,7 @@ pub(crate) struct Mapping {
     pub(crate) memory: Mapped,
 }
 
-/// Memory that the GPU sees, ascending.
+/// By ascending GPU address.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Vec<Mapping>);
 
@@ -31,7 +31,6 @@ impl Mappings {
         std::mem::take(&mut self.0)
     }
 
-    /// Mapping that holds `va`, with the offset in it.
     fn find(&self, va: u64) -> Option<(&Mapping, usize)> {
         let after = self.0.partition_point(|mapping| mapping.va <= va);
         let mapping = self.0.get(after.checked_sub(1)?)?;
@@ -59,7 +58,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// `done` is told of each part.
+    /// `done` gets address and length of each part, once it is written.
     pub(crate) fn write(
         &self,
         va: u64,
@@ -73,7 +72,7 @@ impl Mappings {
         })
     }
 
-    /// `before` is told of each part first.
+    /// `before` gets address and length of each part.
     pub(crate) fn read(
         &self,
         va: u64,

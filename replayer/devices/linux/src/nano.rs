@@ -30,8 +30,8 @@ const LOST: PollFlags = PollFlags::POLLERR
     .union(PollFlags::POLLHUP)
     .union(PollFlags::POLLNVAL);
 
-/// Reset and power-up cost less than a tenth.
-const TURN: Duration = Duration::from_millis(20);
+/// A reset and power-up cost less than a tenth of it.
+const SHORTEST_TURN: Duration = Duration::from_millis(20);
 
 /// Whether to take turns. The kernel owns page tables and checks register writes anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,7 @@ pub struct Nano {
     file: File,
     coherent: bool,
     mappings: Mappings,
-    /// As the user set them.
-    masks: [u32; 3],
+    wanted_masks: [u32; 3],
     silenced: Lines,
     turn: Option<Instant>,
     lent: u32,
@@ -68,10 +67,10 @@ pub struct State {
     pub waiting: bool,
 }
 
-/// Does not take the GPU.
+/// Reads the state without taking the GPU.
 ///
 /// # Errors
-/// Missing or forbidden, or too old.
+/// The driver is missing, forbidden, or too old.
 pub fn state(path: &Path) -> Result<State, OpenError> {
     let info = information(&open_file(path)?)?;
     Ok(State {
@@ -85,7 +84,6 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     let mut info = abi::Info::default();
     // SAFETY: the descriptor is open and the argument has the size that the request names.
     unsafe { abi::info(file.as_raw_fd(), &mut info) }.map_err(|errno| match errno {
-        // An older driver lacks this request.
         nix::Error::ENOTTY | nix::Error::EINVAL => OpenError::OldDriver,
         other => io_error("nano driver: information")(other.into()),
     })?;
@@ -95,7 +93,6 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     }
 }
 
-/// A signal does not end the wait.
 fn take_turn(file: &File, acquire: abi::Acquire) -> Result<(), nix::Error> {
     loop {
         // SAFETY: the descriptor is open and the argument has the size that the request names.
@@ -136,9 +133,8 @@ fn raised_lines(event: &[u8]) -> u8 {
         .sum()
 }
 
-/// Whether a process gives the GPU away after holding it for `held`.
 fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
-    held.is_some_and(|held| held >= TURN) && is_asked()
+    held.is_some_and(|held| held >= SHORTEST_TURN) && is_asked()
 }
 
 fn is_lost(poll: &[PollFd<'_>]) -> bool {
@@ -184,7 +180,7 @@ impl Nano {
             file,
             coherent: info.flags & abi::COHERENT != 0,
             mappings: Mappings::default(),
-            masks: [0; 3],
+            wanted_masks: [0; 3],
             silenced: Lines::NONE,
             turn: (mode == Mode::Shared).then(Instant::now),
             lent: 0,
@@ -203,7 +199,7 @@ impl Nano {
         self.chains.ended
     }
 
-    /// Total time to acknowledged ends.
+    /// Total time of ended chains, to the acknowledgement of their interrupts.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -258,7 +254,6 @@ impl Nano {
             .map_err(|error| DeviceError::Refused(error.raw_os_error().unwrap_or(0)))
     }
 
-    /// `wanted`, and trouble.
     fn said(&self, wanted: PollFlags) -> PollFlags {
         let mut poll = [PollFd::new(self.file.as_fd(), wanted)];
         match nix::poll::poll(&mut poll, PollTimeout::ZERO) {
@@ -274,7 +269,6 @@ impl Nano {
         self.said(PollFlags::empty()).intersects(LOST)
     }
 
-    /// Takes the driver's interrupts without waiting.
     fn take_events(&mut self) -> Lines {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];
@@ -292,7 +286,7 @@ impl Gpu for Nano {
     }
 
     fn write32(&mut self, register: u32, value: u32) {
-        for (mask, at) in self.masks.iter_mut().zip(MASKS) {
+        for (mask, at) in self.wanted_masks.iter_mut().zip(MASKS) {
             if at == register {
                 *mask = value;
             }
@@ -303,10 +297,10 @@ impl Gpu for Nano {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
-        // The handler masked the line; a raised level interrupts again.
+        // The driver's handler masked these lines; a level that is still raised interrupts again once unmasked.
         for (line, at) in MASKS.into_iter().enumerate() {
             if self.silenced.intersects(Lines(1 << line)) {
-                let value = self.masks.get(line).copied().unwrap_or(0);
+                let value = self.wanted_masks.get(line).copied().unwrap_or(0);
                 self.write32(at, value);
             }
         }
@@ -358,7 +352,7 @@ impl Gpu for Nano {
         if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
-        // Before the reset empties the caches.
+        // The driver's reset empties the caches.
         clean_caches(self).map_err(|_| DeviceError::ResetFailed)?;
         // SAFETY: no argument.
         match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {
@@ -372,7 +366,7 @@ impl Gpu for Nano {
             }
             Err(errno) => return Err(refused(errno)),
         }
-        self.masks = [0; 3];
+        self.wanted_masks = [0; 3];
         self.silenced = Lines::NONE;
         self.turn = Some(Instant::now());
         self.lent += 1;
@@ -390,7 +384,7 @@ impl Gpu for Nano {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        self.masks = [0; 3];
+        self.wanted_masks = [0; 3];
         self.silenced = Lines::NONE;
         // SAFETY: no argument.
         unsafe { abi::reset(self.file.as_raw_fd()) }.map_err(refused)?;
@@ -432,7 +426,6 @@ mod tests {
         let turn = Duration::from_millis(20);
         assert!(gives_away(Some(turn), || true));
         assert!(!gives_away(Some(turn), || false));
-        // Other openers are not asked for earlier.
         let early = turn - Duration::from_nanos(1);
         assert!(!gives_away(Some(early), || unreachable!()));
         assert!(!gives_away(None, || unreachable!()));

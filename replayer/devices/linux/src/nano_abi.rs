@@ -5,11 +5,8 @@ use crate::structures::structures;
 
 pub(crate) const HAS_BASE: u32 = 1;
 pub(crate) const WAIT: u32 = 1;
-/// The GPU snoops.
 pub(crate) const COHERENT: u32 = 1;
-/// CPU wrote, GPU reads.
 pub(crate) const TO_GPU: u32 = 1;
-/// GPU wrote, CPU reads.
 pub(crate) const FROM_GPU: u32 = 2;
 
 structures! {

@@ -9,7 +9,6 @@ use mali_drive::page_table::{Format, PageTables, TableMemory};
 
 use crate::mapped::Mapped;
 
-/// Pages for tables, with bus addresses.
 #[derive(Debug)]
 pub(crate) struct TablePages {
     memory: Mapped,
@@ -70,7 +69,7 @@ pub(crate) struct OwnTables {
 }
 
 impl OwnTables {
-    /// Adjacent in GPU addresses.
+    /// `addresses` are of adjacent pages from `va` on.
     pub(crate) fn remember(&mut self, va: u64, addresses: &[u64], access: Access) {
         let pages = (va..).step_by(PAGE_SIZE as usize).zip(addresses);
         self.leaves

@@ -11,8 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use nix::libc;
 
-/// Of one registered buffer.
-const MAX_BUFFER: usize = 1 << 30;
+const MAX_BUFFER_BYTES: usize = 1 << 30;
 /// linux/io_uring.h.
 const REGISTER_BUFFERS: libc::c_uint = 0;
 /// Of `struct io_uring_params`, linux/io_uring.h.
@@ -39,10 +38,10 @@ impl Pin {
         // SAFETY: the kernel has just given this descriptor to us alone.
         let ring = unsafe { OwnedFd::from_raw_fd(ring) };
         let buffers: Vec<libc::iovec> = (0..length)
-            .step_by(MAX_BUFFER)
+            .step_by(MAX_BUFFER_BYTES)
             .map(|offset| libc::iovec {
                 iov_base: (address + offset) as *mut libc::c_void,
-                iov_len: MAX_BUFFER.min(length - offset),
+                iov_len: MAX_BUFFER_BYTES.min(length - offset),
             })
             .collect();
         // SAFETY: the list outlives the call. The kernel checks the ranges, and neither reads nor writes them: no request follows.

@@ -6,11 +6,11 @@
 pub const MISPLACED: i32 = -1;
 /// The recording does not fit: [`crate::Stock::fits`].
 pub const UNFIT: i32 = -2;
-/// Does not end, or leaves the recording's memory; hardware would run on until reset.
+/// A chain does not end, or leaves the recording's memory; hardware would run on until reset.
 pub const ENDLESS: i32 = -3;
 /// The driver ended a long chain.
 pub const TOO_LONG: i32 = -4;
-/// Not ended, without a reason in its header.
+/// A job did not end, without a reason in its header.
 pub const FAULTED: i32 = -5;
 
 /// Meaning of a [`gpureplay_core::DeviceError::Refused`] code.

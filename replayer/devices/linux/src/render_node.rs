@@ -38,7 +38,7 @@ const FIRST: &str = "dev/dri/renderD128";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Driver {
     pub(crate) name: &'static str,
-    /// In major 1.
+    /// Of major version 1.
     pub(crate) oldest_minor: i32,
 }
 
@@ -166,7 +166,7 @@ impl RenderNode {
             match unsafe { wait_sync(self.file.as_raw_fd(), &mut wait) } {
                 Ok(_) => return self.ended(),
                 Err(nix::Error::ETIME) => return Ok(Ended::Runs),
-                // Absolute time.
+                // The time-out is absolute.
                 Err(nix::Error::EINTR | nix::Error::EAGAIN) => {}
                 Err(errno) => return Err(errno),
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What kernel drivers share as devices.
 //!
-//! They have registers, power and page tables. So they take whole steps: a setting, the start, a chain or stream.
+//! Drivers own registers, power and page tables, so they take whole steps: a setting, the start, a chain or stream.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,7 +26,7 @@ pub(crate) struct Wanted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Or a hidden fault (panfrost of Linux 6.1).
+    /// Success, or a hidden fault (panfrost of Linux 6.1).
     Well,
     /// Mostly for running too long.
     Cancelled,
@@ -43,9 +43,7 @@ pub(crate) fn refused(errno: nix::Error) -> DeviceError {
 
 pub(crate) trait Driver: Debug + Send {
     fn name(&self) -> &str;
-    /// Checks that it can replay a verified recording, without the GPU.
     fn fits(&self, recording: &Recording<'_>) -> Result<(), Misfit>;
-    /// Old and new starts of moving 16 MiB code windows.
     fn code_moves(&self, _: &Recording<'_>) -> Result<BTreeMap<u64, u64>, Misfit> {
         Ok(BTreeMap::new())
     }
@@ -63,7 +61,7 @@ pub(crate) trait Loaded: Debug + Send {
     fn run(&mut self, work: &Submission<'_>) -> Result<(), ErrorKind>;
 }
 
-/// Drop frees memory and ends what still runs.
+/// A kernel driver's device. Drop frees memory and ends what still runs.
 #[derive(Debug)]
 pub struct Stock {
     driver: Box<dyn Driver>,

@@ -25,7 +25,6 @@ pub(crate) fn way_in(path: &Path) -> String {
     })
 }
 
-/// Advice to join the device's group, if the mode admits it.
 fn by_group(path: &Path) -> Option<String> {
     let state = fs::metadata(path).ok();
     let admitted = state.filter(|state| state.mode() & GROUP_MAY == GROUP_MAY && state.gid() != 0);

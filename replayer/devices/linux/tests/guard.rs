@@ -14,7 +14,6 @@ impl Drop for Scratch {
     }
 }
 
-/// Compiles `nano-driver/tests/guard.c` with the driver's `guard.c`.
 fn guard(arguments: &[&str]) -> String {
     let name = format!("gpureplay-guard-{}-{}", std::process::id(), arguments.len());
     let scratch = Scratch(std::env::temp_dir().join(name));
@@ -51,7 +50,6 @@ fn the_guard_admits_what_it_should_and_nothing_else() {
     );
 }
 
-/// Bit for bit, every product.
 #[test]
 fn the_guard_and_the_verifier_agree_on_settings() {
     let said = guard(&["settings"]);

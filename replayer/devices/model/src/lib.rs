@@ -200,7 +200,6 @@ impl<B: Bus> Gpu for OnModel<B> {
         u64::try_from((idle + self.skipped).as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// [`WORK_LIMIT`], and [`WORK_PER_BYTE`] for each byte.
     fn expect_recording(&mut self, bytes: u64) {
         if self.default_work {
             let more = bytes.saturating_mul(WORK_PER_BYTE);

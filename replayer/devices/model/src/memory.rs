@@ -79,7 +79,6 @@ impl Memory {
         self.regions.iter().flat_map(pages).collect()
     }
 
-    /// Page at a virtual address, with the offset in it.
     fn page(&self, va: u64) -> Option<(Page<'_>, usize)> {
         let after = self.regions.partition_point(|region| region.va <= va);
         let region = self.regions.get(after.checked_sub(1)?)?;

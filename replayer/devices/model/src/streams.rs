@@ -11,12 +11,11 @@ use mali_model::{Options, Sequencer, StreamGpu, Streams, Writer};
 
 use crate::memory::Memory;
 
-/// A launch's most instructions.
 const STREAM_PAGES: u32 = 16;
 
 pub(crate) struct Firmware<B: Bus> {
     streams: Streams<B>,
-    /// Once work can start.
+    /// Page tables, once work can start.
     root: Option<u64>,
     used_up: Option<UsedUp>,
 }
@@ -63,7 +62,6 @@ impl<B: Bus> Firmware<B> {
         self.streams.identity(register)
     }
 
-    /// Returns bytes and page tables.
     fn place(&self, memory: &Memory, words: &[u8]) -> Result<(u32, u64), ErrorKind> {
         let root = self.root.ok_or(ErrorKind::Internal)?;
         let length = u32::try_from(words.len()).map_err(|_| ErrorKind::Internal)?;

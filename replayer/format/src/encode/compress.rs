@@ -9,7 +9,7 @@ use crate::lz4::WINDOW;
 const SHORTEST: usize = 4;
 const CHAIN_LIMIT: usize = 256;
 const TABLE_BITS: u32 = 13;
-/// Bytes; no longer match is looked for, and it is taken whole.
+/// Bytes. A match of this length ends the search, and a longer one is taken whole.
 const GOOD: usize = 64;
 const NONE: u32 = u32::MAX;
 
@@ -18,8 +18,7 @@ fn hash(bytes: &[u8]) -> usize {
     (word.wrapping_mul(2_654_435_761) >> (32 - TABLE_BITS)) as usize
 }
 
-/// Bytes of a length beyond the token's four bits.
-fn extra(length: usize) -> usize {
+fn extension_bytes(length: usize) -> usize {
     if length < 15 {
         0
     } else {
@@ -83,14 +82,13 @@ impl Matcher {
         (length, distance)
     }
 
-    /// Longest match of each position from `start`, as (length, distance).
     fn longest_matches(&mut self, window: &[u8], start: usize) -> Vec<(usize, usize)> {
         self.catch_up(window, start);
         let mut best = vec![(0, 0); window.len() - start];
         let end = (window.len() + 1).saturating_sub(SHORTEST).max(self.filled);
         for at in self.filled..end {
             if at >= start {
-                // A good match goes on, one byte shorter.
+                // A match longer than `GOOD` goes on at the next position, one byte shorter.
                 let before = if at > start {
                     best[at - start - 1]
                 } else {
@@ -107,7 +105,7 @@ impl Matcher {
             }
             self.insert(window, at);
         }
-        // The block may yet be stored as it is.
+        // Forget the block: it may yet be stored as it is, and then the window does not have it.
         for at in (self.filled..end).rev() {
             self.heads[hash(&window[at..])] = self.previous[at];
         }
@@ -139,7 +137,7 @@ pub(super) fn compress(matcher: &mut Matcher, window: &[u8], start: usize) -> Ve
         let (longest, distance) = matches[at];
         let shortest = if longest > GOOD { longest } else { SHORTEST };
         for length in shortest..=longest {
-            let with_match = cost[at + length] + 3 + extra(length - SHORTEST);
+            let with_match = cost[at + length] + 3 + extension_bytes(length - SHORTEST);
             if with_match <= cost[at] {
                 cost[at] = with_match;
                 step[at] = (length, distance);

@@ -23,7 +23,7 @@ pub struct Step<'v> {
     pub opcode: Opcode,
     /// Offset in the section `data` of the next upload before this action.
     pub before: u64,
-    /// The same after it.
+    /// Offset of the next upload after this action.
     pub after: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'v> Recording<'v> {
     }
 }
 
-/// Segments and actions are added in order; the rest is there.
+/// Segments and actions are added in order; other tables are the old recording's.
 #[derive(Clone, Debug)]
 pub struct Draft<'v> {
     view: Recording<'v>,
@@ -83,7 +83,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// `of` gives name, kind, and start of the first upload.
+    /// Adds a segment; `of` gives name, kind, and start of the first upload.
     pub fn segment(&mut self, of: &Segment) {
         self.segments.push(Segment {
             first_action: U32::new(self.actions.len() as u32),
@@ -133,7 +133,7 @@ impl<'v> Draft<'v> {
         actions
     }
 
-    /// The segment's next upload then starts at `cursor`.
+    /// Adds uploads; the segment's next upload then starts at `cursor`.
     pub fn insert(&mut self, uploads: &[ActionEntry], cursor: u64) {
         if !uploads.is_empty() {
             uploads.iter().for_each(|entry| self.push(*entry));

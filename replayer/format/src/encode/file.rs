@@ -75,7 +75,6 @@ impl<'a> Recording<'a> {
     }
 }
 
-/// Smallest that knows all codes and fields.
 fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     let section = |kind: Section| sections[usize::from(kind.code()) - 1];
     let (entries, _) = section(Section::Actions).as_chunks::<{ size_of::<ActionEntry>() }>();
@@ -95,9 +94,7 @@ fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
     state.into()
 }
 
-/// Adds header, section table and checksums.
-///
-/// Also makes files that are wrong in one point.
+/// Adds header, section table and checksums. Checks nothing.
 pub fn assemble(platform: Platform, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {
     let start = size_of::<Header>() + SECTIONS * size_of::<SectionEntry>();
     let mut file = vec![0; start];

@@ -123,7 +123,7 @@ pub struct Builder {
     data: Vec<u8>,
     history: History,
     matcher: compress::Matcher,
-    /// Written by set-up; others are still zero.
+    /// Numbers of the pages that set-up wrote; all others are still zero.
     touched: BTreeSet<u64>,
     names: BTreeSet<String>,
     submitted: bool,
@@ -163,7 +163,7 @@ impl Builder {
         self.platform = platform;
     }
 
-    /// `read(register) & mask == value` on the replay's GPU.
+    /// Demands `read(register) & mask == value` of the replay's GPU.
     pub fn identity(&mut self, register: u32, mask: u32, value: u32) {
         self.identity.push(IdentityCheck {
             register: U32::new(register),
@@ -172,7 +172,7 @@ impl Builder {
         });
     }
 
-    /// Zero when set-up starts.
+    /// Adds pages of GPU memory, which are zero when set-up starts.
     pub fn region(&mut self, va: u64, pages: u32, access: Access, kind: RegionKind) {
         self.regions.push(Region {
             va: U64::new(va),
@@ -183,7 +183,7 @@ impl Builder {
         });
     }
 
-    /// Set-up comes first, then run, then finish segments.
+    /// Begins a segment. Set-up comes first, then run, then finish segments.
     pub fn segment(&mut self, name: &str, kind: SegmentKind) {
         let name = self.intern(name);
         self.history.clear();

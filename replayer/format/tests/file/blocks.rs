@@ -52,8 +52,7 @@ fn random(state: &mut u64) -> usize {
     (*state >> 33) as usize
 }
 
-/// Sound more often than not; with its decoded bytes.
-fn block(state: &mut u64, history: usize) -> (Vec<u8>, usize) {
+fn random_block(state: &mut u64, history: usize) -> (Vec<u8>, usize) {
     let (mut block, mut length) = (Vec::new(), 0);
     let long = |block: &mut Vec<u8>, count: usize| {
         if count >= 15 {
@@ -93,7 +92,7 @@ fn blocks_decode_as_the_documentation_of_lz4_says() {
     let (mut history, mut level) = (History::new(), Level::default());
     let (mut before, mut state, mut sound, mut slides) = (Vec::new(), 7, 0, 0);
     for turn in 0..6000 {
-        let (block, length) = block(&mut state, before.len());
+        let (block, length) = random_block(&mut state, before.len());
         let (mut tried, mut slid) = (history.clone(), before.clone());
         let slides_now = slid.len() + length > WINDOW;
         if slides_now {

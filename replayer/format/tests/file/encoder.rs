@@ -14,7 +14,6 @@ use gpureplay_format::{
 const PAGE: u64 = 4096;
 const BASE: u64 = 0x10_0000;
 
-/// Its LZ4 decoder keeps all output as its window.
 fn memory(file: &[u8]) -> BTreeMap<u64, u8> {
     let view = Recording::parse(file).unwrap();
     let mut memory = BTreeMap::new();
@@ -139,7 +138,6 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
 fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next() {
     // Noise alone is stored as it is, outside of the window.
     let text = [&noise(1400, 9)[..], &[0x55; 100]].concat();
-    // The window slides; then the same bytes in another segment.
     let made = |twice: bool| {
         let mut builder = builder(64);
         for page in 0..40 {

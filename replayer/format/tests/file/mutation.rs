@@ -147,7 +147,6 @@ fn step(op: u8, a: u8, b: u16, c: u32, d: u64) -> Result<(Opcode, usize, u64), A
 
 #[test]
 fn operands_that_an_action_does_not_take_are_zero() {
-    // By opcode: which of a, b, c, d it takes.
     let taken = [
         (Opcode::Write, [false, true, true, false]),
         (Opcode::Fill, [true, false, true, true]),

@@ -14,7 +14,7 @@ pub use rule::{Broken, HostRule};
 use crate::state_rules;
 use crate::tensors::TensorInfo;
 
-/// Bytes, as of a file's name.
+/// Bytes of a name, as many as of a file's.
 pub const MAX_NAME: usize = 255;
 /// Stretches of memory that one pass copies. Each costs a device call, however short it is.
 pub const MAX_RUNS: u64 = 1 << 26;
@@ -36,7 +36,7 @@ fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Resu
     }
 }
 
-/// Returns the tensors. The recording keeps the `gpureplay-core` rules.
+/// Checks all host rules and returns the tensors. The recording keeps the `gpureplay-core` rules.
 ///
 /// # Errors
 /// The first broken rule.
@@ -52,7 +52,6 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     Ok(tensors)
 }
 
-/// Written again after another process used the GPU.
 fn settings_are_few(recording: &Recording<'_>) -> Result {
     let entries = recording.action_entries().iter();
     let count = entries
@@ -82,7 +81,6 @@ fn names_differ(tensors: &[TensorInfo]) -> Result {
     }
 }
 
-/// Checks room for outputs: each takes host memory, even if they share GPU memory.
 fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
@@ -110,7 +108,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
                 .fold(0, u64::saturating_add)
         })
         .collect();
-    // Chains submitted before its first bind and last read.
+    // By tensor: chains submitted before its first bind, and before its last read.
     let (mut bound, mut read) = (vec![None; tensors.len()], vec![None; tensors.len()]);
     let (mut copied, mut chains) = (0u64, 0u64);
     for segment in recording.segments() {
@@ -163,7 +161,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
     })
 }
 
-/// Elements, or innermost rows if contiguous on both sides.
+/// Stretches to copy: innermost rows if contiguous on both sides, or else elements.
 fn runs(axes: &[AxisEntry], size: u32) -> u64 {
     let outer = match axes.split_last() {
         Some((inner, outer)) if inner.element_stride == 1 && inner.byte_stride == size => outer,
@@ -232,7 +230,7 @@ fn span(axes: &[AxisEntry]) -> u64 {
     reach.fold(1, u64::saturating_add)
 }
 
-/// First element that stretches (first and end) do not cover, or cover again where that matters.
+/// First element that no stretch (first and end) covers, or with `once` the first that two cover.
 fn uncovered_by_stretches(
     mut stretches: Vec<(u64, u64)>,
     elements: u64,
@@ -249,7 +247,6 @@ fn uncovered_by_stretches(
     (covered < elements).then_some(covered)
 }
 
-/// First uncovered element of loop nests with gaps, element by element.
 fn uncovered_by_elements<'a>(
     places: impl Iterator<Item = (u64, &'a [AxisEntry])>,
     elements: u64,
@@ -297,10 +294,8 @@ mod tests {
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x1_0000_0000;
-    /// Drivers write it on every GPU.
     const SHADER_CONFIG: u16 = mali_facts::registers::gpu::SHADER_CONFIG as u16;
 
-    /// Keeps all rules of the core.
     fn checked(kind: TensorKind, shape: &[u32], pieces: &[Piece], binds: u32) -> Result {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
@@ -405,7 +400,7 @@ mod tests {
 
     #[test]
     fn scattered_elements_are_looked_at_within_a_bound() {
-        // Each costs elements and visits: twice 2^25 here.
+        // The cost is elements plus visits: twice 2^25 here.
         let combs = |elements: u32| {
             let half = elements / 2;
             let pieces = [piece(0, &[(half, 2, 2)]), piece(1, &[(half, 2, 2)])];
@@ -473,7 +468,7 @@ mod tests {
         };
         assert_eq!(copied(1), None);
         assert_eq!(copied(2), Some(HostRule::CopyRuns));
-        // From a review: 17 kB of file, 64 GiB, hours.
+        // A review found such a file: 17 kB that copied 64 GiB for hours.
         assert_eq!(copied(1024), Some(HostRule::CopyRuns));
         let rows = [piece(0, &[(8192, 8192, 8192), (8192, 1, 1)])];
         assert_eq!(

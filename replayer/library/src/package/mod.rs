@@ -23,16 +23,13 @@ use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
 use open::{Held, MAX_BYTES, PrivateCopy, open_named, read_recording, read_within};
 
-/// Of a pack or a signature.
 const MAX_FOLDERS: usize = 256;
 
 type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// From a private copy.
     Use,
-    /// Only the recording is looked at.
     Look,
 }
 
@@ -50,7 +47,7 @@ fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Resu
     Ok(())
 }
 
-/// Names that differ only in case from the recording's own.
+/// Refuses names that differ only in case from the recording's own.
 fn apart<'a>(path: &Path, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
     let own = [RECORDING, SIGNATURE, manifest::FILE_NAME];
     let same = |name: &str| {
@@ -160,7 +157,6 @@ impl Files {
         Self::from_contents(&contents, path, path)
     }
 
-    /// Keeps recording, manifest and variants.
     fn held(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let at = original.join(manifest::FILE_NAME);
@@ -192,7 +188,6 @@ impl Files {
         })
     }
 
-    /// Writes files into a new directory that only this user can enter. Only these files can be used from then on.
     fn from_contents(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
         named_apart(contents, original)?;
         let failed = |error: std::io::Error| Error::Write {
@@ -207,7 +202,7 @@ impl Files {
         let directory = temporary.path().join("recording");
         fs::create_dir(&directory).map_err(failed)?;
         for (name, contents) in contents {
-            // Names may differ only in case: one would replace the other.
+            // Names may differ only in case: one must not replace the other.
             beneath::write_soon(&directory, Path::new(name), &[contents], Existing::Keep)
                 .map_err(failed)?;
         }
@@ -308,13 +303,12 @@ fn is_pack(path: &Path) -> bool {
     read.is_ok() && Pack::is_pack(&start)
 }
 
-/// Refuses names too like its own; also too many folders.
 fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
     apart(path, contents.keys().map(String::as_str))?;
     within_folders(path, contents.keys().map(String::as_str))
 }
 
-/// Recording among files that are all that the manifest names.
+/// Gives the recording, if the contents have all files that the manifest names.
 fn covered<'a>(
     contents: &'a Contents<'_>,
     manifest: Option<&Manifest>,
@@ -374,7 +368,6 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Refuses files longer than `most` bytes.
     fn file(&self, name: &str, most: u64) -> Result<Cow<'a, [u8]>> {
         let missing = |reason: String| {
             let covered = "a signature is required, and it covers this file";
@@ -401,7 +394,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Unchanged since signing.
+    /// The files that the signature covers, unchanged since signing.
     fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents<'a>> {
         let wrong = |reason: String| refused(self.path, format!("{SIGNATURE}: {reason}"));
         let signature = self.file(SIGNATURE, MAX_SIGNATURE)?;
@@ -502,7 +495,6 @@ mod tests {
     #[test]
     fn files_lie_in_as_many_folders_as_they_may() {
         let checked = |folders: usize| {
-            // Two files each, one of them in a subfolder.
             let name = |at: usize| [format!("{at}/x"), format!("{at}/y/x")];
             let names: Vec<String> = (0..folders / 2).flat_map(name).collect();
             within_folders(Path::new("x"), names.iter().map(String::as_str))

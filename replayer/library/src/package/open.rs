@@ -32,7 +32,6 @@ pub fn read_named(path: &Path, most: u64) -> crate::Result<Vec<u8>> {
     read.map_err(|error| crate::Error::file(path, error))
 }
 
-/// Opens a file that the user names; refuses devices.
 pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_char_device() || kind.is_block_device() {
@@ -46,7 +45,6 @@ pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }
 
-/// Reads as [`read_recording`], at most `limit` bytes.
 pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || {
         let reason = format!("longer than {limit} bytes");
@@ -75,12 +73,11 @@ pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
 
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// By file name.
     pub(crate) variants: BTreeMap<String, Vec<u8>>,
     pub(crate) seal: Option<Seal>,
 }
 
-/// Files in a directory that only this user can enter. Removed on drop.
+/// Files in a directory that only this user can enter.
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
     pub(crate) _directory: TempDir,
@@ -125,7 +122,6 @@ mod tests {
             assert_eq!(read(magic, 4096, 5 << 30), HEAD);
         }
         assert_eq!(read(b"anything", 4096, 4096), HEAD);
-        // Not a byte more is read.
         assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
     }
 
@@ -138,7 +134,6 @@ mod tests {
             let error = read(4097).unwrap_err().to_string();
             assert!(error.contains("longer than 4096 bytes"), "{error}");
         }
-        // Its length is known only at its end.
         let piped = |length: usize| {
             let (reader, mut writer) = io::pipe().unwrap();
             let bytes = [&MAGIC[..], &vec![0; length - MAGIC.len()]].concat();

@@ -12,7 +12,7 @@ use crate::files::Files;
 use crate::seal::Seal;
 use crate::trust::signature_error;
 
-/// Bytes of files beside the recording; others are left out.
+/// Bytes of files that are compared; others are left out.
 const MAX_COMPARED: u64 = 64 << 20;
 
 impl Files {
@@ -35,7 +35,6 @@ impl Files {
     }
 }
 
-/// `file` finds contents by name and length.
 pub(crate) fn of<'a>(
     signature: &[u8],
     recording: &[u8],

@@ -18,7 +18,6 @@ use crate::unfinished::Unfinished;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Around {
-    /// It used up a run's work limit.
     used_up: Option<UsedUp>,
     unfinished: Option<Unfinished>,
 }
@@ -45,7 +44,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) 
 }
 
 impl Session {
-    /// A retry begins at the last boundary reached. Continuing an inference needs one.
+    /// A retry begins at the last boundary with a checkpoint. Without one, only a whole inference is retried.
     pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
         let recording = self.loaded_form();
         let begins = recording.layers().first().map(|layer| layer.segment);
@@ -144,7 +143,7 @@ impl Session {
                 .and_then(|number| layers.get(number))
                 .map_or(0, |layer| layer.chains);
             let due = match steps.last() == Some(step) {
-                // A whole inference needs none at its end.
+                // No attempt begins at the end of an inference.
                 true => Some(step.segment) != ends,
                 false => spacing.is_due(chains),
             };
@@ -236,7 +235,7 @@ impl Session {
 
     /// Takes the recording off the device; this resets the GPU.
     pub(super) fn unload(&mut self) {
-        self.next = 0;
+        self.next_layer = 0;
         self.checkpoint = None;
         if let State::Secure(secure) = &mut self.state {
             secure.unload();
@@ -247,7 +246,6 @@ impl Session {
         };
     }
 
-    /// A failure of the engine ends the inference.
     pub(super) fn engine(
         &mut self,
         work: impl FnOnce(&mut Running<'_>, &mut dyn Tensors) -> std::result::Result<(), ReplayError>,

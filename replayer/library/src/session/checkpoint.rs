@@ -16,7 +16,6 @@ pub(super) const READ_PER_RUN: u64 = 2 << 30;
 pub(super) struct Checkpoint {
     /// Index of the next segment.
     pub(super) next: u32,
-    /// Pages that are not all zeroes.
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }
 
@@ -105,7 +104,6 @@ pub(super) struct Spacing {
 }
 
 impl Spacing {
-    /// Spacing as close as [`READ_PER_RUN`] allows.
     pub(super) fn new(recording: &Recording<'_>, layers: &[Layer]) -> Self {
         let bytes = writable(recording).fold(0u64, |sum, (_, length)| sum.saturating_add(length));
         let boundaries = layers.iter().filter(|layer| layer.chains > 0).count() as u64;
@@ -120,7 +118,7 @@ impl Spacing {
         }
     }
 
-    /// What the CPU does is done again.
+    /// Layers without chains do not count: what the CPU does is done again.
     pub(super) fn is_due(&mut self, chains: u32) -> bool {
         self.passed += u64::from(chains > 0);
         let due = self.passed >= self.every;

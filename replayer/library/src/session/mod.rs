@@ -69,11 +69,10 @@ self_cell!(
 );
 
 enum State {
-    /// Not loaded.
     Idle(Box<Timed>),
     Loaded(Loaded),
     Secure(Box<Secure>),
-    /// Between the two; stays only after a panic.
+    /// Between `Idle` and `Loaded`; stays only after a panic.
     Lost,
 }
 
@@ -97,20 +96,15 @@ pub struct Session {
     counts_gpu: bool,
     retries: u32,
     state: State,
-    /// The next layer that continues this inference.
-    next: usize,
-    /// See [`Session::use_recorded_values`].
+    next_layer: usize,
     recorded_values: bool,
     holds_signals: bool,
     clock: Clock,
-    /// Bytes in GPU memory, by tensor.
     sizes: Vec<u64>,
     timing: Timing,
     /// False once some layers ran alone: each change of form loads the recording anew.
     joins: bool,
-    /// [`Recording::joined`] is or will be loaded.
     is_joined: bool,
-    /// Of this inference, if attempts may follow.
     checkpoint: Option<Checkpoint>,
 }
 
@@ -168,7 +162,7 @@ impl Session {
             retries: 0,
             holds_signals: false,
             state,
-            next: 0,
+            next_layer: 0,
             recorded_values: false,
             clock,
             sizes,
@@ -253,7 +247,6 @@ impl Session {
         Selection::new(layers, range, &self.bindings, self.recorded_values)
     }
 
-    /// Signals wait until the GPU is reset.
     fn uninterrupted<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut held = HeldSignals::if_needed(self.holds_signals);
         let result = work(self);
@@ -263,7 +256,7 @@ impl Session {
         result
     }
 
-    /// The recording's and bound external weights'. The model's default work limit follows from them.
+    /// Bytes of the recording and of bound external weights; the model's default work limit follows from them.
     pub fn bytes(&self) -> u64 {
         (self.recording.files().bytes.len() + self.bindings.external_bytes()) as u64
     }
@@ -391,8 +384,8 @@ impl Session {
                 "it runs all layers of a recording, not a part of them",
             ));
         }
-        let first = if layers.start >= self.next && self.next > 0 {
-            self.next
+        let first = if layers.start >= self.next_layer && self.next_layer > 0 {
+            self.next_layer
         } else {
             0
         };
@@ -411,7 +404,7 @@ impl Session {
             self.bindings
                 .require_crossing(known, layers.clone(), first)?;
         }
-        self.next = 0;
+        self.next_layer = 0;
         let all = layers == (0..count);
         self.joins &= all;
         let joined = match self.may_join() {
@@ -439,11 +432,11 @@ impl Session {
             result = self.uninterrupted(|session| session.attempts(&steps));
         }
         result?;
-        self.next = if layers.end < count { layers.end } else { 0 };
+        self.next_layer = if layers.end < count { layers.end } else { 0 };
         Ok(())
     }
 
-    /// No value goes in or out between layers, and no attempt starts there.
+    /// In a joined chain no value can go in or out between layers, and no attempt can start there.
     fn may_join(&self) -> bool {
         let wanted = || {
             let tensors = self.bindings.tensors().iter().enumerate();
@@ -461,7 +454,7 @@ impl Session {
         }
     }
 
-    /// Shortens chains to single layers, then single jobs, for all later runs. False if it has no such form.
+    /// Shortens chains to single layers, then to single jobs, for all later runs. False if nothing is shorter.
     fn cut(&mut self) -> Result<bool> {
         let shorter = match self.is_joined {
             true => self.recording.clone(),
@@ -498,7 +491,7 @@ impl Session {
         self.uninterrupted(|session| {
             let result = match &session.state {
                 State::Loaded(_) => session.engine(|engine, _| engine.close()),
-                // It resets and clears, whatever the app did.
+                // Unloading the secure world resets the GPU and clears memory, whatever the app did.
                 _ => Ok(()),
             };
             session.unload();
@@ -569,7 +562,7 @@ impl Session {
         self.bindings.outputs()
     }
 
-    /// Forgets instead of copying.
+    /// Outputs of the last run, moved out instead of copied.
     pub fn take_outputs(&mut self) -> impl Iterator<Item = (String, Tensor)> {
         let outputs = self.bindings.tensors().iter().enumerate();
         let outputs: Vec<(usize, String)> = outputs
@@ -603,12 +596,11 @@ impl Session {
     }
 }
 
-/// The GPU is reset before signals have their effect.
 impl Drop for Session {
     fn drop(&mut self) {
         let _held = HeldSignals::if_needed(self.holds_signals);
         self.unload();
-        // It could still write to pages of this process.
+        // Drops the device while signals wait: its GPU could still write to pages of this process.
         self.state = State::Lost;
     }
 }
@@ -621,7 +613,6 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// A session may move to another thread; several may use a recording at once.
 const _: () = {
     const fn moves<T: Send>() {}
     const fn shared<T: Send + Sync>() {}

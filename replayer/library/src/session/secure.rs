@@ -34,7 +34,7 @@ impl Secure {
         })
     }
 
-    /// A secure world that does not answer has nothing to forget.
+    /// Errors are ignored: a secure world that does not answer has nothing to forget.
     pub(super) fn unload(&mut self) {
         if std::mem::replace(&mut self.loaded, false) {
             let _ = self.client.unload();
@@ -60,7 +60,6 @@ impl Session {
         }
     }
 
-    /// The secure world takes whole runs only.
     pub(super) fn is_secure(&self) -> bool {
         matches!(self.state, State::Secure(_))
     }
@@ -109,11 +108,11 @@ impl Session {
         let (inputs, mut outputs) = self.bindings.handed_over(!secure.ran)?;
         let result = secure.client.run(&inputs, &mut outputs);
         drop(inputs);
-        // An error clears everything there.
+        // An error clears everything in the secure world.
         (secure.loaded, secure.ran) = (result.is_ok(), result.is_ok());
         result.map_err(explained)?;
         self.bindings.took_back(outputs);
-        self.clock.ran_elsewhere(self.chains());
+        self.clock.ran_in_secure_world(self.chains());
         Ok(())
     }
 
@@ -127,7 +126,6 @@ impl Session {
     }
 }
 
-/// Explains an error with names of rules and sections.
 fn explained(error: gpureplay_linux::optee::Error) -> Error {
     Error::Secure {
         text: explain::secure(&error),

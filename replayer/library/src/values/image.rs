@@ -137,7 +137,7 @@ pub(super) fn read(
     let deep = places.channel.map_or(0, stride);
     let mut tensor =
         Tensor::zeros(info.dtype, &info.shape).map_err(|error| wrong(error.to_string()))?;
-    // Avoids a second copy in the new size.
+    // Row by row: a whole picture in the new size would be a second copy.
     let row = |y: usize, values: &[f32]| {
         for (x, pixel) in values.chunks_exact(channels).enumerate() {
             for channel in 0..channels {
@@ -176,7 +176,7 @@ fn strides(shape: &[u64]) -> Vec<usize> {
     strides
 }
 
-/// Places of height, width and channel, and channels; or what is wrong.
+/// Places and the number of channels, or what is wrong.
 fn check(format: &ImageFormat, info: &TensorInfo) -> std::result::Result<(Places, usize), String> {
     let letters = format.layout.as_str();
     let place = |letter: char| {

@@ -89,13 +89,12 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
 /// manifest says. `-` is standard input. Other names are `.npy` files if they begin as one, and raw otherwise.
 ///
 /// # Errors
-/// The file is missing, is not what its name says, or has another size than the tensor. The caller compares type
-/// and shape of `.npy` and `.safetensors`.
+/// The file is missing, is not what its name says, or has another size than the tensor, or (`.npy`, `.safetensors`)
+/// another type or shape.
 pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Result<Tensor> {
     read_with(|path| File::open(path), split(path), info, image)
 }
 
-/// Reads nothing of a file too large for the tensor.
 pub(crate) fn read_with(
     open: impl FnOnce(&Path) -> std::io::Result<File>,
     (file, name): (&Path, Option<&str>),
@@ -121,7 +120,7 @@ pub(crate) fn read_with(
     }
 }
 
-/// Reads an `.npy` file; only the header if type or shape differ.
+/// Reads only the header if type or shape differ.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
     let fits = |dtype: ElementType, shape: &[u64]| info.takes(dtype, shape);
     let read = read_npy_if(file, fits).map_err(|error| match error {
@@ -138,7 +137,7 @@ fn unnamed(path: &Path, mut file: impl Read, info: &TensorInfo) -> Result<Tensor
     let wanted = NPY_MAGIC.len() as u64;
     let begun = file.by_ref().take(wanted).read_to_end(&mut start);
     begun.map_err(|error| Error::file(path, error))?;
-    // The reader has advice for archives of several arrays.
+    // `PK` begins an archive of several arrays, for which the reader has advice.
     let is_npy = start == NPY_MAGIC || start.starts_with(b"PK");
     let whole = Cursor::new(start).chain(file);
     match is_npy {
@@ -214,7 +213,7 @@ pub fn read_any(path: &Path) -> Result<Tensor> {
     })
 }
 
-/// Reads a file of at most `limit` bytes; one byte more shows that it is longer.
+/// Reads at most one byte more than `limit`, which shows that the file is longer.
 pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
@@ -222,7 +221,6 @@ pub(crate) fn bytes(path: &Path, file: impl Read, limit: u64) -> Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Most bytes of a value's file: the value's, or for several, those of any file.
 pub(crate) fn most_bytes(file: &Path, info: &TensorInfo) -> u64 {
     match Kind::of(file) {
         Kind::Raw => info.bytes as u64,

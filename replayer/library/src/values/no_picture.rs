@@ -7,7 +7,6 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Decoded picture, which never exists.
 pub(super) struct Picture(Infallible);
 
 #[derive(Clone)]

@@ -21,7 +21,7 @@ const MAX_PIXELS: u64 = 1 << 25;
 const MAX_PNG: u64 = 9 * MAX_PIXELS;
 /// Bytes of a file that is read whole.
 const MAX_JPEG: u64 = 4 * MAX_PIXELS;
-/// Palettes and lines of the PNG decoder.
+/// Bytes for palettes and lines of the PNG decoder.
 const MAX_BESIDE: usize = 1 << 24;
 /// Pixels over all scans of a JPEG: each progressive scan may visit every pixel, and takes a dozen bytes of file.
 /// Encoders write about ten scans.
@@ -37,7 +37,7 @@ pub(super) struct Picture {
     height: usize,
     /// Per pixel: grey, grey and alpha, RGB, or RGB and alpha.
     channels: usize,
-    /// Bytes of a sample, the larger first: 1 or 2.
+    /// Bytes of a sample: 1, or 2 with the larger first.
     depth: usize,
     samples: Vec<u8>,
 }
@@ -49,7 +49,6 @@ pub(super) struct Part {
 }
 
 impl Picture {
-    /// `path` names it in errors.
     pub(super) fn decode(path: &Path, file: File) -> Result<Self> {
         let mut file = BufReader::new(file);
         let mut signature = Vec::new();
@@ -83,7 +82,7 @@ impl Picture {
         }
     }
 
-    /// Largest, with the proportions `width` to `height`.
+    /// The largest middle part with the proportions `width` to `height`.
     pub(super) fn middle(&self, width: u32, height: u32) -> Part {
         let (w, h) = (self.width as u64, self.height as u64);
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
@@ -120,7 +119,7 @@ impl Picture {
         self.resized(part, width, height, value, each);
     }
 
-    /// Gives red, green and blue from 0 to 1, pixel by pixel; `each` gets number and values of each row.
+    /// As [`Self::grey`], with red, green and blue of each pixel.
     pub(super) fn rgb(
         &self,
         part: &Part,
@@ -143,7 +142,7 @@ impl Picture {
         }
     }
 
-    /// The mean of what a pixel covers, or interpolated linearly. Holds one row.
+    /// Gives the mean of what a new pixel covers, or interpolates linearly. Holds one row at a time.
     fn resized<const CHANNELS: usize>(
         &self,
         part: &Part,
@@ -188,7 +187,7 @@ struct Taps {
     weights: Vec<(usize, f32)>,
 }
 
-/// A triangle around each new element's centre, as wide as it covers.
+/// Weights fall off in a triangle around each new element's centre, as wide as what it covers.
 fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     let ratio = from as f32 / to as f32;
     let reach = ratio.max(1.0);
@@ -204,7 +203,6 @@ fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     (0..to).map(tap)
 }
 
-/// Refuses too large a picture, before memory is taken.
 fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     let extent = u64::from(MAX_EXTENT);
     if width == 0 || height == 0 || width > extent || height > extent || width * height > MAX_PIXELS
@@ -216,7 +214,7 @@ fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Refuses too long a file, before reading; rewinds it.
+/// Leaves the file rewound.
 fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let length = file.seek(SeekFrom::End(0)).map_err(io)?;
@@ -229,15 +227,12 @@ fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), Stri
     }
 }
 
-/// Skips chunks that change no sample, however long.
+/// A PNG file without the chunks that change no sample, however long these are.
 struct Needed<R> {
     file: R,
-    /// The signature, or a chunk's head.
     head: Vec<u8>,
-    /// How much of the head was handed out.
-    taken: usize,
-    /// The rest of the chunk, with its checksum.
-    left: u64,
+    head_taken: usize,
+    chunk_left: u64,
 }
 
 impl<R: BufRead + Seek> Needed<R> {
@@ -250,25 +245,24 @@ impl<R: BufRead + Seek> Needed<R> {
         Ok(Self {
             file,
             head,
-            taken: 0,
-            left: 0,
+            head_taken: 0,
+            chunk_left: 0,
         })
     }
 
-    /// Goes to the next needed chunk.
     fn next_chunk(&mut self) -> std::io::Result<()> {
         loop {
             self.head.clear();
-            self.taken = 0;
+            self.head_taken = 0;
             let mut head = self.file.by_ref().take(Self::HEAD);
             head.read_to_end(&mut self.head)?;
             let Some((length, kind)) = self.head.split_first_chunk() else {
                 return Ok(());
             };
             let rest = u64::from(u32::from_be_bytes(*length)) + 4;
-            // A capital is critical; else only transparency matters.
+            // A capital marks a critical chunk; of the others only transparency matters.
             if kind.first().is_some_and(u8::is_ascii_uppercase) || kind == b"tRNS" {
-                self.left = rest;
+                self.chunk_left = rest;
                 return Ok(());
             }
             self.file.seek_relative(rest as i64)?;
@@ -278,22 +272,22 @@ impl<R: BufRead + Seek> Needed<R> {
 
 impl<R: BufRead + Seek> BufRead for Needed<R> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        if self.taken == self.head.len() && self.left == 0 {
+        if self.head_taken == self.head.len() && self.chunk_left == 0 {
             self.next_chunk()?;
         }
-        if self.taken < self.head.len() {
-            return Ok(&self.head[self.taken..]);
+        if self.head_taken < self.head.len() {
+            return Ok(&self.head[self.head_taken..]);
         }
         let bytes = self.file.fill_buf()?;
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.chunk_left).unwrap_or(usize::MAX);
         Ok(&bytes[..bytes.len().min(most)])
     }
 
     fn consume(&mut self, amount: usize) {
-        if self.taken < self.head.len() {
-            self.taken += amount;
+        if self.head_taken < self.head.len() {
+            self.head_taken += amount;
         } else {
-            self.left -= amount as u64;
+            self.chunk_left -= amount as u64;
             self.file.consume(amount);
         }
     }
@@ -308,7 +302,7 @@ impl<R: BufRead + Seek> Read for Needed<R> {
 }
 
 impl<R> Seek for Needed<R> {
-    /// The decoder demands it, but reads from start to end.
+    /// The decoder demands `Seek`, but reads from start to end.
     fn seek(&mut self, _: SeekFrom) -> std::io::Result<u64> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
@@ -376,14 +370,13 @@ fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     })
 }
 
-/// `None` without an end marker after a scan's data: decoders make up what is missing. Markers of thumbnails in
-/// other segments do not count.
+/// Number of scans. `None` without an end marker after a scan's data: decoders make up what is missing. Markers of
+/// thumbnails in other segments do not count.
 fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     const START_OF_SCAN: u8 = 0xda;
     const END_OF_IMAGE: u8 = 0xd9;
     let mut scans = 0;
     loop {
-        // To the next marker.
         file.skip_until(0xff)?;
         let mut marker = [0xff];
         while marker == [0xff] {
@@ -437,7 +430,7 @@ mod tests {
         assert!(error.contains("at most 16384 wide"), "{error}");
     }
 
-    /// Grey and progressive; each empty scan visits all of it.
+    /// A grey, progressive picture. Each of its empty scans visits all pixels.
     fn scanned(width: u16, height: u16, scans: usize) -> Vec<u8> {
         let mut file = vec![0xff, 0xd8];
         // One table of quantization, one of codes: a single one-bit code.
@@ -512,14 +505,12 @@ mod tests {
             let scans = jpeg_scans(Cursor::new(&file[..length])).unwrap();
             assert_eq!(scans, None, "{length}");
         }
-        // Before the scan, so not the picture's.
         let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
         let mut with = thumbnail.to_vec();
         with.extend(&file[2..]);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_some());
         with.truncate(with.len() - 2);
         assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_none());
-        // What follows the end is ignored.
         file.extend(b"more");
         assert!(jpeg_scans(Cursor::new(&file)).unwrap().is_some());
     }

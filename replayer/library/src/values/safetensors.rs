@@ -12,7 +12,7 @@ use safetensors::tensor::{Metadata, TensorView};
 use crate::error::{Error, Result};
 use crate::tensors::{TensorInfo, misfit};
 
-/// Names in an error; more are counted.
+/// Names in an error; `…` stands for the others.
 const LISTED: usize = 8;
 /// Characters of a name in an error.
 const SHOWN: usize = 80;
@@ -31,7 +31,6 @@ pub(crate) struct Archive<R> {
 }
 
 impl<R: Read + Seek> Archive<R> {
-    /// Refuses headers longer than [`MAX_HEADER`], or that do not fit the file.
     pub(crate) fn open(path: &Path, mut file: R) -> Result<Self> {
         let io = |error| Error::file(path, error);
         let wrong = |reason: &dyn std::fmt::Display| {
@@ -68,8 +67,8 @@ impl<R: Read + Seek> Archive<R> {
         })
     }
 
-    /// Reads the tensor `name`; without `name`, that of `info`'s name, or the only one. Reads nothing of another
-    /// type or shape. `from` is for errors.
+    /// Reads the tensor `name`; without `name`, that of `info`'s name, or the only one. Reads nothing of another type
+    /// or shape.
     pub(crate) fn read(
         &mut self,
         name: Option<&str>,

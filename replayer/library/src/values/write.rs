@@ -93,7 +93,6 @@ pub fn element_text(tensor: &Tensor, index: usize) -> String {
     }
 }
 
-/// NaN and infinity become strings.
 fn json(tensor: &Tensor) -> String {
     let number =
         |(index, value): (usize, f64)| match tensor.dtype().is_float() && !value.is_finite() {

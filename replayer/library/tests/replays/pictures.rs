@@ -136,7 +136,6 @@ fn pictures_become_what_the_manifest_declares() {
     };
     let tensor = read(&path, &info(ElementType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
     assert_eq!(tensor.bytes(), picture());
-    // The mean of two columns, of two rows. Grey, inverted.
     let small = ImageFormat {
         channels: Channels::Grey,
         invert: true,
@@ -195,7 +194,7 @@ fn bad_pictures_and_declarations_are_errors() {
         assert!(found.contains(reason), "{found}");
     }
     let whole = std::fs::read(&path).unwrap();
-    // The end mark follows.
+    // The last 12 bytes are the chunk that marks the end.
     for length in 0..whole.len() - 12 {
         let cut = folder.put("cut.png", &whole[..length]);
         assert!(text(&cut, Some(&good)).contains("cut.png"), "{length}");

@@ -46,7 +46,6 @@ fn session() -> Session {
         .unwrap()
 }
 
-/// Runs, and gives what is expected.
 fn answers(session: &mut Session, digit: usize) {
     session.run().unwrap();
     assert_eq!(session.read("probabilities").unwrap(), expected(digit));

@@ -11,11 +11,10 @@ use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 use nix::sys::signal::{Signal, raise};
 
-/// The child's kind of device, and its mark.
+/// Environment of the test that runs as a child: the kind of device, and the file that marks its reset.
 const KIND: &str = "GPUREPLAY_TEST_KIND";
 const MARK: &str = "GPUREPLAY_TEST_MARK";
 
-/// Raises a signal before a chain, and marks the next reset.
 struct Raising {
     gpu: OnModel,
     mark: PathBuf,
@@ -46,7 +45,7 @@ impl Wrapper for Raising {
     }
 }
 
-/// Its only chain raises SIGTERM.
+/// Does nothing unless the test below runs it as a child.
 #[test]
 fn child() {
     let Some(kind) = std::env::var_os(KIND) else {

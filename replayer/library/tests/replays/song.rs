@@ -12,7 +12,6 @@ fn generate() -> Recording {
     Recording::open(path).unwrap()
 }
 
-/// One host thread: tests run in parallel already.
 fn session(fault: Option<Fault>) -> Session {
     let recording = generate();
     let mut options = Options::default();

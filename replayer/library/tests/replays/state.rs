@@ -12,7 +12,6 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")
 }
 
-/// Always the same batch.
 fn session(fault: Option<Fault>) -> Session {
     let recording = Recording::open(folder()).unwrap();
     let id = recording.verified().recording().gpu_id();
@@ -46,7 +45,7 @@ fn each_run_goes_on_from_the_last_one() {
     let velocity = session.read("fc.bias.velocity").unwrap();
     assert!(velocity.values().all(|value| value == 0.0));
     let losses: Vec<f64> = (0..4).map(|_| step(&mut session)).collect();
-    // The network knows them better each time.
+    // The batch is always the same, so that each step lowers its loss.
     assert!(
         losses.windows(2).all(|pair| pair[1] < pair[0]),
         "{losses:?}"
@@ -55,7 +54,6 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(states.len(), 16);
     let next = step(&mut session);
 
-    // Kept states survive giving the device back.
     session.close().unwrap();
     for (name, value) in &states {
         session.bind(name, value.clone()).unwrap();

@@ -57,7 +57,6 @@ fn raw_files_hold_the_elements_and_nothing_else() {
     assert!(text(&[2]).contains("more bytes, but x f32[2] has 8"));
 }
 
-/// Length, JSON, data.
 fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(header.as_bytes());
@@ -77,7 +76,6 @@ fn safetensors_are_chosen_by_name() {
     let named = PathBuf::from(format!("{}#a", path.display()));
     let a = read(&named, &info(ElementType::F32, &[2]), None).unwrap();
     assert_eq!(a, Tensor::from_f32(&[2], &[1.5, -2.0]).unwrap());
-    // Without a name, the tensor's own.
     let x = read(&path, &info(ElementType::F32, &[1]), None).unwrap();
     assert_eq!(x.value(0), 7.0);
     let none = PathBuf::from(format!("{}#b", path.display()));

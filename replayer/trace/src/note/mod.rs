@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! NOTE records of an OpenCL layer: launches of the following chains, and transfers.
 //!
-//! A note is one line of printable ASCII: [`PREFIX`], what it tells, then `key=value` words. Names keep letters,
-//! digits and `_ * . -`; other bytes become `%` and two hexadecimal digits. The layer encodes with
-//! [`core::fmt::Display`], readers decode with [`Note::parse`]; other lines are no notes of a layer.
+//! A note is one line of printable ASCII: [`PREFIX`], what it tells, then `key=value` words. Names keep letters, digits
+//! and `_ * . -`; other bytes become `%` and two hexadecimal digits.
 
 mod text;
 
@@ -125,7 +124,7 @@ pub enum Content {
     Unseen,
 }
 
-/// Happens after the queue's earlier commands.
+/// Copy by the runtime, after the queue's earlier commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Where from.
@@ -144,7 +143,7 @@ pub struct Copied {
     pub call: String,
 }
 
-/// Happens after the queue's earlier commands.
+/// Fill by the runtime, after the queue's earlier commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filled {
     /// Where.

@@ -86,7 +86,7 @@ impl<'a> Words<'a> {
         Ok(Note::Object(Object { id, kind, size }))
     }
 
-    /// Earlier layers end with the size: only buffers were noted.
+    /// Layers of earlier versions end the note with the size, because they noted only copies of buffers.
     fn copied(&mut self) -> Result<Note, NoteError> {
         let (from, to) = (self.place("from")?, self.place("to")?);
         let size = self.number("size")?;
@@ -204,7 +204,6 @@ fn number<T: FromStr>(field: &'static str, text: &str) -> Result<T, NoteError> {
     text.parse().map_err(|_| wrong(field, text))
 }
 
-/// Reads `OBJECT+OFFSET`.
 fn place(field: &'static str, text: &str) -> Result<Place, NoteError> {
     let (object, offset) = text.split_once('+').ok_or_else(|| wrong(field, text))?;
     Ok(Place {
@@ -213,7 +212,6 @@ fn place(field: &'static str, text: &str) -> Result<Place, NoteError> {
     })
 }
 
-/// Reads `X,Y,Z`.
 fn sizes(field: &'static str, text: &str) -> Result<[u64; 3], NoteError> {
     let mut out = [0; 3];
     let mut parts = text.split(',');

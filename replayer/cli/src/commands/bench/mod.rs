@@ -88,12 +88,10 @@ pub(crate) struct Bench {
 }
 
 struct Measured {
-    /// Until the first run could start.
     open: Duration,
     /// Seconds.
     runs: Vec<f64>,
     counted: Vec<Timing>,
-    /// Uncounted runs.
     warmed: u32,
 }
 
@@ -115,7 +113,6 @@ impl Bench {
             destinations.claim(path)?;
         }
         let saved = self.compare.as_deref().map(Saved::read).transpose()?;
-        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;

@@ -94,7 +94,7 @@ pub(crate) struct Report {
 struct Pair {
     both: LockStep<Device, Device>,
     memory: Vec<(u64, u64)>,
-    /// By number; `None`: all.
+    /// Numbers of the chains after which memory is compared; `None`: all.
     after: Option<BTreeSet<usize>>,
     next: usize,
     outcome: Arc<Mutex<Outcomes>>,
@@ -214,14 +214,12 @@ struct Found {
 #[derive(Default)]
 struct How {
     ignore_identity: bool,
-    /// By number; `None`: all.
     after: Option<BTreeSet<usize>>,
 }
 
-/// Bytes of either device.
+/// Bytes of either device; more would take hours.
 const MAX_COMPARED: u64 = 1 << 40;
 
-/// Refuses comparisons of hours.
 fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
     match bytes.saturating_mul(chains) > MAX_COMPARED {
         true => Err(Failure::Usage(format!(

@@ -13,7 +13,7 @@ use mali_model::Product;
 
 #[derive(Clone, Copy)]
 enum When {
-    /// Back at its end: as if it had read another value.
+    /// Undone when the chain ends, as if a job had read another value.
     During,
     After,
 }

@@ -53,7 +53,7 @@ impl Written {
         }
     }
 
-    /// `of`: what a job's address is of.
+    /// `of` says what `job` is the address of.
     pub(super) fn text(&self, of: &str) -> String {
         match self {
             Self::Instruction {
@@ -80,7 +80,7 @@ impl Written {
     }
 }
 
-/// Runs when the chain is about to start.
+/// Asks the model for the writer when the chain is about to start.
 struct Search {
     chain: u32,
     words: Vec<u8>,

@@ -164,7 +164,7 @@ impl Disasm {
                     let Some(contents) = contents else {
                         continue;
                     };
-                    // The name follows from the contents.
+                    // The name follows from the contents: an equal file may stay.
                     let name = path.file_name().map(Path::new).unwrap_or(&path);
                     let there = beneath::read(directory, name, contents.len() as u64);
                     if there.is_ok_and(|there| there == contents) {
@@ -214,7 +214,6 @@ struct Found<'a> {
     code: std::result::Result<Shown<'a>, &'a str>,
 }
 
-/// Shaders of a recording, by first job.
 fn found(table: &Jobs) -> Vec<Found<'_>> {
     let mut found: Vec<Found<'_>> = Vec::new();
     let mut known = HashMap::new();

@@ -33,7 +33,7 @@ use crate::common::terminal::stage;
 
 use kernel_log::KernelLog;
 use trace::Trace;
-use words::{pairs, quoted};
+use words::{pairs, shell_quoted};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -179,7 +179,6 @@ impl Record {
         Ok(product)
     }
 
-    /// The second is empty without --twice.
     fn apps(&self) -> Result<[&[String]; 2]> {
         if !self.twice {
             return Ok([&self.app, &[]]);
@@ -244,7 +243,7 @@ impl Record {
 
     fn command_line(&self) -> String {
         std::env::args()
-            .map(|word| quoted(&word))
+            .map(|word| shell_quoted(&word))
             .collect::<Vec<_>>()
             .join(" ")
     }
@@ -256,7 +255,7 @@ fn default_directory(app: &[String]) -> PathBuf {
     PathBuf::from(format!("{}-recording", name.to_string_lossy()))
 }
 
-/// Returns the device's submissions.
+/// Also returns the number of submissions.
 fn record(
     device: &Path,
     app: &[String],

@@ -16,8 +16,7 @@ pub(super) fn pairs(words: &[String]) -> Vec<[&[String]; 2]> {
     cuts.iter().filter_map(pair).collect()
 }
 
-/// A word as a shell reads it.
-pub(super) fn quoted(word: &str) -> String {
+pub(super) fn shell_quoted(word: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./=:,+@%".contains(&b);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()
@@ -32,10 +31,10 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("--input"), "--input");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(shell_quoted("--input"), "--input");
+        assert_eq!(shell_quoted("a b"), "'a b'");
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+        assert_eq!(shell_quoted(""), "''");
     }
 
     #[test]

@@ -19,7 +19,6 @@ const MOST_MEMORY: u64 = 256 << 20;
 impl Run {
     pub(super) fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        // Threads started from here on leave Ctrl-C to it.
         let interrupt = Interrupt::watch();
         let _held = HeldSignals::if_needed(matches!(self.on.device(), Choice::DevMem(_)));
         self.constant_outputs(recording);
@@ -115,8 +114,6 @@ impl Run {
         Ok(Outcome::Done)
     }
 
-    /// Number of parallel sessions: on the model one per host thread, within the memory limit. States need a single
-    /// session.
     pub(super) fn sessions(&self, recording: &Recording) -> usize {
         let mut states = recording.tensors().iter();
         let states = states.any(|tensor| tensor.kind == TensorKind::State);

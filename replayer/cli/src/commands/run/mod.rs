@@ -185,7 +185,7 @@ impl Run {
             let (_, info) = session.bindings().named(name)?;
             classes.fit(name, info.shape.iter().product())?;
         }
-        // It expects the recorded weights and all layers.
+        // The case expects the recorded weights and all layers.
         let case = match &self.weights {
             None if selection.running().start == 0 => session.bindings().case(files, &inputs),
             _ => None,
@@ -327,7 +327,6 @@ fn named(
     Ok(named)
 }
 
-/// A running layer must compute it.
 fn want(name: &str, (layers, running): (&[Layer], &[Layer]), session: &mut Session) -> Result<()> {
     let (index, info) = session.bindings().named(name)?;
     if !running

@@ -32,7 +32,7 @@ impl Run {
                 ));
             }
             Choice::Optee => {
-                // The kernel ends no process inside such a call.
+                // Ctrl-C must cancel the call: the kernel ends no process inside of it.
                 let interrupt = Interrupt::watch();
                 let session = Session::in_secure_world(recording.clone())?;
                 if let Some(canceller) = session.canceller() {
@@ -59,7 +59,6 @@ impl Run {
         Ok((session, inputs))
     }
 
-    /// Opens a session on a device that this process uses itself.
     pub(super) fn session_here(
         &self,
         recording: &Recording,
@@ -87,7 +86,6 @@ impl Run {
         Ok(())
     }
 
-    /// None may be a file that is read.
     pub(super) fn destinations<'a>(
         &self,
         (files, session): (&Files, &Session),
@@ -110,7 +108,7 @@ impl Run {
         Ok(destinations)
     }
 
-    /// The manifest's first case if only weights were given.
+    /// With nothing or only weights given: the inputs of the manifest's first case.
     pub(super) fn chosen_inputs(
         &self,
         files: &Files,

@@ -5,14 +5,12 @@ use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
 
 use super::*;
 
-/// Submits `jobs` empty chains after these notes.
 fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
     trace_of(notes.map(Some).chain((0..jobs).map(|_| None)))
 }
 
-/// `None` submits an empty chain.
 fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
-    let mut trace = begun();
+    let mut trace = begun_with_jobs();
     for step in steps {
         match step {
             Some(note) => trace.note(&note).unwrap(),
@@ -22,8 +20,7 @@ fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
     trace.end().unwrap()
 }
 
-/// With a page of jobs.
-fn begun() -> Writer<Vec<u8>> {
+fn begun_with_jobs() -> Writer<Vec<u8>> {
     let mut page = [0; 4096];
     page[16] = 1 | 4 << 1;
     let mut trace = empty();
@@ -47,7 +44,6 @@ fn compiled(trace: &[u8]) -> (i32, String, String) {
     compiled_from(trace, false)
 }
 
-/// `twice`: also as the second run's.
 fn compiled_from(trace: &[u8], twice: bool) -> (i32, String, String) {
     let folder = Folder::default();
     let path = folder.text("trace");
@@ -143,7 +139,7 @@ fn trace_of_writes(buffers: usize, jobs: usize) -> Vec<u8> {
         let hash = gpureplay_trace::note::content_hash(&data[at..at + 4]);
         written(buffer, at, hash)
     };
-    let mut trace = begun();
+    let mut trace = begun_with_jobs();
     trace.region(0, RegionFlags(3), DATA, 100).unwrap();
     trace.mapping(true, Some(0), 0, DATA, 4096).unwrap();
     trace.page(0, Phase::Before, DATA, &data).unwrap();

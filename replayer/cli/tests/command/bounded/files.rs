@@ -59,7 +59,7 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         sparse(&folder.at(name), &[(head, length)]);
         folder.text(name)
     };
-    // More than allowed, and than 4 GiB hold.
+    // More inputs than allowed, and more bytes than 4 GiB.
     let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
     for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
@@ -82,7 +82,6 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     judged(&text(2047)).ended(4, "more than 2048 bytes");
 }
 
-/// Of 8 x 8 pixels.
 fn of_pictures() -> File {
     let mut builder = builder();
     let shape = [1, 8, 8, 3];
@@ -97,7 +96,7 @@ fn of_pictures() -> File {
     file
 }
 
-/// Holes follow the parts.
+/// Each part is bytes, and the length of the hole behind them.
 fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::create(path).unwrap();
@@ -113,7 +112,6 @@ fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
 fn a_long_picture_is_not_read_to_say_that_it_is_too_long() {
     let file = of_pictures();
     let path = file.0.at("x.jpg");
-    // Endless scan, useless chunks.
     let scan: &[u8] = b"\xff\xd8\xff\xda\x00\x04\x00\x00";
     let header: &[u8] =
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08\0\0\0\x08\x08\0\0\0\0\xe1\x64\xe1\x57";
@@ -164,7 +162,7 @@ fn no_more_is_read_than_was_signed() {
     file.ran(&required).gave(0);
     for name in ["recording.gpr", "manifest.toml", "a.bin", "recording.sig"] {
         let kept = std::fs::read(file.0.at(name)).unwrap();
-        // A recording says so itself.
+        // A recording's header states its length.
         let length: u64 = 4 << 30;
         let mut long = kept.clone();
         if name == "recording.gpr" {

@@ -57,7 +57,7 @@ fn chains_have_as_many_copies_as_they_may() {
         }
         builder.finish().unwrap()
     };
-    // A quarter of other commands'.
+    // A quarter of the address space that other commands get.
     let memory = "-v 262144";
     linked(&submitted(1 << 14), memory)
         .gave(0)

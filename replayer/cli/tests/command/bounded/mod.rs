@@ -57,13 +57,11 @@ fn ran(recording: &Path, words: &str) -> (i32, String, String) {
     limited(&[MEMORY], &format!("{words} {}", recording.display()))
 }
 
-/// On the model.
 fn run(recording: &Path, words: &str) -> (i32, String, String) {
     let run = format!("run --threads 1 {words} {}", recording.display());
     limited(&[MEMORY_WITH_MODEL], &run)
 }
 
-/// Each limit as `ulimit` takes it.
 fn limited(limits: &[&str], words: &str) -> (i32, String, String) {
     println!("{words}");
     let limits: String = limits.iter().map(|it| format!("ulimit {it} && ")).collect();

@@ -95,7 +95,6 @@ fn work_on_the_model_has_a_limit_if_none_is_given() {
             true => format!("--input x={}", weight.display()),
             false => String::new(),
         };
-        // Half of what a run may do; other attempts go on until the limit.
         file.run(&format!("--retry 3 {weight}"))
             .ended(5, &format!("the limit of {limit} clauses"));
     }

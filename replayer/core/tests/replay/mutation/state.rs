@@ -17,7 +17,6 @@ use crate::support::{self, Bound, COUNT, DATA, Fake, OUTPUT, PRODUCT, recording}
 
 #[test]
 fn a_poll_ends_behind_its_bound() {
-    // Right at exactly the bound.
     struct Clock(Fake, u64);
     impl Wrapper for Clock {
         type Inner = Fake;
@@ -33,7 +32,7 @@ fn a_poll_ends_behind_its_bound() {
         }
     }
     let poll = |bound| gpureplay_core::gpu::poll(&mut Clock(Fake::new(), 0), 0, 1, 1, bound);
-    // From 10; reads at 20, 30 and 40.
+    // The poll starts at 10 and reads at 20, 30 and 40.
     assert_eq!((poll(9), poll(19), poll(20)), (Err(0), Err(0), Ok(())));
 }
 
@@ -41,7 +40,6 @@ fn a_poll_ends_behind_its_bound() {
 fn settings_come_before_power_and_power_once() {
     let mut builder = support::builder();
     support::set_up(&mut builder);
-    // Power before set-up's chain.
     support::submit(&mut builder, 0);
     support::run(&mut builder);
     let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
@@ -93,7 +91,7 @@ fn a_gpu_that_was_lent_is_set_and_powered_again() {
     support::run(&mut builder);
     let (file, view_of) = (builder.finish().unwrap(), Recording::parse);
     let view = view_of(&file).unwrap();
-    // After set-up's chain, and the run's.
+    // It can be lent after set-up's chain, and after the run's.
     for takes in 0..3 {
         let mut workspace = Workspace::new();
         let gpu = Shared {
@@ -109,7 +107,6 @@ fn a_gpu_that_was_lent_is_set_and_powered_again() {
         let count = |register| fake.writes.iter().filter(|it| it.0 == register).count() as u32;
         let expected = [1 + takes; 3];
         assert_eq!([0xf04, 0x1a0, 0x180].map(count), expected, "{takes}");
-        // The setting precedes the power again.
         let last = |register| fake.writes.iter().rposition(|it| it.0 == register);
         assert!(last(0xf04) < last(0x1a0), "{takes}");
     }
@@ -140,7 +137,7 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
         let opened = opened(Fake::new(), &view, &mut workspace).map(drop);
         assert_eq!(opened, expected, "external: {external}");
     }
-    // Unless its jobs are left out.
+    // Jobs that are left out need no values.
     let (file, mut workspace) = (recording(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
     let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();

@@ -89,7 +89,7 @@ impl Fake {
         u64::from_le_bytes(bytes)
     }
 
-    /// Without registers; 0, or the failed job's status.
+    /// Runs a chain without registers; returns 0, or the failed job's status.
     pub fn run(&mut self, header: u64) -> u32 {
         self.run_chain(header);
         match self.get(0x18a4) {
@@ -258,7 +258,6 @@ impl Gpu for Fake {
 
 use std::ops::BitAndAssign;
 
-/// Dense.
 pub struct Bound {
     pub input: Vec<u8>,
     pub output: Vec<u8>,
@@ -301,7 +300,6 @@ pub fn descriptor(next: u64, source: u64, target: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Two jobs, y += 2 x + 1 each; tests may spoil it.
 pub fn builder() -> Builder {
     let mut builder = Builder::new(PRODUCT);
     builder.identity(0, 0xffff_0000, PRODUCT);
@@ -343,7 +341,6 @@ pub fn run(builder: &mut Builder) {
     builder.bind_output(TensorId(1));
 }
 
-/// Both jobs.
 pub fn submit(builder: &mut Builder, configuration: u16) {
     builder.rearm(DESCRIPTORS);
     builder.rearm(DESCRIPTORS + 64);

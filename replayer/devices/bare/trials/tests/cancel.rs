@@ -14,8 +14,7 @@ use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 
 const GPU: u32 = 0x7212_0000;
 const JOB: u64 = 0x200_0000;
-/// Microseconds.
-const TIMEOUT: u32 = 10_000_000;
+const TIMEOUT_US: u32 = 10_000_000;
 const ARENA: usize = 64 << 12;
 
 struct Stuck {
@@ -73,7 +72,7 @@ fn recording() -> Vec<u8> {
     job[16] = 1 << 1 | 1;
     builder.segment("run", SegmentKind::Run);
     builder.upload(JOB, &job);
-    builder.submit(1, JOB, TIMEOUT);
+    builder.submit(1, JOB, TIMEOUT_US);
     builder.finish().unwrap()
 }
 
@@ -146,10 +145,10 @@ fn a_cancelled_run_ends_with_a_reset() {
         // SAFETY: the session is open; the name is a string or null.
         assert_eq!(unsafe { gpureplay_find(state, name) }, -1);
     }
-    // The job's time-out, 6.
+    // Code 6: the job's time-out.
     let (status, code, time, resets, started) = run(None);
     assert_eq!((status, code, started), (3, 6, true));
-    assert!(time > u64::from(TIMEOUT) && resets > 0, "{time} {resets}");
+    assert!(time > u64::from(TIMEOUT_US) && resets > 0, "{time} {resets}");
     let (status, _, time, resets, started) = run(Some(1_000_000));
     assert_eq!((status, started), (5, true));
     assert!((1_000_000..1_100_000).contains(&time), "{time}");

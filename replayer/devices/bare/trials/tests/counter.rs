@@ -27,7 +27,7 @@ use machine::{FLASH, FLASH_BLOCK};
 struct Flash {
     words: Vec<u32>,
     programming: bool,
-    /// Reads give the state.
+    /// Reads give the chips' state.
     status: bool,
     /// Words before power is lost.
     power: usize,
@@ -114,7 +114,6 @@ fn the_counter_only_grows() {
     for new in VALUES {
         assert!(raise(new));
         assert_eq!(value(), Some(new));
-        // Equal or older values need no place.
         assert!(raise(new) && raise(new - 1) && raise(0));
         assert_eq!(value(), Some(new));
     }
@@ -147,7 +146,6 @@ fn power_may_go_at_any_write() {
                 let after = value();
                 let whole = after == Some(old) || after == Some(new);
                 assert!(whole, "{old} {new} {power} {partly:#x}: {after:?}");
-                // An interrupted write takes one place.
                 assert!(raise(new), "{old} {new} {power} {partly:#x}");
                 assert_eq!(value(), Some(new));
             }

@@ -11,7 +11,7 @@ use crate::Values;
 
 const RUNS: u32 = 5;
 
-/// Runs on standard output, errors on standard error, one write each.
+/// Each right run is one write to standard output, each error one to standard error: `sweep` counts them.
 ///
 /// # Errors
 /// The device cannot be opened, or an output differs.

@@ -22,11 +22,10 @@ const NO_FILE: u64 = -1_i64 as u64;
 /// Request types, bits 15:8: DRM, its fences, kbase.
 const TYPES: [u8; 3] = [b'd', b'>', 0x80];
 const SHARED: u64 = 1;
-/// A Rust panic.
+/// Exit status of a Rust panic.
 const PANICKED: i32 = 101;
-/// Plus the signal.
 const SIGNALLED: i32 = 128;
-/// Tracing starts before the line.
+/// Waits for a line: tracing starts before the command.
 const SHELL: &str = r#"read -r go; exec "$@""#;
 
 struct Call(user_regs_struct);

@@ -15,8 +15,7 @@ use crate::{Values, wrong_then_right};
 
 /// Offset in a job header, and an invalid type.
 const TYPE: (u64, u8) = (16, 0xfe);
-/// Offset in a job header.
-const NEXT: u64 = 24;
+const NEXT_OFFSET: u64 = 24;
 /// Unmapped, and outside the driver's addresses.
 const NOWHERE: u64 = 0x7000_0000;
 const BEYOND: u64 = 0x1_0000_0000;
@@ -33,9 +32,7 @@ pub(crate) enum Twist {
     Type,
     Loop,
     Outside,
-    /// Data pointers, into unmapped memory.
     Pointer,
-    /// Above the driver's addresses.
     Above,
     Code,
     Long,
@@ -83,8 +80,12 @@ impl Twisted<'_> {
         };
         match twist {
             Twist::Type => self.gpu.write_memory(head + TYPE.0, &[TYPE.1]),
-            Twist::Loop => self.gpu.write_memory(head + NEXT, &head.to_le_bytes()),
-            Twist::Outside => self.gpu.write_memory(head + NEXT, &NOWHERE.to_le_bytes()),
+            Twist::Loop => self
+                .gpu
+                .write_memory(head + NEXT_OFFSET, &head.to_le_bytes()),
+            Twist::Outside => self
+                .gpu
+                .write_memory(head + NEXT_OFFSET, &NOWHERE.to_le_bytes()),
             Twist::Long if GpuId(self.recording.gpu_id()).architecture() >= VALHALL => {
                 let counts = ENDLESS.map(u32::to_le_bytes);
                 self.gpu.write_memory(head + COUNTS, counts.as_flattened())
@@ -105,7 +106,7 @@ impl Twisted<'_> {
                 self.gpu
                     .write_memory(head + INVOCATION + 4, &shifts.to_le_bytes())
             }
-            // The job itself must be found.
+            // Addresses near the head stay: the job itself must be found.
             Twist::Pointer => self.replace(|va| {
                 (holds(&data, va) && va.abs_diff(head) > u64::from(PAGE_SIZE)).then_some(NOWHERE)
             }),

@@ -17,13 +17,7 @@
 //! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Outputs are compared, other names are inputs.
 //! Prints `running` at the start; 0 runs are endless; ends with 1 at the first difference.
 //!
-//! - `memory`: MiB on the nano driver.
-//! - `pages`: pages in use.
-//! - `moves`: the kernel moves pages in all ways: locked memory against `devmem`'s pages.
-//! - `zeroes`: unwritten pages of the nano driver.
-//! - `hostile`: wrong chains on panfrost or kbase, or streams on panthor.
-//! - `again`: retries until five runs in a row are right.
-//! - `faulty`: fails one device call per run, each in turn; `faulty:always`: all in one run.
+//! `memory` maps MiB on the nano driver, `pages` says how many pages are in use; modules describe the other commands.
 
 mod again;
 mod faulty;
@@ -44,7 +38,6 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
 use gpureplay_linux::{DevMem, Mode, Nano, OpenError, Stock, kbase, nano, panfrost};
 use mali_drive::verify;
 
-/// Values by tensor index.
 #[derive(Default)]
 struct Values {
     given: BTreeMap<u32, Vec<u8>>,
@@ -178,7 +171,6 @@ fn stock(name: &str) -> Result<Stock, OpenError> {
     }
 }
 
-/// Returns the last run's chains.
 fn replay<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -210,7 +202,7 @@ fn named<T: Copy>(twists: &[(&str, T)], name: &str) -> Result<T, String> {
     found.map_or_else(|| Err(format!("no twist {name}")), |(_, twist)| Ok(*twist))
 }
 
-/// The first work is wrong.
+/// `gpu` makes the first submission wrong.
 fn wrong_then_right<F: Family>(
     gpu: &mut impl Gpu,
     verified: Verified<'_, F>,
@@ -230,7 +222,7 @@ fn wrong_then_right<F: Family>(
     Ok(format!("{:?}, then right", error.kind))
 }
 
-/// Zero in memory, not only in caches.
+/// New pages are zero in memory, not only in caches.
 fn zeroes() -> Result<String, Box<dyn Error>> {
     const VA: u64 = 0x1000_0000;
     const PAGES: u32 = 64;

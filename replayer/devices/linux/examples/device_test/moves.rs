@@ -33,7 +33,6 @@ pub(crate) fn test() -> Result<String, Box<dyn Error>> {
         ("fork", fork),
     ];
     for (name, provoke) in ways {
-        // Unmoved memory stays: the next lies elsewhere.
         let mut stayed = Vec::new();
         let (plain, pinned) = loop {
             // New each time: a huge page does not move again.
@@ -98,7 +97,6 @@ fn addresses(map: &MmapMut) -> Result<Vec<u64>, Box<dyn Error>> {
         .collect())
 }
 
-/// All mappings that the kernel allows.
 fn collapse() -> Result<(), Box<dyn Error>> {
     for line in fs::read_to_string("/proc/self/maps")?.lines() {
         let range = line.split_whitespace().next().unwrap_or_default();
@@ -115,7 +113,7 @@ fn collapse() -> Result<(), Box<dyn Error>> {
 
 fn compact() -> Result<(), Box<dyn Error>> {
     fs::write("/proc/sys/vm/compact_unevictable_allowed", "1")?;
-    // Holes: every other page is freed.
+    // Frees every other page: compaction needs holes.
     let mut holes = MmapOptions::new().len(256 << 20).map_anon()?;
     holes.advise(memmap2::Advice::NoHugePage)?;
     holes.fill(1);

@@ -11,7 +11,6 @@ use mali_jobs::streams::{Streams, verify};
 
 use crate::{Values, again, replay, wrong_then_right};
 
-/// Unmapped.
 const NOWHERE: u64 = 0x7000_0000;
 const MOVE: u64 = 1;
 const RUN_COMPUTE: u64 = 4;

@@ -15,10 +15,8 @@ pub(crate) enum Event {
 enum Phase {
     /// No failures before this many right runs.
     Undisturbed(u32),
-    /// A call of the run after a right one.
     Run,
-    /// A call of the run after an error.
-    Again,
+    AfterError,
     Rest,
     Ended,
 }
@@ -29,18 +27,17 @@ pub(crate) struct Sweep {
     phase: Phase,
     /// Since the last right run or error.
     calls: u32,
-    /// Of an undisturbed run after a right one.
+    /// Calls of an undisturbed run after a right one.
     run: u32,
     /// Next failing call: of a run, of one after an error.
     next: [u32; 2],
     failed: bool,
     count: usize,
-    /// Failed calls that an error reported.
+    /// Numbers of failed calls that an error reported.
     told: Vec<usize>,
 }
 
 impl Sweep {
-    /// Two right runs first.
     pub(crate) fn new(stride: u32) -> Self {
         Self {
             stride: stride.max(1),
@@ -61,13 +58,13 @@ impl Sweep {
             Event::Call => {
                 let fails = match self.phase {
                     Phase::Run => self.calls == self.next[0] % self.run,
-                    Phase::Again => self.calls == self.next[1],
+                    Phase::AfterError => self.calls == self.next[1],
                     _ => false,
                 };
                 self.calls += 1;
                 if fails && !self.failed {
                     self.failed = true;
-                    self.next[usize::from(self.phase == Phase::Again)] += self.stride;
+                    self.next[usize::from(self.phase == Phase::AfterError)] += self.stride;
                     self.count += 1;
                     return Ok(true);
                 }
@@ -80,8 +77,8 @@ impl Sweep {
                         self.run = self.calls.max(1);
                         Phase::Run
                     }
-                    Phase::Again if !self.failed => Phase::Ended,
-                    Phase::Run | Phase::Again | Phase::Rest => Phase::Run,
+                    Phase::AfterError if !self.failed => Phase::Ended,
+                    Phase::Run | Phase::AfterError | Phase::Rest => Phase::Run,
                     Phase::Ended => Phase::Ended,
                 };
             }
@@ -91,7 +88,7 @@ impl Sweep {
             Event::Error => {
                 self.told.push(self.count - 1);
                 self.phase = match self.phase {
-                    Phase::Run => Phase::Again,
+                    Phase::Run => Phase::AfterError,
                     _ => Phase::Rest,
                 };
             }

@@ -68,7 +68,6 @@ impl Context {
                 let found = format!("interface {}.{}", version.major, version.minor);
                 return Err(other(found));
             }
-            // From builds for command streams.
             Err(Errno::EPERM) => return Err(other("a build for command streams".into())),
             Err(Errno::ENOTTY) => return Err(other("another driver".into())),
             Err(errno) => return Err(failed("VERSION_CHECK")(errno)),

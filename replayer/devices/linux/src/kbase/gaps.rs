@@ -7,13 +7,13 @@ use nix::errno::Errno;
 
 /// The driver places nothing below.
 pub(crate) const LOWEST: u64 = 2 << 20;
-/// Guard gap. Linux 5.10 may use it all the same.
+/// Guard gap below the stack; Linux 5.10 may use it all the same.
 const STACK: u64 = 1 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gaps {
     between: Vec<(u64, u64)>,
-    /// The last mapping's, usually the stack's: random.
+    /// End of the last mapping, usually the stack: random.
     end: u64,
 }
 
@@ -24,7 +24,6 @@ impl Gaps {
         Ok(Self::between(&maps))
     }
 
-    /// Gaps in /proc/self/maps, from the driver's lowest address on.
     fn between(maps: &str) -> Self {
         let mut between = Vec::new();
         let mut end = LOWEST;
@@ -65,7 +64,6 @@ impl Gaps {
         self.between.iter().copied()
     }
 
-    /// Above the last mapping counts as taken.
     pub(crate) fn has(&self, start: u64, end: u64) -> bool {
         let mut gaps = self.between.iter();
         gaps.any(|&(from, to)| from <= start && start < end && end <= to)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! kbase, Arm's kernel driver: no module, no root, on vendors' kernels and Android.
-//!
-//! Regions have one address on CPU and GPU, so memory lies here where the recording has it (`reserve`). Code moves
-//! by an edit at opening: see `moves`. Chains are atoms; job headers decide how they ended.
 
 mod abi;
 mod context;
@@ -48,7 +45,6 @@ struct Kbase {
 #[derive(Debug)]
 struct Loaded {
     mappings: Mappings,
-    /// Per loaded recording.
     context: Context,
 }
 

@@ -13,7 +13,6 @@ use super::abi::flags;
 use super::gaps::{Gaps, LOWEST};
 use crate::misfit::Misfit;
 
-/// Of executable regions.
 pub(crate) const CODE_ALIGNMENT: u64 = 1 << 24;
 
 const PAGE: u64 = PAGE_SIZE as u64;
@@ -21,7 +20,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 const LARGEST: u64 = 1 << 20;
 /// Each is a mapping of this process, which has 65,530.
 const MOST_REGIONS: usize = 1 << 14;
-/// Here code would touch a multiple of 4 GiB.
+/// Bits 31:24 of windows in which code would touch a multiple of 4 GiB.
 const AT_THE_EDGE: [u64; 2] = [0x00, 0xff];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
@@ -98,7 +97,7 @@ fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     ends
 }
 
-/// Plans the regions to make, in order. Ranges ascend without overlap; `limit` ends GPU addresses.
+/// Regions in the order of creation. `ranges` ascend without overlap; `limit` ends GPU addresses.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -113,7 +112,7 @@ pub(crate) fn plan(ranges: &[Range], limit: u64) -> Result<Vec<Step>, Misfit> {
     }
     let base = flags::CPU_READ | flags::CPU_WRITE | flags::GPU_READ;
     let mut steps: Vec<Step> = Vec::new();
-    // Room goes first: nothing lies in it yet.
+    // Code goes first, while the room below it is still empty.
     for (window, end) in windows(ranges) {
         let step = Step {
             va: window,
@@ -172,15 +171,14 @@ pub(crate) fn moves(
     let mut least = top.next_multiple_of(CODE_ALIGNMENT) + CODE_ALIGNMENT;
     let mut found = BTreeMap::new();
     for (window, end) in windows(ranges) {
-        let target = lowest(gaps, least, end - window, limit).ok_or(Misfit::NoRoom)?;
+        let target = lowest_window(gaps, least, end - window, limit).ok_or(Misfit::NoRoom)?;
         found.insert(window, target);
         least = target + 2 * CODE_ALIGNMENT;
     }
     Ok(found)
 }
 
-/// Lowest window with room for this much code.
-fn lowest(gaps: &Gaps, least: u64, bytes: u64, limit: u64) -> Option<u64> {
+fn lowest_window(gaps: &Gaps, least: u64, bytes: u64, limit: u64) -> Option<u64> {
     gaps.iter().find_map(|(from, to)| {
         let first = from.checked_next_multiple_of(CODE_ALIGNMENT)?;
         let mut at = least.max(first.checked_add(CODE_ALIGNMENT)?);

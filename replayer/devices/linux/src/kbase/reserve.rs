@@ -14,13 +14,12 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use super::gaps::Gaps;
 use super::placement::{CODE_ALIGNMENT, Step};
 
-/// Of arm64's address space, by configuration.
+/// Ends of arm64's address space, by kernel configuration.
 const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
 
 /// Other threads take addresses meanwhile.
 const TRIES: u32 = 10;
 
-/// Page of a file, mapped without access.
 #[derive(Debug)]
 pub(crate) struct Area(u64);
 
@@ -37,12 +36,11 @@ impl Area {
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // A failure has no remedy.
         let _ = release(self.0, self.0 + Self::LENGTH.get() as u64);
     }
 }
 
-/// Meanwhile other threads get no memory.
+/// Other threads get no memory while it exists.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     taken: Vec<(u64, u64)>,
@@ -65,7 +63,7 @@ impl Reservation {
     /// # Errors
     /// `mmap`'s; everything is given back.
     fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
-        // For all entries: allocations may fail later.
+        // Room for all entries: allocations may fail later.
         let mut reservation = Self {
             taken: Vec::with_capacity(gaps.iter().count() + 1),
             placed: Vec::with_capacity(2 * regions),
@@ -83,7 +81,7 @@ impl Reservation {
         Ok(reservation)
     }
 
-    /// Frees room, calls `make`, takes the rest back. `None`: not free.
+    /// Frees room, calls `make`, takes the rest back. `None`: the room is not free.
     pub(crate) fn place<T>(
         &mut self,
         step: &Step,
@@ -95,7 +93,6 @@ impl Reservation {
             true => step.va.saturating_sub(CODE_ALIGNMENT),
             false => step.va,
         };
-        // Unreserved or placed room is in use.
         if !is_free(&self.taken, &self.placed, start, end) {
             return Ok(None);
         }
@@ -117,7 +114,6 @@ impl Drop for Reservation {
             let inside = |&&(from, _): &&(u64, u64)| (start..end).contains(&from);
             let mut at = start;
             for &(from, to) in self.placed.iter().filter(inside) {
-                // A failure has no remedy; the rest works.
                 let _ = release(at, from);
                 at = to;
             }
@@ -168,7 +164,6 @@ mod tests {
         assert!(
             free(0x20_0000, 0x24_0000) && free(0x25_0000, 0x40_0000) && free(0x50_0000, 0x70_0000)
         );
-        // The program's own, partly or between gaps; a region's; backwards.
         assert!(!free(0x40_0000, 0x41_0000) && !free(0x3f_f000, 0x40_1000));
         assert!(!free(0x30_0000, 0x60_0000) && !free(0x1f_f000, 0x20_1000));
         assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
@@ -200,7 +195,6 @@ mod tests {
             Ok(7)
         });
         assert_eq!(made, Ok(Some(7)));
-        // Counts as placed.
         assert_eq!(reservation.place(&code, || Ok(7)), Ok(None));
         assert!(free(code.va, code.end()) && !free(code.va - 4096, code.va));
         let failed = reservation.place(&step(window, 0), || Err::<(), _>(Errno::ENOMEM));

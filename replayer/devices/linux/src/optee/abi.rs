@@ -15,7 +15,6 @@ pub(crate) const PARAMETERS: u32 = 4;
 structures! {
     Version: 12, { implementation: u32, its_capabilities: u32, capabilities: u32 }
     Allocate: 16, { size: u64, flags: u32, id: i32 }
-    /// Place of a call's argument.
     Buffer: 16, { address: u64, length: u64 }
     /// Memory: offset, size, number; or a value.
     Parameter: 32, { kind: u64, a: u64, b: u64, c: u64 }

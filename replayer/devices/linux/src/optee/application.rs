@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trusted application's interface: `../pta/gpureplay_tee.h`, compared by a test.
 
-/// As the driver wants it.
+/// UUID, in the byte order that the driver takes.
 pub(crate) const APPLICATION: [u8; 16] = [
     0x3d, 0x6f, 0x5c, 0x1e, 0x7a, 0x42, 0x4c, 0x0b, 0x9e, 0x57, 0x21, 0x8d, 0xb4, 0x60, 0xfe, 0x13,
 ];
 
 pub(crate) const LOAD: u32 = 0;
 pub(crate) const RUN: u32 = 2;
-/// Lets other clients have the GPU.
 pub(crate) const UNLOAD: u32 = 3;
 
 /// Most tensors per run.
 pub const MOST_TENSORS: usize = 32;
 /// Most bytes of a pack.
 pub const MOST_RECORDING_BYTES: usize = 2 << 20;
-/// In, and out, per run; with an 8-byte header per tensor.
+/// Most bytes of a run's inputs, and of its outputs; each tensor has a header of 8 bytes.
 pub const MOST_TENSOR_BYTES: usize = 1 << 20;
 
 /// GlobalPlatform's answers.

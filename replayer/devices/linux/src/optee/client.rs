@@ -16,17 +16,17 @@ use super::entries;
 use super::error::{Error, answered, io};
 use super::shared::Shared;
 
-/// As libteec does.
+/// libteec tries as many device numbers.
 const DEVICES: u32 = 10;
-/// For secure memory or the GPU.
+/// Wait for secure memory or the GPU.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// For the application.
+/// Wait for OP-TEE to load the application.
 const LOADING: Duration = Duration::from_secs(15);
 /// Waits outside the secure world, which has few threads.
 const STEP: Duration = Duration::from_millis(10);
 const CANCEL_ID: u32 = 1;
 
-/// Drop closes it: the secure world resets the GPU and clears memory.
+/// A session; drop closes it: the secure world resets the GPU and clears memory.
 #[derive(Debug)]
 pub struct Client {
     tee: Arc<File>,
@@ -75,7 +75,6 @@ fn find(directory: &Path) -> Result<File, Error> {
         let path = directory.join(format!("tee{number}"));
         match open_device(&path) {
             Ok(file) => return Ok(file),
-            // What is there says more.
             Err(Error::NoDriver { .. }) => {}
             Err(error) => last = error,
         }
@@ -148,11 +147,9 @@ impl Client {
         let (sender, receiver) = mpsc::channel();
         // A stuck call ends with the process, or by a supplicant; the session then closes unused.
         let opens = move || {
-            // The waiter may be gone.
             let _ = sender.send(Self::open_at_last());
         };
         if std::thread::Builder::new().spawn(opens).is_err() {
-            // Without thread: no limit.
             return Self::open_at_last();
         }
         receiver.recv_timeout(time).unwrap_or_else(|_| {
@@ -323,7 +320,7 @@ fn value() -> Parameter {
 }
 
 fn judged(what: &'static str, answer: (u32, u32), status: &Parameter) -> Result<(), Error> {
-    // They have 32 bits.
+    // The application's values have 32 bits.
     let value = (status.a as u32, status.b as u32);
     match answer {
         (0, _) => Ok(()),
@@ -338,7 +335,6 @@ fn fits(what: &'static str, bytes: usize, most: usize) -> Result<(), Error> {
     }
 }
 
-/// Reuses the last memory if large enough.
 fn room<'a>(tee: &File, place: &'a mut Option<Shared>, bytes: usize) -> Result<&'a Shared, Error> {
     let shared = match place.take().filter(|shared| shared.len() >= bytes) {
         Some(shared) => shared,

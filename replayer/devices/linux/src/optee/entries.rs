@@ -4,8 +4,7 @@
 
 const HEADER: usize = 8;
 
-/// Bytes that a tensor takes with the header.
-fn taken(bytes: usize) -> usize {
+fn entry_bytes(bytes: usize) -> usize {
     bytes.next_multiple_of(8).saturating_add(HEADER)
 }
 
@@ -13,7 +12,7 @@ pub(crate) fn block<'a>(tensors: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u
     let mut block = Vec::new();
     for (index, bytes) in tensors {
         block.extend(index.to_le_bytes());
-        // Larger ones are refused earlier.
+        // The client refuses larger tensors earlier.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         block.extend(length.to_le_bytes());
         block.extend(bytes);
@@ -23,17 +22,17 @@ pub(crate) fn block<'a>(tensors: impl Iterator<Item = (u32, &'a [u8])>) -> Vec<u
 }
 
 pub(crate) fn length(tensors: impl Iterator<Item = usize>) -> usize {
-    tensors.map(taken).fold(0, usize::saturating_add)
+    tensors.map(entry_bytes).fold(0, usize::saturating_add)
 }
 
-/// Trusts only headers that we wrote.
+/// Uses the client's lengths: the secure world may have changed the headers.
 pub(crate) fn take<'a>(mut block: &[u8], tensors: impl Iterator<Item = &'a mut Vec<u8>>) {
     for bytes in tensors {
         let found = block.get(HEADER..HEADER.saturating_add(bytes.len()));
         if let Some(found) = found {
             bytes.copy_from_slice(found);
         }
-        block = block.get(taken(bytes.len())..).unwrap_or_default();
+        block = block.get(entry_bytes(bytes.len())..).unwrap_or_default();
     }
 }
 
@@ -53,7 +52,6 @@ mod tests {
         let mut found = [vec![0; 3], Vec::new(), vec![0; 8]];
         take(&made, found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), b"12345678".to_vec()]);
-        // Short blocks leave the rest.
         let mut found = [vec![1; 3], Vec::new(), vec![1; 8]];
         take(made.get(..20).unwrap(), found.iter_mut());
         assert_eq!(found, [b"abc".to_vec(), Vec::new(), vec![1; 8]]);

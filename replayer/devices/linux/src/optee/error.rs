@@ -146,7 +146,6 @@ pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
     }
 }
 
-/// Meaning of an answer of LOAD or RUN, with `status`.
 pub(crate) fn answered(
     what: &'static str,
     (result, origin): (u32, u32),

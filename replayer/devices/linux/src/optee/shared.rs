@@ -9,7 +9,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::abi;
 use super::error::{Error, io};
 
-/// Changes during calls: no reference to its bytes exists.
+/// The secure world changes it during calls: no reference to its bytes exists.
 #[derive(Debug)]
 pub(crate) struct Shared {
     map: MmapRaw,
@@ -39,25 +39,22 @@ impl Shared {
         self.map.len()
     }
 
-    /// Its first bytes as a parameter, at most all of it.
     pub(crate) fn parameter(&self, kind: u64, bytes: usize) -> abi::Parameter {
         abi::Parameter {
             kind,
             a: 0,
             b: bytes.min(self.len()) as u64,
-            // Never negative.
+            // The driver gives no negative number.
             c: u64::try_from(self.id).unwrap_or_default(),
         }
     }
 
-    /// Copies bytes to its start, as many as fit.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: the range is inside of the mapping, to which no reference exists, so `bytes` does not overlap it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr(), length) };
     }
 
-    /// Copies bytes from its start, as many as there are.
     pub(crate) fn read(&self, bytes: &mut [u8]) {
         let length = bytes.len().min(self.len());
         // SAFETY: as in `write`, in the other direction.

@@ -2,14 +2,12 @@
 //! Which recordings panfrost can replay.
 //!
 //! Its own chip settings, memory attributes, flushes and address space serve as well; read-only memory is writable.
-//! Needed: all shader cores, slots 0 and 1, addresses from 32 MiB to 4 GiB.
 
 use gpureplay_format::{Access, PAGE_SIZE, Recording};
 
 use super::placement::{Range, plan};
 use crate::misfit::{Misfit, plain_chains};
 
-/// Checks a verified recording against the driver, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     plain_chains(recording)?;
     let regions = recording.regions().iter();

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! panfrost: no module, no root, other programs go on.
-//!
-//! The driver owns registers, power, address spaces, resets. This device places objects as recorded (`placement`),
-//! submits chains, and checks their ends (`watched`).
 
 mod abi;
 mod fit;
@@ -35,7 +32,6 @@ const QUEUE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 struct Panfrost {
     path: PathBuf,
-    /// Constant registers by offset.
     identity: BTreeMap<u32, u32>,
 }
 
@@ -76,7 +72,7 @@ impl Loaded {
                 false => placed.push((handle, step)),
             }
         }
-        // Access outside must fault.
+        // Without fillers, access outside the recording's memory faults.
         for filler in fillers {
             node.shared().close(filler).map_err(refused)?;
         }

@@ -33,7 +33,6 @@ impl Node {
         &self.0
     }
 
-    /// `None` if unknown.
     pub(crate) fn parameter(&self, number: u32) -> Option<u64> {
         let mut get = abi::GetParam {
             parameter: number,

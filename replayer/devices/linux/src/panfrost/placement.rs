@@ -42,11 +42,11 @@ pub(crate) struct Step {
     pub(crate) va: u64,
     pub(crate) bytes: u64,
     pub(crate) flags: u32,
-    /// Temporary, to keep later addresses.
+    /// Freed again: it only keeps later addresses.
     pub(crate) filler: bool,
 }
 
-/// Plans the objects to create, in order, in an empty address space. Ranges ascend without overlap.
+/// Objects in the order of creation, in an empty address space. `ranges` ascend without overlap.
 ///
 /// # Errors
 /// The driver has no such addresses.
@@ -87,7 +87,7 @@ fn joined(ranges: &[Range]) -> Vec<Range> {
     joined
 }
 
-/// Heap objects have no pages.
+/// Heap objects take addresses without pages.
 fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     while at < to {
         let left = to - at;
@@ -106,7 +106,6 @@ fn fill(mut at: u64, to: u64, steps: &mut Vec<Step>) {
     }
 }
 
-/// Cuts a range into objects, each as large as alignment permits.
 fn cut(range: Range, steps: &mut Vec<Step>) -> Result<(), Misfit> {
     let mut at = range.va;
     while at < range.end() {

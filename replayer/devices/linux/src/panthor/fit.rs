@@ -7,9 +7,9 @@ use gpureplay_format::{Access, PAGE_SIZE, Recording};
 use super::abi;
 use crate::misfit::Misfit;
 
-/// A launch's largest.
+/// Bytes of a launch's largest stream.
 pub(crate) const STREAM: u64 = 1 << 16;
-/// For 48-bit addresses.
+/// End of user space with 48-bit GPU addresses.
 const END: u64 = 1 << 47;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,6 @@ pub(crate) fn gap(ranges: &[Range], end: u64) -> Option<u64> {
     top.checked_sub(STREAM + page).filter(|at| *at >= page)
 }
 
-/// Checks a verified recording against the driver, without the GPU.
 pub(crate) fn fits(recording: &Recording<'_>) -> Result<(), Misfit> {
     if recording.header().family.get() != FAMILY_STREAMS {
         return Err(Misfit::Chains);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! panthor: no module, no root, other programs go on.
 //!
-//! The driver owns registers and firmware, maps memory as told, and calls streams from a queue. This device fills
-//! an address space as recorded, and puts launches' instructions into memory that the GPU only reads.
+//! This device fills an address space as recorded, and puts launches' instructions into memory that the GPU only reads.
 
 mod abi;
 mod fit;
@@ -30,9 +29,9 @@ const QUEUE: Duration = Duration::from_secs(20);
 
 /// [`DeviceError::Refused`] code: no room.
 pub const NO_ROOM: i32 = -11;
-/// The same: a stream faulted.
+/// [`DeviceError::Refused`] code: a stream faulted.
 pub const FAULTED: i32 = -12;
-/// The same: ended after 5 s.
+/// [`DeviceError::Refused`] code: ended after 5 s.
 pub const TOO_LONG: i32 = -13;
 
 /// Meaning of a [`DeviceError::Refused`] code.
@@ -64,7 +63,6 @@ struct Loaded {
     vm: u32,
     group: u32,
     told: Arc<Told>,
-    /// Per recording.
     node: Node,
 }
 
@@ -124,7 +122,7 @@ impl Loaded {
         let stream = (*at, bytes);
         let latest = self.told.latest_flush();
         match self.node.submit(self.group, stream, latest) {
-            // Its time was up when its last stream had just ended well.
+            // The driver's time was up for the group just when its last stream had ended well.
             Err(nix::Error::EINVAL) => {
                 let group = self.node.renew(self.group, self.vm, &self.told.info);
                 self.group = group.map_err(refused)?;

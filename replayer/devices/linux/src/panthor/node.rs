@@ -10,13 +10,11 @@ use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::render_node::{Driver, RenderNode};
 
-/// All versions suffice.
 const PANTHOR: Driver = Driver {
     name: "panthor",
     oldest_minor: 0,
 };
-/// Bytes of the queue's ring.
-const RING: u32 = 1 << 16;
+const RING_BYTES: u32 = 1 << 16;
 /// Above background groups, below demanding ones.
 const MEDIUM: u8 = 1;
 
@@ -71,11 +69,10 @@ impl Node {
         })
     }
 
-    /// Makes a group with one queue, on all shader cores.
     pub(crate) fn group(&self, vm: u32, info: &abi::GpuInfo) -> Result<u32, nix::Error> {
         let queues = [abi::QueueCreate {
             priority: 0,
-            ring_bytes: RING,
+            ring_bytes: RING_BYTES,
             ..abi::QueueCreate::default()
         }];
         let cores = info.shader_present.count_ones() as u8;
@@ -96,7 +93,7 @@ impl Node {
         Ok(create.handle)
     }
 
-    /// Drops what it still runs.
+    /// What the old group still runs is dropped.
     pub(crate) fn renew(
         &self,
         group: u32,
@@ -112,7 +109,6 @@ impl Node {
         self.group(vm, info)
     }
 
-    /// Signals the sync object at the end.
     pub(crate) fn submit(
         &self,
         group: u32,
@@ -165,7 +161,6 @@ pub(crate) struct Space<'n> {
 }
 
 impl Space<'_> {
-    /// `MAP_` flags for the GPU; also for this process.
     pub(crate) fn map(&self, va: u64, bytes: u64, flags: u32) -> Result<Mapped, nix::Error> {
         let fd = self.node.0.fd();
         let mut create = abi::BoCreate {
@@ -216,7 +211,6 @@ impl Told {
         Ok(Self { info, flush })
     }
 
-    /// 0 if the driver does not tell it.
     pub(crate) fn register(&self, offset: u32) -> u32 {
         let found = registers(&self.info)
             .into_iter()

@@ -21,7 +21,6 @@ fn told<T>(result: Result<T, Error>) -> bool {
     text.is_some()
 }
 
-/// Counts runs that gave something, and that failed.
 fn session() -> (u32, u32) {
     let (mut ran, mut failed) = (0, 0);
     let mut client = match Client::open() {

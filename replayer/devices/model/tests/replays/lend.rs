@@ -74,7 +74,6 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
     let mut lent = lent();
     let chains = replay(&mut lent);
     assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
-    // It gets the recording's settings only.
     let file = apart();
     let entries = Recording::parse(&file).unwrap().action_entries().to_vec();
     let settings = entries

@@ -22,7 +22,6 @@ fn gaps(between: &[(u64, u64)]) -> Gaps {
     Gaps::of(between)
 }
 
-/// The gap's upper end, aligned down.
 fn placed(step: &Step) -> Option<u64> {
     let (start, end) = step.room();
     let align = match step.executable() {
@@ -30,7 +29,7 @@ fn placed(step: &Step) -> Option<u64> {
         false if step.bytes() >= 2 * MIB => 2 * MIB,
         false => PAGE,
     };
-    // `kbase_unmapped_area_topdown`: for the worst alignment.
+    // `kbase_unmapped_area_topdown` takes a gap's upper end, and searches for the worst alignment.
     let long = step.bytes() + if align > PAGE { align - 1 } else { 0 };
     if end - start < long {
         return None;
@@ -40,7 +39,7 @@ fn placed(step: &Step) -> Option<u64> {
     (at >= start && !(step.executable() && (edge(at) || edge(at + step.bytes())))).then_some(at)
 }
 
-/// Alternates by page, as panfrost's recordings.
+/// Code and data alternate by page, as in panfrost's recordings.
 fn mixed(start: u64) -> Vec<Range> {
     (0..8)
         .flat_map(|at| {
@@ -64,7 +63,7 @@ fn moved(ranges: &[Range], moves: &BTreeMap<u64, u64>) -> Vec<Range> {
 #[test]
 fn the_driver_puts_every_region_where_it_has_to_be() {
     let all = gaps(&[(LOWEST, LIMIT)]);
-    // At a 4 GiB edge, code goes further up.
+    // At a 4 GiB edge, code moves further up.
     for start in [32 * MIB, 0xa00_0000, 0xfc00_0000, 0xfd00_0000, 1 << 40] {
         let before = mixed(start);
         assert!(matches!(plan(&before, LIMIT), Err(Misfit::Code(_))));
@@ -102,7 +101,6 @@ fn the_driver_puts_every_region_where_it_has_to_be() {
 
 #[test]
 fn windows_of_code_keep_apart_and_out_of_the_processes_own() {
-    // Code across two windows, a library right above.
     let ranges = [
         data(0x200_0000, PAGE),
         code(0x2ff_f000, 2 * PAGE),

@@ -5,7 +5,6 @@ use super::*;
 
 /// `drm_mm` mode "best" with panfrost's rule for code. In pages.
 struct Kernel {
-    /// Free from, to; ascending.
     holes: Vec<(u64, u64)>,
 }
 
@@ -76,7 +75,6 @@ impl Numbers {
     }
 }
 
-/// Ascending ranges: some touch, some are large, a third is code.
 fn ranges(numbers: &mut Numbers) -> Vec<Range> {
     let mut at = FIRST / PAGE;
     let mut ranges = Vec::new();
@@ -128,7 +126,6 @@ fn every_object_is_where_the_plan_says() {
             );
         }
         objects += steps.len();
-        // Exactly the ranges, code and data apart.
         for executable in [false, true] {
             let pages = |va: u64, bytes: u64| va / PAGE..(va + bytes) / PAGE;
             let wanted = ranges.iter().filter(|range| range.executable == executable);
