@@ -21,23 +21,18 @@ pub(crate) const INVALID_VALUE: Status = -30;
 pub(crate) const INVALID_QUEUE_PROPERTIES: Status = -35;
 pub(crate) const INVALID_OPERATION: Status = -59;
 
-/// `cl_mem_flags`
 pub(crate) const MEM_USE_HOST_PTR: u64 = 1 << 3;
 pub(crate) const MEM_COPY_HOST_PTR: u64 = 1 << 5;
 
-/// `cl_map_flags`
 pub(crate) const MAP_READ: u64 = 1 << 0;
 pub(crate) const MAP_WRITE: u64 = 1 << 1;
 pub(crate) const MAP_WRITE_INVALIDATE: u64 = 1 << 2;
 
-/// `cl_command_queue_properties` and its names in queries and lists.
 pub(crate) const QUEUE_PROFILING: u64 = 1 << 1;
 pub(crate) const QUEUE_PROPERTIES: u32 = 0x1093;
 
-/// `cl_buffer_create_type`
 pub(crate) const BUFFER_REGION: u32 = 0x1220;
 
-/// `cl_kernel_info`, `cl_kernel_arg_info`
 pub(crate) const KERNEL_FUNCTION_NAME: u32 = 0x1190;
 pub(crate) const KERNEL_NUM_ARGS: u32 = 0x1191;
 pub(crate) const KERNEL_REFERENCE_COUNT: u32 = 0x1192;
@@ -45,14 +40,11 @@ pub(crate) const KERNEL_PROGRAM: u32 = 0x1194;
 pub(crate) const ARG_TYPE_NAME: u32 = 0x1198;
 pub(crate) const ARG_TYPE_QUALIFIER: u32 = 0x1199;
 pub(crate) const ARG_NAME: u32 = 0x119a;
-/// `cl_program_info`, `cl_program_build_info`
 pub(crate) const PROGRAM_DEVICES: u32 = 0x1163;
 pub(crate) const PROGRAM_SOURCE: u32 = 0x1164;
 pub(crate) const PROGRAM_BUILD_OPTIONS: u32 = 0x1182;
-/// `CL_KERNEL_ARG_TYPE_CONST`
 pub(crate) const ARG_TYPE_CONST: u64 = 1;
 
-/// `cl_profiling_info`
 pub(crate) const PROFILING_QUEUED: u32 = 0x1280;
 pub(crate) const PROFILING_SUBMIT: u32 = 0x1281;
 pub(crate) const PROFILING_START: u32 = 0x1282;
@@ -71,12 +63,10 @@ pub(crate) const IMAGE_ELEMENT_SIZE: u32 = 0x1111;
 /// bytes.
 pub(crate) const SAMPLER_QUERIES: [u32; 3] = [0x1152, 0x1153, 0x1154];
 
-/// `cl_layer_info`, `CL_LAYER_API_VERSION_100`
 pub(crate) const LAYER_API_VERSION: u32 = 0x4240;
 pub(crate) const LAYER_NAME: u32 = 0x4241;
 pub(crate) const LAYER_API_VERSION_100: u32 = 100;
 
-/// `cl_buffer_region`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct BufferRegion {

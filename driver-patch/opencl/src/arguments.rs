@@ -85,7 +85,7 @@ fn program_types(program: Handle) -> Option<Types> {
         // SAFETY: the buffer has the size that is stated, and the handle is the runtime's own.
         whole(
             |size, value, needed| unsafe { info(program, what, size, value, needed) },
-            types::MAX_SOURCE,
+            types::MAX_SOURCE_BYTES,
         )
     };
     let devices = ask(PROGRAM_DEVICES)?;
@@ -96,7 +96,7 @@ fn program_types(program: Handle) -> Option<Types> {
         |size, value, needed| unsafe {
             build(program, device, PROGRAM_BUILD_OPTIONS, size, value, needed)
         },
-        types::MAX_SOURCE,
+        types::MAX_SOURCE_BYTES,
     )?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace('\0', "");
     Some(Types::of(&text(source), &text(options)))

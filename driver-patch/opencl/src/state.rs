@@ -17,7 +17,7 @@ pub(crate) struct Mapped {
     pub(crate) size: usize,
     /// `cl_map_flags`
     pub(crate) flags: u64,
-    /// `None` if it does not count.
+    /// Hash of the contents when mapped; `None` if they do not count.
     pub(crate) before: Option<u64>,
 }
 
@@ -69,7 +69,6 @@ impl State {
         id
     }
 
-    /// An earlier queue may have had the handle.
     pub(crate) fn add_queue(&mut self, handle: Handle) -> u32 {
         let id = self.next_queue;
         self.next_queue = self.next_queue.wrapping_add(1);

@@ -6,10 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In bytes.
-pub(crate) const MAX_SOURCE: usize = 1 << 22;
-/// In bytes.
-const MAX_MEANING: usize = 256;
+pub(crate) const MAX_SOURCE_BYTES: usize = 1 << 22;
+const MAX_MEANING_BYTES: usize = 256;
 const MAX_STEPS: usize = 8;
 const MAX_DEPTH: usize = 64;
 
@@ -209,7 +207,7 @@ impl Types {
             if *typedef == "typedef" && ended == ';' && !meaning.is_empty() && is_name(name) {
                 let meaning = meaning.join(" ");
                 // A longer text is no name, and would be kept for each argument.
-                if meaning.len() > MAX_MEANING {
+                if meaning.len() > MAX_MEANING_BYTES {
                     continue;
                 }
                 let meanings = self.meanings.entry((*name).to_owned()).or_default();

@@ -11,13 +11,11 @@ use gpureplay_trace::note::{Direction, Note};
 pub(crate) struct Announced {
     /// A layer notes launches; else any write may come without a note.
     noted: bool,
-    /// Queues that are not idle.
     busy: BTreeSet<u32>,
-    /// It comes after all writes; `None` in it: of any queue.
+    /// The next job, of this queue or of any, comes after all writes.
     next: Option<Option<u32>>,
     /// Some write comes before an unknown job, until all queues are idle.
     some: bool,
-    /// The app did what no note describes.
     unseen: bool,
 }
 
@@ -53,8 +51,7 @@ impl Announced {
         }
     }
 
-    /// Whether to look at what the job does not list.
-    pub(crate) fn before_job(&mut self) -> bool {
+    pub(crate) fn must_look_at_all(&mut self) -> bool {
         let next = self.next.take().is_some();
         next || self.some || self.unseen || !self.noted
     }
@@ -69,7 +66,7 @@ mod tests {
         let mut looks = Vec::new();
         for line in script {
             match *line {
-                "job" => looks.push(announced.before_job()),
+                "job" => looks.push(announced.must_look_at_all()),
                 note => announced.note(&format!("cl2 {note}")),
             }
         }

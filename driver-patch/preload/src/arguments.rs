@@ -40,7 +40,7 @@ pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
     written == bytes.len() as isize
 }
 
-/// Reads an argument, at least `least` bytes, with zeros; `None` if they are not there.
+/// At least `least` bytes, with zeros; `None` if the argument is not there.
 pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8>> {
     let size = request.size();
     let mut bytes = vec![0; size.max(least)];

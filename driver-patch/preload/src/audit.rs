@@ -13,10 +13,8 @@ const SHARE: u64 = 20;
 
 #[derive(Default)]
 pub(crate) struct Audit {
-    /// Nanoseconds.
-    spent: u64,
-    /// GPU address where the next one goes on.
-    next: u64,
+    spent_ns: u64,
+    next_va: u64,
     asleep: Option<Asleep>,
     /// GPU addresses of objects, and their pages before the job.
     held: Vec<(u64, Vec<u64>)>,
@@ -32,15 +30,15 @@ impl Audit {
     ) {
         self.held.clear();
         let start = now();
-        let Some(allowed) = (start.saturating_sub(began) / SHARE).checked_sub(self.spent) else {
+        let Some(allowed) = (start.saturating_sub(began) / SHARE).checked_sub(self.spent_ns) else {
             return;
         };
         self.asleep = asleep();
         if self.asleep.is_none() {
             return;
         }
-        let later = file.objects().filter(|object| object.va >= self.next);
-        let first = file.objects().filter(|object| object.va < self.next);
+        let later = file.objects().filter(|object| object.va >= self.next_va);
+        let first = file.objects().filter(|object| object.va < self.next_va);
         let mut next = 0;
         for object in later.chain(first).filter(|object| is_audited(object)) {
             self.held.push((object.va, object.pages_now()));
@@ -50,8 +48,8 @@ impl Audit {
                 break;
             }
         }
-        self.next = next;
-        self.spent += now().saturating_sub(start);
+        self.next_va = next;
+        self.spent_ns += now().saturating_sub(start);
     }
 
     /// Gives a page that the job wrote and does not list.
@@ -68,12 +66,11 @@ impl Audit {
             .iter()
             .find_map(|(va, pages)| file.at(*va)?.first_change_since(pages));
         let certain = changed.is_some() && asleep().as_ref() == Some(&before);
-        self.spent += now().saturating_sub(start);
+        self.spent_ns += now().saturating_sub(start);
         changed.filter(|_| certain)
     }
 }
 
-/// The app may change it, the last job may not.
 fn is_audited(object: &Object) -> bool {
     object.mapped && !object.listed && !object.shared && !object.purgeable
 }

@@ -19,16 +19,14 @@ pub(crate) struct Mapped {
 pub(crate) trait Driver {
     fn kind(&self, fd: RawFd) -> Option<Driven>;
     fn is_same_file(&self, a: RawFd, b: RawFd) -> bool;
-    /// A `drm_panfrost_param`; `None` if unknown.
+    /// A `drm_panfrost_param`.
     fn param(&self, fd: RawFd, param: u32) -> Option<u64>;
-    /// The GPU snoops the processor's caches, by the device tree.
     fn tree_is_coherent(&self, fd: RawFd) -> bool;
     fn gpu_info(&self, fd: RawFd) -> Option<GpuInfo>;
     fn properties(&self, fd: RawFd) -> Vec<Property>;
     fn committed(&self, fd: RawFd, va: u64) -> Option<u64>;
     fn map(&self, fd: RawFd, kind: Driven, object: &Object) -> Option<Mapped>;
     fn address(&self, fd: RawFd, handle: u32) -> Option<u64>;
-    /// Bytes of a shared buffer.
     fn shared_size(&self, buffer: RawFd) -> Option<u64>;
     fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool;
     fn asleep(&self) -> Option<Asleep>;

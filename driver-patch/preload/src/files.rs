@@ -13,10 +13,8 @@ use crate::regions::Kbase;
 pub(crate) struct File {
     pub(crate) panthor: Option<Panthor>,
     pub(crate) kbase: Option<Kbase>,
-    /// From 0.
     pub(crate) number: u32,
     fds: Vec<RawFd>,
-    /// By GPU address.
     objects: BTreeMap<u64, Object>,
     addresses: HashMap<u32, u64>,
     /// Objects changed since the trace listed them.
@@ -50,7 +48,6 @@ impl File {
         self.objects.get_mut(&va)
     }
 
-    /// Last one first.
     pub(crate) fn before(&self, va: u64) -> impl Iterator<Item = &Object> {
         self.objects.range(..va).rev().map(|(_, object)| object)
     }
@@ -110,7 +107,7 @@ impl File {
     }
 }
 
-/// Objects get addresses later.
+/// Objects get GPU addresses when the app binds them.
 #[derive(Default)]
 pub(crate) struct Panthor {
     /// Bytes by handle.
@@ -121,7 +118,7 @@ pub(crate) struct Panthor {
     pub(crate) sealed: HashMap<u32, Sealed>,
 }
 
-/// The answer for the place of such an object.
+/// The driver's answer when the app asks for the place of such an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sealed {
     /// `errno`.
@@ -150,7 +147,6 @@ impl Files {
         of.filter_map(|file| file.fds.first().copied()).collect()
     }
 
-    /// `same`: a number of a known file.
     pub(crate) fn learn(&mut self, fd: RawFd, same: impl Fn(RawFd) -> bool) -> &mut File {
         self.forget(fd);
         let known = |file: &File| file.fds.iter().any(|other| same(*other));
@@ -170,7 +166,6 @@ impl Files {
         file
     }
 
-    /// Gives back the file after its last number.
     pub(crate) fn forget(&mut self, fd: RawFd) -> Option<File> {
         let index = self.open.iter().position(|file| file.fds.contains(&fd))?;
         let file = self.open.get_mut(index)?;
@@ -193,7 +188,6 @@ mod tests {
         assert_eq!(files.by_fd(5).map(|file| file.number), Some(0));
         assert_eq!(files.forget(5).map(|file| file.number), Some(0));
         assert!(files.by_fd(5).is_none());
-        // A number used again names another file.
         assert_eq!(files.learn(3, |_| false).number, 2);
     }
 

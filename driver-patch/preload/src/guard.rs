@@ -28,7 +28,7 @@ impl Drop for Blocked {
 }
 
 pub(crate) struct Held<'a, T> {
-    // Signals come when the lock is free.
+    // Dropped first: signals come when the lock is free.
     value: MutexGuard<'a, T>,
     _blocked: Blocked,
 }

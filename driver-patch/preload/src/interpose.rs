@@ -26,7 +26,6 @@ use crate::submit::submit;
 use gpureplay_trace::Driver as Driven;
 use mali_uapi::panfrost::request::{self as uapi, Request};
 
-/// From `GPUREPLAY_TRACE`, at load.
 static TRACE: OnceLock<PathBuf> = OnceLock::new();
 
 struct Shared {
@@ -62,7 +61,6 @@ fn existing() -> Option<&'static Shared> {
     (shared.process == own_process()).then_some(shared)
 }
 
-/// `None` if nothing is recorded.
 fn shared() -> Option<&'static Shared> {
     let path = TRACE.get()?;
     if let Some(shared) = existing() {
@@ -138,8 +136,6 @@ fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
     (found >= PANFROST).then_some((shared, found))
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `ioctl`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -235,8 +231,6 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     }
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `mmap64`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -248,7 +242,7 @@ pub unsafe extern "C" fn mmap64(
     fd: c_int,
     offset: i64,
 ) -> *mut c_void {
-    // A copy may be new here. Without a recorder there is nothing to map.
+    // A copy of a number may be new here. Without a recorder there is nothing to map.
     if fd >= 0
         && existing().is_some()
         && let Some((shared, driver)) = followed(fd)
@@ -308,7 +302,6 @@ fn forget(fd: c_int) {
     }
 }
 
-/// No job runs meanwhile.
 fn replaced(to: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let panfrost = kind(to).is_none_or(|kind| kind.load(Ordering::Relaxed) >= PANFROST);
     let shared = existing().filter(|_| panfrost && to >= 0);
@@ -325,8 +318,6 @@ fn replaced(to: c_int, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `close`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -336,8 +327,6 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     unsafe { next::close(fd) }
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `dup2`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -351,8 +340,6 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
     }
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `dup3`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -361,8 +348,6 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     replaced(to, || unsafe { next::dup3(from, to, flags) })
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `close_range`.
 #[cfg_attr(not(test), unsafe(no_mangle))]

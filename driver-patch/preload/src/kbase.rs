@@ -29,7 +29,6 @@ const MOST: u32 = 256;
 /// The driver ends atoms sooner.
 const ATOM: Duration = Duration::from_secs(60);
 
-/// `job` is the lock of jobs; `pass` passes the request on as it came.
 pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
     (fd, request, place): (c_int, Request, u64),
@@ -159,7 +158,7 @@ fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Some(elements)
 }
 
-/// Submits atoms one by one. The caller holds the lock of jobs. `None`: to be passed on as they came.
+/// The caller holds the lock of jobs. `None`: to be passed on as they came.
 fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     fd: c_int,

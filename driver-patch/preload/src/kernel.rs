@@ -22,7 +22,7 @@ use mali_uapi::panthor::{self, GpuInfo};
 
 pub(crate) struct Kernel;
 
-/// Again when interrupted. `Err` is `errno`.
+/// `Err` is `errno`.
 fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> {
     debug_assert_eq!(request.size(), size_of::<T>());
     loop {

@@ -11,8 +11,6 @@
 //! `GPUREPLAY_TRACE` names the trace; without it every call is passed on. The first process that gives the GPU a
 //! job writes it. Another one adds an error, so that the trace is not complete. Problems are said once on standard
 //! error and are not the app's affair.
-//!
-//! Exported functions call the next definition of their name, so another preloaded library may stand below.
 
 mod announced;
 mod arguments;

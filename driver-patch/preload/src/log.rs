@@ -44,7 +44,6 @@ impl Log {
         }
     }
 
-    /// Makes the trace this process's own, unless it is another's.
     pub(crate) fn claim(&mut self) {
         let sink = self.writer.stream_mut();
         if matches!(sink.target, Target::Waiting) {
@@ -71,7 +70,7 @@ pub(crate) struct Sink {
 }
 
 enum Target {
-    /// Without a job; another process may be the one.
+    /// No job yet: another process may have the first.
     Waiting,
     /// With device and number: an app may close numbers that it does not know.
     Open(File, Identity),
@@ -199,7 +198,6 @@ fn still_open(file: &mut File, identity: Identity, path: &Path) -> io::Result<()
     Ok(())
 }
 
-/// Adds to a trace of another process that this one used the GPU too.
 fn add_foreign(path: &Path) -> io::Result<()> {
     let begin = Begin {
         driver: Driver::Panfrost,
@@ -214,7 +212,7 @@ fn add_foreign(path: &Path) -> io::Result<()> {
     append(path)?.write_all(writer.stream_mut())
 }
 
-/// Drops the signal that comes with a write that fails, and is not for the app.
+/// A failed write comes with a signal that is not for the app.
 fn drop_signal(error: &io::Error) {
     let signal = match error.raw_os_error() {
         Some(libc::EFBIG) => libc::SIGXFSZ,

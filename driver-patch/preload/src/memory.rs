@@ -12,7 +12,6 @@ pub(crate) trait View: Send {
     fn words(&self) -> &[AtomicU64];
 }
 
-/// Of a copy, or of memory that others write.
 pub(crate) trait Word {
     fn load(&self) -> u64;
 }
@@ -39,7 +38,7 @@ pub(crate) fn copy(words: &[AtomicU64; WORDS]) -> Page {
     page
 }
 
-/// Never 0; 64 bits.
+/// Never 0, which means that the trace does not have the page.
 pub(crate) fn hash(words: &[impl Word; WORDS]) -> u64 {
     #[cfg(target_arch = "aarch64")]
     if std::arch::is_aarch64_feature_detected!("aes") {
@@ -49,7 +48,6 @@ pub(crate) fn hash(words: &[impl Word; WORDS]) -> u64 {
     mix(words).max(1)
 }
 
-/// Lanes of multiplications.
 fn mix(words: &[impl Word; WORDS]) -> u64 {
     let mut lanes: [u64; 4] = [
         0x243f_6a88_85a3_08d3,
@@ -79,7 +77,7 @@ mod aes {
 
     use super::{WORDS, Word};
 
-    /// With symmetries, equal words could change places.
+    /// Not symmetric: otherwise equal words could change places unnoticed.
     const SEEDS: [[u64; 2]; 6] = [
         [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344],
         [0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89],
@@ -89,7 +87,6 @@ mod aes {
         [0x2ffd_72db_d01a_dfb7, 0xb8e1_afed_6a26_7e96],
     ];
 
-    /// Aligned as words.
     #[derive(Clone, Copy)]
     #[repr(C, packed(8))]
     struct Block(uint8x16_t);

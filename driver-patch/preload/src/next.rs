@@ -56,7 +56,6 @@ macro_rules! next {
     ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $symbol:literal, $absent:expr;)+) => {
         $(
             $(#[$meta])*
-            ///
             /// # Safety
             /// As for the function of that name.
             pub(crate) unsafe fn $name($($argument: $type),*) -> $result {
@@ -76,38 +75,22 @@ macro_rules! next {
 }
 
 next! {
-    /// `ioctl`; all requests pass the third argument as one word.
+    // All requests pass the third argument as one word.
     ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int = c"ioctl", fail();
-    /// `mmap64`.
     mmap64(at: *mut c_void, size: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void = c"mmap64", libc::MAP_FAILED;
-    /// `munmap`.
     munmap(at: *mut c_void, size: usize) -> c_int = c"munmap", fail();
-    /// `read`.
     read(fd: c_int, to: *mut c_void, size: usize) -> isize = c"read", fail() as isize;
-    /// `pread64`.
     pread64(fd: c_int, to: *mut c_void, size: usize, at: i64) -> isize = c"pread64", fail() as isize;
-    /// `readv`.
     readv(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize = c"readv", fail() as isize;
-    /// `preadv64`.
     preadv64(fd: c_int, parts: *const libc::iovec, count: c_int, at: i64) -> isize = c"preadv64", fail() as isize;
-    /// `preadv64v2`.
     preadv64v2(fd: c_int, parts: *const libc::iovec, count: c_int, at: i64, flags: c_int) -> isize = c"preadv64v2", fail() as isize;
-    /// `poll`.
     poll(fds: *mut libc::pollfd, count: libc::nfds_t, milliseconds: c_int) -> c_int = c"poll", fail();
-    /// `ppoll`.
     ppoll(fds: *mut libc::pollfd, count: libc::nfds_t, time: *const libc::timespec, signals: *const libc::sigset_t) -> c_int = c"ppoll", fail();
-    /// `epoll_ctl`.
     epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, event: *mut c_void) -> c_int = c"epoll_ctl", fail();
-    /// `select`.
     select(end: c_int, read: *mut c_void, write: *mut c_void, other: *mut c_void, time: *mut libc::timeval) -> c_int = c"select", fail();
-    /// `pselect`.
     pselect(end: c_int, read: *mut c_void, write: *mut c_void, other: *mut c_void, time: *const libc::timespec, signals: *const libc::sigset_t) -> c_int = c"pselect", fail();
-    /// `close`.
     close(fd: c_int) -> c_int = c"close", fail();
-    /// `dup2`.
     dup2(from: c_int, to: c_int) -> c_int = c"dup2", fail();
-    /// `dup3`.
     dup3(from: c_int, to: c_int, flags: c_int) -> c_int = c"dup3", fail();
-    /// `close_range`.
     close_range(first: u32, last: u32, flags: c_int) -> c_int = c"close_range", fail();
 }

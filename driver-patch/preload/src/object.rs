@@ -16,9 +16,9 @@ pub(crate) struct Object {
     /// Bytes, whole pages.
     pub(crate) size: u64,
     pub(crate) offset: u64,
-    /// Recorder's; none of a heap.
+    /// The recorder's own mapping; none of a heap.
     pub(crate) view: Option<Box<dyn View>>,
-    /// In the trace, as a [`memory::hash`]; 0 if nothing.
+    /// What the trace has of each page, as a [`memory::hash`]; 0 if nothing.
     hashes: Vec<u64>,
     /// Pages may go; reading them is then a fault.
     pub(crate) purgeable: bool,
@@ -30,9 +30,8 @@ pub(crate) struct Object {
     pub(crate) listed: bool,
     /// All of it has been in the trace.
     pub(crate) seen: bool,
-    /// The GPU may not write it.
     pub(crate) read_only: bool,
-    /// If their number may change; others cannot be read.
+    /// Pages that are there, if their number may change; others cannot be read.
     pub(crate) pages: Option<u64>,
 }
 
@@ -104,13 +103,11 @@ impl Object {
         self.first_change_since(&self.hashes)
     }
 
-    /// State of readable pages, each as a [`memory::hash`].
     pub(crate) fn pages_now(&self) -> Vec<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         pages.map(memory::hash).collect()
     }
 
-    /// First page changed since [`Object::pages_now`]; a GPU address.
     pub(crate) fn first_change_since(&self, held: &[u64]) -> Option<u64> {
         let pages = self.words().as_chunks::<WORDS>().0.iter();
         let mut pages = pages.zip(held).enumerate();
@@ -118,7 +115,6 @@ impl Object {
         Some(self.va + (index * PAGE_SIZE) as u64)
     }
 
-    /// 64 bits; `None` outside or unreadable.
     pub(crate) fn word(&self, va: u64) -> Option<u64> {
         let index = usize::try_from(va.checked_sub(self.va)? / 8).ok()?;
         let word = self.words().get(index)?;

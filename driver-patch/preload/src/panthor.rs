@@ -21,7 +21,6 @@ const MOST: u32 = 1 << 16;
 /// The driver ends streams after five seconds.
 const STREAM: Duration = Duration::from_secs(60);
 
-/// `job` is the lock of jobs; `pass` passes the request on as it came.
 pub(crate) fn call(
     (recorder, job): (&Mutex<Recorder<Kernel>>, &Mutex<()>),
     (fd, request, place): (c_int, Request, u64),

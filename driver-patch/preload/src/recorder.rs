@@ -18,7 +18,6 @@ use mali_uapi::kbase;
 use mali_uapi::panfrost::parameter;
 use mali_uapi::panfrost::request as uapi;
 
-/// Notes kept until the app opens panfrost.
 const MAX_EARLY: usize = 4096;
 /// Address spaces that a trace can tell apart.
 const SPACES: u32 = 16;
@@ -29,13 +28,12 @@ pub(crate) struct Recorder<D> {
     files: Files,
     log: Option<Log>,
     ended: bool,
-    early: Vec<String>,
+    early_notes: Vec<String>,
     coherent: bool,
     /// SHADER_PRESENT.
     cores: u64,
     jobs: [u32; 3],
-    /// In nanoseconds.
-    began: u64,
+    began_ns: u64,
     audit: Audit,
     announced: Announced,
 }
@@ -48,11 +46,11 @@ impl<D: Driver> Recorder<D> {
             files: Files::default(),
             log: None,
             ended: false,
-            early: Vec::new(),
+            early_notes: Vec::new(),
             coherent: false,
             cores: 0,
             jobs: [0; 3],
-            began: 0,
+            began_ns: 0,
             audit: Audit::default(),
             announced: Announced::default(),
         }
@@ -115,7 +113,7 @@ impl<D: Driver> Recorder<D> {
             _ => Opened::by_panfrost(param),
         };
         self.cores = opened.cores;
-        let early = std::mem::take(&mut self.early);
+        let early_notes = std::mem::take(&mut self.early_notes);
         log.put(now, |trace| {
             for (register, value) in opened.reads {
                 trace.reg_read(register, value)?;
@@ -123,10 +121,10 @@ impl<D: Driver> Recorder<D> {
             for (register, value) in opened.writes {
                 trace.reg_write(register, value)?;
             }
-            early.iter().try_for_each(|note| trace.note(note))
+            early_notes.iter().try_for_each(|note| trace.note(note))
         });
         self.log = Some(log);
-        self.began = now;
+        self.began_ns = now;
     }
 
     pub(crate) fn note(&mut self, text: &str) {
@@ -135,7 +133,7 @@ impl<D: Driver> Recorder<D> {
         self.announced.note(text);
         match &mut self.log {
             Some(log) => log.put(self.driver.now(), |trace| trace.note(text)),
-            None if self.early.len() < MAX_EARLY => self.early.push(text.to_owned()),
+            None if self.early_notes.len() < MAX_EARLY => self.early_notes.push(text.to_owned()),
             None => {}
         }
     }
@@ -300,7 +298,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Monotonic clock, nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         self.driver.now()
     }
@@ -315,7 +312,6 @@ fn is_sealed(object: &Object) -> bool {
     object.seen && !object.mapped && !object.shared
 }
 
-/// A changed page that nothing can have changed.
 fn unlisted_write(object: &Object) -> Option<u64> {
     is_sealed(object).then(|| object.first_change()).flatten()
 }

@@ -40,7 +40,7 @@ pub(crate) fn submit(
         return unseen();
     };
     let before = next::errno();
-    // Other refusals come again below.
+    // Other errors of the wait come again from the submission.
     if !in_syncs.is_empty() && kernel::wait(fd, &mut in_syncs, FENCES) == Err(libc::ETIME) {
         next::set_errno(before);
         return unseen();

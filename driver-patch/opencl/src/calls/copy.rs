@@ -66,8 +66,7 @@ fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     bytes.unwrap_or(0)
 }
 
-/// Calls that nothing waits for, noted once the runtime has taken them. All begin with the queue and end with the
-/// events.
+/// Calls that nothing waits for, noted once the runtime has taken them.
 macro_rules! noted {
     ($own:ident, $name:ident: $signature:ident, ($queue:ident, $($argument:ident: $type:ty),+), $note:expr) => {
         #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]

@@ -24,7 +24,6 @@ functions! {
     clEnqueueTask => enqueue_task: signature::Task,
 }
 
-/// An earlier kernel may have had the handle.
 fn made(kernel: Handle) {
     if kernel != Handle::NULL {
         state::with(|state| state.kernels.insert(kernel, Kernel::default()));

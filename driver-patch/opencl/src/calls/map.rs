@@ -22,7 +22,6 @@ functions! {
     clEnqueueUnmapMemObject => unmap: signature::Unmap,
 }
 
-/// Returns an address and puts its status elsewhere.
 fn mapping(
     call: Command,
     status: *mut Status,

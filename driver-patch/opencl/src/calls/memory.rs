@@ -28,8 +28,6 @@ functions! {
     clReleaseMemObject => release: signature::Object,
 }
 
-/// Notes a buffer with what the app put into it.
-///
 /// # Safety
 /// With a flag that uses it, `host` is the address of `size` bytes.
 unsafe fn made(buffer: Handle, flags: u64, size: usize, host: *const c_void) {
@@ -109,7 +107,7 @@ unsafe extern "C" fn create_sub_buffer(
     part
 }
 
-/// Adds an image that was made; as a view, it is a part of the other object.
+/// An image that views another object is a part of it.
 fn made_image(image: Handle, of: Handle) -> Handle {
     if image != Handle::NULL {
         let kind = place(of, 0).map_or(ObjectKind::Image, ObjectKind::Part);
@@ -118,8 +116,6 @@ fn made_image(image: Handle, of: Handle) -> Handle {
     image
 }
 
-/// Object that an image's description names.
-///
 /// # Safety
 /// The runtime has accepted the description.
 unsafe fn viewed(description: *const c_void) -> Handle {
@@ -233,7 +229,6 @@ unsafe extern "C" fn svm_alloc(
     memory
 }
 
-/// Releases an object; after the last release, the handle is only a number.
 unsafe extern "C" fn release(object: Handle) -> Status {
     let next = next!(clReleaseMemObject: signature::Object, or ABSENT);
     let info = next!(clGetMemObjectInfo: signature::Info);
@@ -243,7 +238,7 @@ unsafe extern "C" fn release(object: Handle) -> Status {
     if known && ask(info, object, MEM_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
         state::with(|state| {
             state.objects.remove(&object);
-            // It says nothing about another object of this handle.
+            // A mapping says nothing about a later object of this handle.
             state.mapped.retain(|(of, _), _| *of != object);
         });
     }

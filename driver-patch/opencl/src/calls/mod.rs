@@ -70,7 +70,6 @@ fn finish(queue: Handle) -> bool {
     next!(clFinish: signature::Object).is_some_and(|finish| unsafe { finish(queue) } == SUCCESS)
 }
 
-/// Notes that a queue is idle, with transfers that were not complete before.
 fn idle(queue: Handle) {
     pending::look();
     let queue = state::with(|state| state.queue(queue));

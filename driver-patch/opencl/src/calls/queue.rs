@@ -107,8 +107,6 @@ unsafe extern "C" fn create_queue_with_properties(
     )
 }
 
-/// Names and values.
-///
 /// # Safety
 /// The list is null or ends with a 0 as name.
 unsafe fn properties(list: *const u64) -> Vec<[u64; 2]> {

@@ -47,8 +47,6 @@ impl Rectangle {
     }
 }
 
-/// Notes a transfer.
-///
 /// # Safety
 /// The runtime has accepted the arguments, and `memory` holds what `host` says.
 unsafe fn moved_rectangle(

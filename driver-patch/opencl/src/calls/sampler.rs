@@ -11,7 +11,7 @@ functions! {
     clCreateSamplerWithProperties => create_sampler_with_properties: signature::CreateSamplerWithProperties,
 }
 
-/// Four bytes each, zeros where the runtime does not say.
+/// Each answer has four bytes, zeros where the runtime does not say.
 fn made(sampler: Handle) -> Handle {
     if sampler == Handle::NULL {
         return sampler;

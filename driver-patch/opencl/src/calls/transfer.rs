@@ -60,8 +60,6 @@ impl Awaited {
         }
     }
 
-    /// Looks at the memory later.
-    ///
     /// # Safety
     /// The runtime has filled the place; otherwise as for [`pending::add`].
     pub(super) unsafe fn watch(&self, memory: (*const c_void, usize), used: Use) {
@@ -69,8 +67,6 @@ impl Awaited {
         unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
     }
 
-    /// Releases the event unless the app asked for it.
-    ///
     /// # Safety
     /// As for [`Awaited::watch`], which was not called.
     pub(super) unsafe fn drop_own(&self) {
@@ -87,8 +83,6 @@ pub(super) fn content(hash: Option<u64>) -> Content {
     hash.map_or(Content::Unseen, Content::Hash)
 }
 
-/// Hashes the app's memory.
-///
 /// # Safety
 /// `address` is null, or of `size` bytes that are not written meanwhile.
 pub(super) unsafe fn hash(address: *const c_void, size: usize) -> Option<u64> {

@@ -69,7 +69,6 @@ type Unmap = extern "C" fn(usize, usize, *mut u8, u32, List, *mut usize) -> i32;
 pub(crate) struct App(pub(crate) *const usize);
 
 impl App {
-    /// Loads the layer above a runtime. Returns its notes' file too.
     pub(crate) fn load(test: &str, functions: &[(usize, *const ())]) -> (Self, PathBuf) {
         let path = std::env::temp_dir().join(format!("gpureplay-{test}-{}", std::process::id()));
         fs::write(&path, "").unwrap();
@@ -107,7 +106,6 @@ impl App {
         )
     }
 
-    /// Reads a buffer from its start on.
     pub(crate) fn read(
         &self,
         (queue, buffer): (usize, usize),
@@ -120,7 +118,6 @@ impl App {
         read(queue, buffer, blocking, 0, size, to, 0, ptr::null(), event)
     }
 
-    /// Maps a buffer from its start on.
     pub(crate) fn map(
         &self,
         (queue, buffer): (usize, usize),

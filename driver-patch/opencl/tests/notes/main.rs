@@ -150,7 +150,6 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     type Callback = extern "C" fn(usize, i32, *const c_void, *mut c_void) -> i32;
     app.get::<Callback>(SET_EVENT_CALLBACK)(asked, 0, none.cast(), core::ptr::null_mut());
     assert_eq!(wait(1, &asked), 0);
-    // Not before the app can know that it was mapped.
     EVENT_STATUS.store(3, Ordering::Relaxed);
     for flags in [1, 3] {
         let memory = app.map((plain, buffer), 0, flags, 64);
@@ -160,7 +159,6 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     assert_eq!(FINISHED.load(Ordering::Relaxed), finished);
     // The launch's and the app's own: the layer keeps none.
     assert_eq!(EVENTS.load(Ordering::Relaxed), 2);
-    // After its last release a handle is a number.
     assert_eq!(app.get::<Release>(RELEASE_MEMORY)(part), 0);
     assert_eq!(set(kernel, 0, 8, (&raw const part).cast()), 0);
     go();

@@ -261,7 +261,7 @@ answers! {
         usize, usize, usize, Triple, Triple, Triple, usize, usize, usize, usize, u32,
         *const usize, *mut usize
     ) -> i32 = 0;
-    /// As copies of images, by number and width.
+    /// Serves all copies of images: their arguments have equal number and widths.
     copy_images(usize, usize, usize, usize, usize, usize, u32, *const usize, *mut usize) -> i32 = 0;
     fill_buffer(
         usize, usize, *const c_void, usize, usize, usize, u32, *const usize, *mut usize

@@ -23,7 +23,6 @@ pub(super) static DEVICE: AtomicU64 = AtomicU64::new(0);
 pub(super) const SLICE: Duration = Duration::from_millis(5);
 const EVENT: usize = size_of::<Event>();
 
-/// `pass` passes the request on as it came.
 pub(super) fn call(fd: c_int, asked: Request, place: u64, pass: impl Fn() -> c_int) -> c_int {
     match asked.number() {
         number::VERSION_CHECK => pass(),
@@ -85,7 +84,7 @@ pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     }
 }
 
-/// Calls what takes these addresses away; no job runs meanwhile.
+/// No job runs during `call`.
 pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) -> T {
     let (va, size) = (at.expose_provenance() as u64, size as u64);
     let shared = existing().filter(|_| DEVICE.load(Ordering::Relaxed) != 0 && size > 0);
@@ -101,8 +100,6 @@ pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) 
     }
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `munmap`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -111,8 +108,6 @@ pub unsafe extern "C" fn munmap(at: *mut c_void, size: usize) -> c_int {
     vacate(at, size, || unsafe { next::munmap(at, size) })
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `read`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -165,8 +160,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
     }
 }
 
-/// Most parts of `readv`.
-const PARTS: c_int = 1024;
+const MOST_PARTS: c_int = 1024;
 
 /// The C library's: the parts are filled in turn, as if asked for alone.
 ///
@@ -174,7 +168,7 @@ const PARTS: c_int = 1024;
 /// As for `readv`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn readv(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize {
-    let followed = followed_kbase(fd).is_some() && (1..=PARTS).contains(&count);
+    let followed = followed_kbase(fd).is_some() && (1..=MOST_PARTS).contains(&count);
     let list = match followed {
         true => keep_errno(|| parts_at(parts.expose_provenance() as u64, count as usize)),
         false => None,
@@ -199,7 +193,6 @@ pub unsafe extern "C" fn readv(fd: c_int, parts: *const libc::iovec, count: c_in
     done
 }
 
-/// Places and sizes of parts, without empty ones; `None` if the list is not there.
 fn parts_at(place: u64, count: usize) -> Option<Vec<[usize; 2]>> {
     let mut words = vec![[0usize; 2]; count];
     caller::read(place, words.as_mut_bytes()).ok()?;

@@ -105,8 +105,6 @@ unsafe fn waits(
     })
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `poll`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -125,8 +123,6 @@ pub unsafe extern "C" fn poll(
     unsafe { waits((fds, count), longest, wait) }
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `ppoll`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -282,8 +278,6 @@ pub unsafe extern "C" fn select(
     found
 }
 
-/// The C library's.
-///
 /// # Safety
 /// As for `pselect`.
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -58,7 +58,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Called before a region's pages change.
     pub(crate) fn commits(&mut self, fd: RawFd, va: u64) {
         let Some(file) = self.files.by_fd(fd) else {
             return;
@@ -70,7 +69,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The kernel may take pages away, or no longer.
     pub(crate) fn purgeable(&mut self, fd: RawFd, va: u64, purgeable: bool) {
         self.settle();
         if let Some(object) = self.files.by_fd(fd).and_then(|file| file.starts_at(va)) {
@@ -103,7 +101,6 @@ impl<D: Driver> Recorder<D> {
         file.changed |= changed;
     }
 
-    /// The atom runs alone.
     pub(crate) fn before_atom(&mut self, fd: RawFd) {
         self.settle();
         self.count_pages(fd);
@@ -115,7 +112,6 @@ impl<D: Driver> Recorder<D> {
         self.look(fd, Phase::Before, false);
     }
 
-    /// Time in nanoseconds.
     pub(crate) fn started_atom(&mut self, fd: RawFd, atom: &Atom, time_ns: u64) {
         self.starts(fd, (atom.job_slot(), atom.chain), time_ns);
     }
@@ -127,7 +123,6 @@ impl<D: Driver> Recorder<D> {
         self.ends(fd, (atom.job_slot(), atom.chain), well);
     }
 
-    /// The file is not followed any more.
     pub(crate) fn lost_atom(&mut self, fd: RawFd, atom: &Atom) {
         self.lost(atom.job_slot());
         if let Some(kbase) = self.kbase(fd) {
@@ -135,7 +130,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// Tells trace and user; calls are passed on from now on.
     pub(crate) fn refuses(&mut self, fd: RawFd, code: ErrorCode, detail: u64) {
         let Some(kbase) = self.kbase(fd) else {
             return;

@@ -34,9 +34,9 @@ impl<D: Driver> Recorder<D> {
         if let Some(file) = self.files.by_fd(fd) {
             let driver = &self.driver;
             self.audit
-                .before(file, self.began, || driver.now(), || driver.asleep());
+                .before(file, self.began_ns, || driver.now(), || driver.asleep());
         }
-        let all = self.announced.before_job();
+        let all = self.announced.must_look_at_all();
         self.look(fd, Phase::Before, all);
         wrong
     }
@@ -123,7 +123,6 @@ impl<D: Driver> Recorder<D> {
         self.starts(fd, (slot(job), job.head), time_ns);
     }
 
-    /// Time in nanoseconds.
     pub(super) fn starts(&mut self, fd: RawFd, (slot, head): (u8, u64), time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -151,7 +150,6 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// `well`: as the driver says.
     pub(crate) fn ended_job(&mut self, fd: RawFd, job: &uapi::Submit, well: bool) {
         self.ends(fd, (slot(job), job.head), well);
     }

@@ -21,7 +21,6 @@ impl<D: Driver> Recorder<D> {
         }
     }
 
-    /// The app shall not be able to map it, as it said.
     pub(crate) fn made_sealed(&mut self, fd: RawFd, made: &uapi::BoCreate, sealed: Sealed) {
         self.made(fd, made);
         if let Some(panthor) = self.panthor(fd) {
@@ -65,7 +64,7 @@ impl<D: Driver> Recorder<D> {
         self.files.by_fd(fd)?.panthor.as_mut()
     }
 
-    /// Called before an address space changes. No job runs.
+    /// Called after an address space changed. No job runs.
     pub(crate) fn binds(&mut self, fd: RawFd, vm: u32, operation: &uapi::VmBindOp) {
         match operation.flags & uapi::BIND_KIND {
             uapi::BIND_MAP => self.binds_object(fd, vm, operation),
@@ -128,7 +127,6 @@ impl<D: Driver> Recorder<D> {
         self.look(fd, Phase::Before, false);
     }
 
-    /// Time in nanoseconds.
     pub(crate) fn started_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, time_ns: u64) {
         let (Some(file), Some(log)) = (self.files.by_fd(fd), &mut self.log) else {
             return;
@@ -145,7 +143,6 @@ impl<D: Driver> Recorder<D> {
         });
     }
 
-    /// `well`: as the driver says.
     pub(crate) fn ended_stream(&mut self, fd: RawFd, submit: &uapi::QueueSubmit, well: bool) {
         let ended = self.driver.now();
         self.look(fd, Phase::After, false);

@@ -233,7 +233,6 @@ fn a_job_has_what_the_app_wrote_before_it_and_what_it_wrote_after_it() {
     app.maps(2);
     app.write(FD, 2, WORDS, 5);
     app.job(FD, &[1, 2], 1, |app| app.write(FD, 2, 1, 7 << 8));
-    // Nothing new is listed; the app changed one page.
     app.write(FD, 2, WORDS, 6);
     app.job(FD, &[1, 2], 1, |app| app.write(FD, 2, 0, 9));
     let lines = app.end();
@@ -448,6 +447,5 @@ fn a_job_that_was_let_through_fails_the_recording_though_it_is_the_only_one() {
     assert_eq!(last(&app.end(), 1), ["error 9 0x2", "end"]);
 }
 
-/// A region is [`App`]'s memory of a handle, at units of 1 MiB.
 mod atoms;
 mod streams;

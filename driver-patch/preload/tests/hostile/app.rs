@@ -50,7 +50,7 @@ fn open_node() -> c_int {
     fd
 }
 
-/// The second one cannot be reached.
+/// The page behind it cannot be reached.
 pub(crate) fn half_page() -> *mut u8 {
     // SAFETY: new memory, whose second half is taken away again.
     unsafe {
@@ -225,7 +225,7 @@ fn bad_names(fd: c_int, memory: &Memory, seen: &mut Seen) {
     seen.push(format!("{calls:?}, then {:?}", memory.run(fd, 3)));
 }
 
-/// The recorder has one of its own.
+/// One of the handles is the recorder's own sync object.
 fn strange_syncs(fd: c_int, memory: &Memory, seen: &mut Seen) {
     memory.run(fd, 4);
     for handle in 1..64 {
@@ -310,7 +310,6 @@ fn copies(fd: c_int, seen: &mut Seen) {
     seen.push(format!("both closed: {:?}", memory.run(copy, 12)));
 }
 
-/// What it saw, and jobs that the driver took.
 pub(crate) fn play(part: &str) -> (Seen, u32) {
     let fd = open_node();
     let seed = |text: &str| text.parse().expect("a seed");

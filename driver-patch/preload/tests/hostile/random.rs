@@ -22,15 +22,15 @@ const REQUESTS: u32 = 400;
 pub(crate) struct App<'s> {
     fd: c_int,
     state: u64,
-    /// Of objects, groups, heaps, address spaces and sync objects.
+    /// Of objects, groups, heaps and address spaces.
     handles: Vec<u32>,
-    /// The recorder has some, too: names that the app never got are not compared, but large ones.
+    /// Of the app and a large one: any other could be the recorder's.
     syncs: Vec<u32>,
     addresses: Vec<u64>,
     mapped: Vec<(*mut u8, usize)>,
     /// Arguments point there; it ends where memory ends.
     lists: *mut u8,
-    /// Of four.
+    /// Of four places in `lists`, the last one used.
     made: usize,
     seen: &'s mut Seen,
 }
@@ -67,7 +67,6 @@ impl<'s> App<'s> {
         from[self.below(from.len())]
     }
 
-    /// Mostly a real one.
     fn handle(&mut self) -> u32 {
         match self.below(8) {
             0 => self.random() as u32,
@@ -124,7 +123,7 @@ impl<'s> App<'s> {
 
     /// At most 512 bytes; the page behind is missing, so a much longer list is not whole.
     fn list(&mut self, bytes: &[u8]) -> u64 {
-        // Of one request, so each has its own.
+        // Lists of one request must not overlap.
         self.made = (self.made + 1) % 4;
         let at = PAGE - bytes.len() - 512 * self.made;
         // SAFETY: inside the page that is there.
@@ -175,7 +174,7 @@ impl<'s> App<'s> {
         } else {
             request.of_size(size)
         };
-        // Longer than the structure, all zero.
+        // Requests may state more bytes than the structure has.
         let mut bytes = [0_u64; 64];
         let length = size_of::<T>();
         // SAFETY: both have these bytes.
@@ -198,7 +197,7 @@ impl<'s> App<'s> {
         answer.0 == 0
     }
 
-    /// Maybe no object; puts words there that may be a job or instructions.
+    /// The offset may be of no object.
     fn map(&mut self) {
         let offset = self.address();
         let length = self.pick(&[PAGE, PAGE, 2 * PAGE, 16 * PAGE]);

@@ -32,7 +32,6 @@ impl App {
         self.recorder.placed(MALI, COOKIE, u64::from(handle) << 20);
     }
 
-    /// The header is at the start of region 1.
     fn atom(&mut self, code: u32, work: impl FnOnce(&Self)) {
         let atom = Atom {
             chain: 1 << 20,
@@ -105,7 +104,7 @@ fn pages_that_a_region_gets_in_a_job_are_its_own() {
     app.atom(event::DONE, |app| {
         app.state.pages.borrow_mut().insert(2 << 20, 3);
         app.write(MALI, 2, 2 * WORDS, 9);
-        // Not there, whatever memory holds.
+        // This page is not committed: what memory holds does not count.
         app.write(MALI, 2, 3 * WORDS, 7);
     });
     let lines = app.end();
