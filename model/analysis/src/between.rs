@@ -34,7 +34,7 @@ const ATOMIC: usize = 2;
 pub(crate) struct Reach {
     pages: HashMap<u64, Box<[Word; WORDS]>>,
     storages: Storages,
-    /// Of all clauses' addresses.
+    /// The high word of all clauses' addresses.
     high: u64,
     room: usize,
     pub(crate) full: bool,
@@ -153,7 +153,6 @@ impl Between {
         concerns.then(|| MOST.saturating_sub(kept))
     }
 
-    /// Returns races with earlier jobs.
     pub(crate) fn ended(&mut self, job: usize, reach: Reach) -> Vec<(usize, Pair, Found)> {
         let earlier = self.unordered.get(&job).into_iter().flatten();
         let races = earlier

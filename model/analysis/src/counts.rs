@@ -7,10 +7,8 @@ use gpureplay_shader::probe::{Site, Visit};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Per warp that executes together.
     pub(crate) warps: u64,
     pub(crate) lanes: u64,
-    /// Warps with lanes elsewhere.
     pub(crate) divergent: u64,
 }
 
@@ -40,7 +38,6 @@ impl Counts {
         count.divergent += u64::from(visit.lanes.divergent());
     }
 
-    /// Adds these counts to `all`, by clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, (Site, Count)>) {
         for (site, count) in self.0 {
             if let Some(site) = site {

@@ -13,11 +13,8 @@ use crate::pattern::Pattern;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) accesses: u64,
-    /// Bytes that lanes asked for.
     pub(crate) asked: u64,
-    /// Each byte once per warp.
     pub(crate) used: u64,
-    /// Once per warp's access.
     pub(crate) lines: u64,
     pub(crate) read: u64,
     pub(crate) written: u64,
@@ -87,7 +84,6 @@ impl Lines {
         }
     }
 
-    /// Adds these accesses to `all`, by clause address.
     pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, Use>) {
         for (site, sum) in self.0 {
             if let Some(site) = site {

@@ -9,16 +9,12 @@ use gpureplay_shader::probe::{Access, AccessKind};
 use crate::map::{AreaKind, Map};
 use crate::pattern::Pattern;
 
-/// Accesses outside tensors by an instruction; reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stray {
-    /// By lanes.
     pub(crate) lanes: u64,
     pub(crate) bytes: u64,
-    /// Outside tensors.
     pub(crate) lowest: u64,
     pub(crate) highest: u64,
-    /// Of the lowest address.
     pub(crate) thread: u64,
 }
 

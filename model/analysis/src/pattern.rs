@@ -5,9 +5,7 @@ use gpureplay_shader::probe::Access;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// One address for all lanes.
     Uniform(u64),
-    /// Without a gap.
     Consecutive(u64),
     Scattered,
 }

@@ -47,7 +47,6 @@ impl Who {
 struct Cell {
     writer: Who,
     readers: [Who; 2],
-    /// Of an earlier work group.
     earlier: Who,
     value: u32,
 }
@@ -121,7 +120,7 @@ impl<const N: usize> Cells<N> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pair {
-    /// Its access came first, by number.
+    /// The clause whose access came first, by number.
     first: u16,
     second: u16,
     pub(crate) kind: RaceKind,
@@ -135,7 +134,6 @@ pub(crate) enum Place2 {
     Group,
 }
 
-/// An example, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) times: u64,
@@ -146,14 +144,13 @@ pub(crate) struct Found {
 pub(crate) struct Races {
     words: Pages<Cells<WORDS>>,
     bytes: Pages<Cells<{ PAGE as usize }>>,
-    /// Bytes for both.
+    /// Bytes left for both.
     room: usize,
     by_byte: HashMap<u64, ()>,
     /// The last two threads, by word's address with a bit for group storage.
     atomics: HashMap<u64, [Who; 2]>,
     storages: Storages,
     size: u32,
-    /// Work groups come one after the other.
     barriers: bool,
     clauses: Vec<u64>,
     found: BTreeMap<Pair, Found>,
@@ -341,7 +338,6 @@ impl Races {
     }
 }
 
-/// Decides whether two accesses are ordered.
 #[derive(Clone, Copy)]
 struct Context {
     size: u32,
@@ -362,7 +358,6 @@ impl Context {
             && (before.epoch == now.epoch || !self.same_group(before, now))
     }
 
-    /// Checks a cell as [`Context::check`]; `None`: no memory.
     #[inline]
     fn visit<const N: usize>(
         self,
@@ -425,7 +420,7 @@ impl Context {
             }
         }
         cell.writer = who;
-        // An unknown value equals none.
+        // A store has a value; without one it would be equal to a store of all ones.
         cell.value = value.unwrap_or(!0);
         found
     }

@@ -79,7 +79,6 @@ impl Written {
         })
     }
 
-    /// How many, and the first.
     fn missing(&mut self, at: u64, bytes: u64) -> (u64, Option<u64>) {
         let (mut count, mut first) = (0, None);
         for (page, offset, length) in by_page(at, bytes) {

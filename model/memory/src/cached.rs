@@ -202,7 +202,7 @@ impl Views {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Learns a page when first reached. Without copies left it stays unknown.
+    /// Without copies left the page stays unknown.
     fn learn(&self, pages: &mut HashMap<u64, State>, page: u64, seen: &Page<'_>) {
         if pages.contains_key(&page) {
             return;

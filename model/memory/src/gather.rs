@@ -131,8 +131,6 @@ mod avx512 {
         vector
     }
 
-    /// Gathers as [`super::gather`].
-    ///
     /// # Safety
     ///
     /// The words at all places are inside the pages.
@@ -332,7 +330,6 @@ mod tests {
             .flat_map(|n| [n as u8 ^ (n >> 8) as u8])
             .collect();
         ram.write(first, &bytes).unwrap();
-        // Last and first places, and others.
         let edges = [
             0, 4, 4080, 4096, 4100, 8176, 16, 12, 4076, 8172, 8, 4080, 0, 20, 4096, 4,
         ];
@@ -403,7 +400,6 @@ mod tests {
         for (offset, word) in offsets.into_iter().zip(words) {
             assert_eq!(page.load_u32(offset as usize & !3), word);
         }
-        // The last lane comes last.
         page.scatter_words(&[8; GATHER_LANES], &std::array::from_fn(|lane| lane as u32));
         assert_eq!(page.load_u32(8), 15);
     }

@@ -80,7 +80,6 @@ unsafe fn copy(from: *const u8, to: *mut u8, words: usize) -> usize {
     done
 }
 
-/// Leaves all to the loop.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
     0

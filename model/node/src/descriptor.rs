@@ -15,7 +15,6 @@ pub(crate) struct Identity {
 /// The node's own are from here on if possible: `select` and programs that count theirs do not meet them.
 const HIGH: c_int = 1 << 10;
 
-/// `None`: it is not open.
 pub(crate) fn identity(fd: RawFd) -> Option<Identity> {
     let status = status(fd)?;
     Some(Identity {
@@ -34,7 +33,6 @@ fn status(fd: RawFd) -> Option<libc::stat> {
     unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
 }
 
-/// Makes a memory file of a fixed size.
 pub(crate) fn memory_file(name: &CStr, size: u64) -> Result<OwnedFd> {
     let size = i64::try_from(size).map_err(|_| Errno::NO_MEMORY)?;
     // SAFETY: the name is a C string; a descriptor that comes back is new.
@@ -93,7 +91,6 @@ pub(crate) fn from_app(fd: RawFd) -> Result<OwnedFd> {
         .map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EBADF)))
 }
 
-/// Whether it is a memory file of this name and a fixed size.
 pub(crate) fn is_sealed(fd: RawFd, name: &str) -> bool {
     let target = std::fs::read_link(format!("/proc/self/fd/{fd}"));
     let named = target.is_ok_and(|to| to.to_str() == Some(&format!("/memfd:{name} (deleted)")));

@@ -17,7 +17,6 @@ impl Errno {
     /// Out of memory.
     pub const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
-    /// Error of the last failed system call.
     pub(crate) fn last() -> Errno {
         let error = std::io::Error::last_os_error();
         Errno(error.raw_os_error().unwrap_or(libc::EIO))

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Per process.
 const MOST: u64 = 200;
 
 pub(crate) fn tell(fault: fmt::Arguments<'_>) {

@@ -31,13 +31,11 @@ pub(crate) struct Held {
 pub(crate) struct File {
     /// Never used again.
     number: u64,
-    /// Counts.
     changes: u64,
     objects: BTreeMap<u32, Held>,
     syncs: BTreeMap<u32, Arc<SyncObject>>,
     addresses: Ranges,
     mappings: Option<Arc<Mappings>>,
-    /// Of panthor.
     pub(crate) spaces: Spaces,
 }
 
@@ -54,7 +52,6 @@ impl File {
         }
     }
 
-    /// Adds an object without an address, or finds its handle.
     pub(crate) fn add_plain(&mut self, object: Arc<Object>, exclusive: u32) -> Result<u32> {
         if let Some((handle, _)) = self.known(&object) {
             return Ok(handle);
@@ -78,7 +75,6 @@ impl File {
         known.map(|(handle, held)| (*handle, held.va))
     }
 
-    /// Handle and address, perhaps existing.
     pub(crate) fn add(&mut self, object: Arc<Object>) -> Result<(u32, u64)> {
         if let Some(known) = self.known(&object) {
             return Ok(known);
@@ -131,7 +127,6 @@ impl File {
         self.objects.get(&handle).ok_or(Errno::NO_ENTRY)
     }
 
-    /// Object at an offset for `mmap`, and where in it.
     pub(crate) fn at_offset(&self, offset: u64) -> Option<(&Arc<Object>, u64)> {
         let objects = self.objects.values().map(|held| &held.object);
         let within = |object: &Arc<Object>| {

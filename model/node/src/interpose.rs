@@ -24,7 +24,6 @@ const DEFAULT: &str = "g52";
 
 /// What is stored lives for ever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
-/// Until then nothing is the node's.
 static OPENED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -34,7 +33,6 @@ thread_local! {
 struct Inside;
 
 impl Inside {
-    /// `None`: already inside.
     fn enter() -> Option<Self> {
         let inside = INSIDE.try_with(|inside| inside.replace(true));
         // Else a drop would end the outer one.
@@ -90,7 +88,7 @@ fn node() -> Result<&'static Node> {
         .inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
     // SAFETY: the handler takes no lock and allocates nothing.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    // Another thread might hold a lock when the app forks.
+    // Without a lock, which another thread might hold when the app forks.
     let new = Box::into_raw(Box::new(node));
     let stored = NODE.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
     if stored.is_err() {
@@ -108,7 +106,6 @@ fn answer(result: Result<c_int>) -> c_int {
     })
 }
 
-/// Over successful calls of ours.
 fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
     // SAFETY: `errno` is this thread's.
     unsafe {
@@ -239,7 +236,7 @@ fn map_node(
     }
     let (node, _inside) = opened()?;
     let mapped = keeping_errno(|| node.mapped(fd, length, offset))?;
-    // The kernel refuses it, too.
+    // The kernel refuses a private mapping, too.
     let shared = flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     let mapped = mapped.and_then(|mapped| {
         if shared {

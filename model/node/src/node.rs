@@ -26,9 +26,8 @@ use mali_model::Product;
 use mali_uapi::panfrost::request::{self as uapi, Request, number};
 use mali_uapi::panthor::FLUSH_ID_OFFSET;
 
-/// With LATEST_FLUSH.
 const FLUSH_ID_BYTES: u64 = 4096;
-/// Not in panfrost.
+/// Request numbers that panfrost does not have.
 const SYNCOBJ_TIMELINES: std::ops::RangeInclusive<u8> = 0xca..=0xcd;
 
 struct Driver {
@@ -74,7 +73,7 @@ impl Model {
             Product::Streams(gpu) => gpu,
         };
         let flush_id = descriptor::memory_file(c"gpureplay-flush", FLUSH_ID_BYTES)?;
-        // Each stream begins with a flush: the number may stand still.
+        // Each stream begins with a flush, so the number may stand still.
         let page = std::fs::File::from(flush_id.try_clone().map_err(|_| Errno::NO_MEMORY)?);
         let written = std::os::unix::fs::FileExt::write_all_at(&page, &1u32.to_le_bytes(), 0);
         written.map_err(|_| Errno::NO_MEMORY)?;
@@ -104,8 +103,7 @@ struct State {
     files: HashMap<Identity, File>,
     opened: u64,
     syncs: HashMap<Identity, Arc<SyncObject>>,
-    /// Those with a descriptor outside.
-    objects: HashMap<Identity, Weak<Object>>,
+    exports: HashMap<Identity, Weak<Object>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -311,7 +309,6 @@ impl Call<'_> {
         }
     }
 
-    /// Runs `step` on the argument; its length may differ from ours.
     fn with<T: FromBytes + IntoBytes + Immutable>(
         &self,
         step: impl FnOnce(&mut T) -> Result<()>,

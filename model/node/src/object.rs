@@ -17,7 +17,6 @@ use mali_uapi::panfrost::request as uapi;
 const ADDRESSES: (u64, u64) = (1 << 32, 1 << 40);
 const NAME: &str = "gpureplay-object";
 
-/// Objects and page tables.
 #[derive(Debug)]
 pub(crate) struct Memory {
     bus: Arc<Mapped>,
@@ -72,7 +71,6 @@ impl Memory {
         self.object(file, size, true, !mappable)
     }
 
-    /// Object of an exported descriptor.
     pub(crate) fn adopt(self: &Arc<Self>, fd: RawFd) -> Result<Arc<Object>> {
         let size = descriptor::size(fd).unwrap_or(0);
         valid(descriptor::is_sealed(fd, NAME) && size != 0 && size.is_multiple_of(PAGE_BYTES))?;

@@ -141,7 +141,6 @@ mod tests {
         assert_eq!(ranges.take(10, 1, all), Some(70));
     }
 
-    /// Ranges come back in any order.
     #[test]
     fn all_comes_back() {
         let mut ranges = Ranges::new(5, 5000);

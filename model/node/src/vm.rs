@@ -13,7 +13,7 @@ use crate::object::Object;
 /// Per file, as the driver's pools have it.
 const MOST: u32 = 128;
 const REGIONS: usize = 1 << 16;
-/// For the driver's own, at least.
+/// For the driver's own mappings, at least.
 const KERNEL_RANGE: u64 = 256 << 20;
 
 #[derive(Clone, Debug)]
@@ -38,7 +38,6 @@ impl Regions {
         })
     }
 
-    /// Cuts overlapping regions.
     fn clear(&mut self, va: u64, size: u64) {
         let end = va + size;
         let before = self.0.range(..end).rev();
@@ -76,9 +75,7 @@ pub(crate) struct Vm {
     changes: u64,
     user_range: u64,
     regions: Arc<Regions>,
-    /// For its next object.
-    kernel: u64,
-    /// An operation failed.
+    next_kernel: u64,
     pub(crate) unusable: bool,
 }
 
@@ -117,7 +114,6 @@ impl Vm {
     }
 }
 
-/// Registers left by streams.
 pub(crate) type Queue = Arc<Mutex<Sequencer>>;
 
 #[derive(Debug)]
@@ -190,7 +186,7 @@ impl Spaces {
             changes: 0,
             user_range,
             regions: Arc::default(),
-            kernel: user_range.next_multiple_of(PAGE_BYTES),
+            next_kernel: user_range.next_multiple_of(PAGE_BYTES),
             unusable: false,
         })?;
         Ok((id, user_range))
@@ -205,11 +201,11 @@ impl Spaces {
 
     pub(crate) fn heap(&mut self, vm: u32, bytes: u64) -> Result<(u32, Heap)> {
         let space = self.vms.get(vm)?;
-        let context = space.kernel;
+        let context = space.next_kernel;
         let first_chunk = context + PAGE_BYTES;
         let end = first_chunk.checked_add(bytes);
         let end = end.filter(|end| *end <= 1 << VIRTUAL_BITS);
-        space.kernel = end.ok_or(Errno::NO_MEMORY)?;
+        space.next_kernel = end.ok_or(Errno::NO_MEMORY)?;
         let heap = Heap {
             vm,
             context,
@@ -229,7 +225,6 @@ mod tests {
         execute: false,
     };
 
-    /// Against a list of pages.
     #[test]
     fn regions_are_cut_and_replaced() {
         let memory = Memory::new().unwrap();

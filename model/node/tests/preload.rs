@@ -7,7 +7,6 @@ use std::process::Command;
 
 use mali_uapi::panfrost::request::{CreateBo, MmapBo, Submit};
 
-/// Set in the app's process.
 const APP: &str = "GPUREPLAY_TEST_APP";
 
 /// Like a recorder: counts requests and maps.
@@ -43,7 +42,7 @@ fn library() -> PathBuf {
         .expect("the node's library")
 }
 
-/// Returns its standard error.
+/// Returns success and standard error.
 fn as_app(test: &str, libraries: &[&Path], gpu: &str) -> (bool, String) {
     let list: Vec<_> = libraries.iter().map(|path| path.as_os_str()).collect();
     let output = Command::new(std::env::current_exe().expect("this test"))
@@ -69,7 +68,6 @@ fn open_node() -> c_int {
     }
 }
 
-/// A job writes behind itself.
 #[test]
 fn app() {
     if std::env::var_os(APP).is_none() {
@@ -202,6 +200,6 @@ fn a_library_in_front_sees_all_and_reaches_the_node() {
     assert!(compiled.unwrap().success());
     let (good, text) = as_app("app", &[&front, &library()], "g52");
     assert!(good, "{text}");
-    // Without the node's own.
+    // The node's own calls are not counted.
     assert!(text.contains("front: 5 requests, 2 maps"), "{text}");
 }

@@ -17,7 +17,6 @@ const BAR0: Range<usize> = 0x10..0x14;
 const INTERRUPT_LINE: usize = 0x3c;
 const INTERRUPT_PIN: usize = 0x3d;
 
-/// The interrupt pin is asserted.
 const INTERRUPT_STATUS: u8 = 1 << 3;
 
 pub(crate) struct ConfigSpace {
@@ -66,7 +65,6 @@ impl ConfigSpace {
     }
 }
 
-/// The end for everything beyond it.
 fn start(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(SIZE).min(SIZE)
 }

@@ -99,7 +99,6 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(socket.into())
 }
 
-/// No process listens.
 fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return Ok(());
@@ -122,7 +121,6 @@ impl Drop for Socket {
     }
 }
 
-/// Message with file descriptors.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) header: Header,

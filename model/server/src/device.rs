@@ -25,7 +25,6 @@ struct State {
     config: ConfigSpace,
     intx: Intx,
     registers: Option<RegisterLog>,
-    /// For modules of the guest.
     outside: Option<outside::Registers>,
     reads: u64,
     writes: u64,
@@ -85,7 +84,6 @@ impl State {
     }
 }
 
-/// Device shared by threads that serve QEMU or run jobs.
 pub(crate) struct Device {
     state: Mutex<State>,
     work: Condvar,
@@ -259,7 +257,7 @@ impl Device {
             self.memory.clear();
             return Ok(());
         }
-        // Or the region could not be shared.
+        // The region may be one that could not be shared.
         if let Err(error) = self.memory.remove(address, size) {
             self.log.write(Level::Warning, format_args!("{error}"));
         }
@@ -336,7 +334,6 @@ impl Device {
         state.intx.reset();
     }
 
-    /// An access waits for the driver, or goes on.
     pub(crate) fn stalled(&self, begins: bool) {
         if let Some(warden) = &self.warden {
             warden.stall(begins);
@@ -348,7 +345,6 @@ impl Device {
         }
     }
 
-    /// Runs job chains until [`Device::quit`].
     pub(crate) fn run_jobs(&self) {
         while let Some(mut work) = self.wait_for_work() {
             if let Some(warden) = &self.warden {
@@ -390,7 +386,6 @@ impl Device {
         }
     }
 
-    /// Ends [`Device::run_jobs`], too.
     pub(crate) fn quit(&self) -> Totals {
         let mut state = self.lock();
         state.quit = true;

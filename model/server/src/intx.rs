@@ -16,7 +16,7 @@ use crate::protocol::{errno, irq};
 pub(crate) struct Intx {
     trigger: Option<OwnedFd>,
     masked: bool,
-    /// From a perhaps unread event.
+    /// The last event may be unread.
     signalled: bool,
     level: bool,
     fired: u64,
@@ -54,7 +54,6 @@ impl Intx {
         Ok(())
     }
 
-    /// Fires when high and not masked.
     pub(crate) fn set_level(&mut self, level: bool) {
         self.level = level;
         self.update();
@@ -88,7 +87,7 @@ impl Intx {
         }
     }
 
-    /// The client will not unmask the pin then.
+    /// Unmasks the pin, as the client does not after an event taken back.
     fn take_back(&mut self) {
         let Some(trigger) = &self.trigger else { return };
         // A blocking read would wait for an event.
@@ -105,7 +104,7 @@ impl Intx {
         if let Some(trigger) = &self.trigger {
             self.masked = true;
             self.fired += 1;
-            // If full, the client has much to read.
+            // A full eventfd needs no further event.
             let mut ready = [PollFd::new(trigger, PollFlags::OUT)];
             if poll(&mut ready, Some(&Timespec::default())).is_ok_and(|count| count == 1) {
                 let _ = rustix::io::write(trigger, &1u64.to_ne_bytes());

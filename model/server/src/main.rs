@@ -44,7 +44,6 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0 the guest has ended, 1 something failed (it is named), 2 wrong usage.";
 
-/// Finds a GPU or a board by name.
 fn product(name: &str) -> Result<Product, String> {
     Product::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = Product::names().collect();

@@ -45,7 +45,6 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// Power is on.
     pub(crate) fn new() -> Registers {
         Registers {
             line: 0,
@@ -84,7 +83,6 @@ impl Registers {
         log.write(Level::Error, what);
     }
 
-    /// 0: there is none.
     pub(crate) fn read(&self, register: u32) -> u32 {
         match register {
             MAGIC => PRESENT,

@@ -17,7 +17,6 @@ const FLAG_REPLY: u32 = 1;
 const FLAG_NO_REPLY: u32 = 1 << 4;
 const FLAG_ERROR: u32 = 1 << 5;
 
-/// Linux's error numbers.
 pub(crate) mod errno {
     pub(crate) const EIO: u32 = 5;
     pub(crate) const EINVAL: u32 = 22;
@@ -27,13 +26,10 @@ pub(crate) mod errno {
 pub(crate) mod region {
     pub(crate) const BAR0: u32 = 0;
     pub(crate) const CONFIG: u32 = 7;
-    /// Regions.
     pub(crate) const COUNT: u32 = 9;
 }
 
-/// Interrupts for SET_IRQS.
 pub(crate) mod irq {
-    /// The level-triggered pin.
     pub(crate) const INTX: u32 = 0;
     pub(crate) const COUNT: u32 = 5;
     /// By eventfd, maskable, masks itself when it fires.
@@ -94,7 +90,6 @@ impl Header {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
-    /// For its command.
     #[error("the body has {length} bytes, {needed} are needed")]
     Short {
         /// Bytes.
@@ -102,10 +97,8 @@ pub(crate) enum Malformed {
         /// Bytes.
         needed: usize,
     },
-    /// None is shared.
     #[error("version {major}.{minor} is not supported")]
     Version { major: u16, minor: u16 },
-    /// Too large, or missing.
     #[error("a region access of {count} bytes with {data} bytes of data")]
     Data {
         /// Bytes announced.
@@ -113,7 +106,6 @@ pub(crate) enum Malformed {
         /// Bytes carried.
         data: usize,
     },
-    /// Unknown number.
     #[error("command {0} is not supported")]
     Command(u16),
 }
@@ -121,14 +113,12 @@ pub(crate) enum Malformed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
     Version,
-    /// Guest memory appears at `address`.
     DmaMap {
         writable: bool,
         offset: u64,
         address: u64,
         size: u64,
     },
-    /// `all`: all of it.
     DmaUnmap {
         all: bool,
         flags: u32,
@@ -142,7 +132,6 @@ pub(crate) enum Command<'a> {
     IrqInfo {
         index: u32,
     },
-    /// Connect, mask or unmask.
     SetIrqs {
         flags: u32,
         index: u32,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 const MAXIMUM_LINE: u64 = 1 << 20;
 
-/// For QEMU's answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +37,6 @@ impl Qmp {
         let mut qmp = Qmp {
             reader: BufReader::new(stream),
         };
-        // The greeting.
         qmp.line()?;
         qmp.execute("qmp_capabilities")?;
         Ok(qmp)

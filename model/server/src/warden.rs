@@ -23,7 +23,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct State {
     phase: Phase,
-    /// That wait for the driver.
+    /// Accesses that wait for the driver.
     stalled: usize,
 }
 
@@ -35,7 +35,6 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Stops after `grace`, continues after `limit`.
     pub(crate) fn new(grace: Duration, limit: Duration) -> Arc<Warden> {
         Arc::new(Warden {
             state: Mutex::new(State {
@@ -54,12 +53,11 @@ impl Warden {
         });
     }
 
-    /// Interrupts are raised.
     pub(crate) fn end(&self) {
         self.enter(Phase::Idle);
     }
 
-    /// An access waits, or goes on.
+    /// An access begins to wait for the driver, or goes on.
     pub(crate) fn stall(&self, begins: bool) {
         let mut state = self.lock();
         state.stalled = match begins {
@@ -72,7 +70,6 @@ impl Warden {
         self.changed.notify_all();
     }
 
-    /// Ends [`Warden::watch`].
     pub(crate) fn quit(&self) {
         self.enter(Phase::Quit);
     }
@@ -105,7 +102,6 @@ impl Warden {
         }
     }
 
-    /// Stops and continues the guest until [`Warden::quit`].
     pub(crate) fn watch(&self, monitor: &mut Monitor) {
         let mut state = self.lock();
         let mut stopped = false;

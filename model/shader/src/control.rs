@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// A job's cost besides its shader, in clauses.
 pub const JOB_COST: u64 = 1 << 11;
 
-/// Per clause, in clauses.
+/// Clauses charged for each decoded clause.
 pub(crate) const DECODING_COST: u64 = 1 << 9;
 
-/// Per micro-operation, in clauses.
+/// Clauses charged for each micro-operation.
 pub(crate) const SPECIALISING_COST: u64 = 8;
 
 /// A shared limit, in clauses of up to 64 lanes or what takes as long.
@@ -82,7 +82,6 @@ impl WorkLimit {
     }
 }
 
-/// Returns how much there was.
 fn take(from: &AtomicU64, wanted: u64) -> u64 {
     let taken = from.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(wanted)));
     taken.unwrap_or_else(|left| left).min(wanted)

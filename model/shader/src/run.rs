@@ -157,7 +157,6 @@ pub fn launch(
     }
 }
 
-/// Charges for work before the first thread starts.
 fn charge(core: &Core<'_>, program: &Program, clauses: u64) -> Result<(), ShaderFault> {
     let charged = core.charge(clauses);
     charged.map_err(|trouble| *program.clauses[0].fault(trouble))
@@ -196,7 +195,6 @@ fn layout(
     workgroups: u64,
     threads: usize,
 ) -> Result<(Layout, u32), String> {
-    // For instructions that look at a warp's lanes.
     let whole_warps =
         program.sees_warp || wanted.is_some() || (core.begin.is_none() && program.is_open());
     let warp = if whole_warps { core.warp_lanes } else { 1 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a dispatch did, in numbers.
 
-/// Of messages.
-const KINDS: usize = 16;
+const MESSAGE_KINDS: usize = 16;
 
 /// Counts of a dispatch, once per active lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +16,7 @@ pub struct Statistics {
     pub fma: u64,
     /// Operations of the ADD unit, without NOP and messages.
     pub add: u64,
-    messages: [u64; KINDS],
-    /// Names of kinds, by number.
+    messages: [u64; MESSAGE_KINDS],
     kinds: &'static [&'static str],
     /// Bytes read.
     pub bytes_read: u64,
@@ -48,7 +46,7 @@ impl Statistics {
     }
 
     pub(crate) fn count_message(&mut self, kind: u8, lanes: u64) {
-        self.messages[usize::from(kind) % KINDS] += lanes;
+        self.messages[usize::from(kind) % MESSAGE_KINDS] += lanes;
     }
 
     /// Adds another part's counts.

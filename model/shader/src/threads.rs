@@ -82,7 +82,6 @@ impl Threads {
         }
     }
 
-    /// Prepared, or to be prepared.
     pub(crate) fn take_rows(&self, purpose: &Purpose) -> Result<Prepared, Vec<Rows>> {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let same = kept
@@ -98,7 +97,6 @@ impl Threads {
         }
     }
 
-    /// Keeps rows for the same again if likely, or for others.
     pub(crate) fn give_rows(&self, prepared: Prepared, comes_again: bool) {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match comes_again {

@@ -27,7 +27,6 @@ macro_rules! choose {
     }};
 }
 
-/// Whether multiply-add is one instruction in loops, and not a slow library call.
 #[allow(unused_unsafe, unsafe_code)]
 pub(crate) fn has_fused_multiply_add() -> bool {
     choose!(portable: cfg!(target_arch = "aarch64"), avx2: true)

@@ -29,7 +29,6 @@ pub(crate) enum Arg {
     Buffer(Data),
     /// An earlier argument's buffer.
     Same(usize),
-    /// Group storage.
     Local(u32),
     Int(i32),
     Float(f32),
@@ -42,7 +41,7 @@ pub(crate) struct Case {
     pub(crate) local: [u32; 3],
     pub(crate) args: &'static [Arg],
     pub(crate) racy: bool,
-    /// As Oclgrind's.
+    /// Bytes equal Oclgrind's.
     pub(crate) bytes: bool,
 }
 
@@ -107,7 +106,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("sync.cl", "reduce", LINE, &[F, F, Local(1024)], false),
     case("sync.cl", "gemm_tiled", TILES, &[F, F, F, Int(16)], false),
-    // Behind a barrier, what only it has read.
+    // Behind a barrier, a work group writes what only it has read.
     case(
         "sync.cl",
         "gemm_tiled",
@@ -145,7 +144,7 @@ pub(crate) const CASES: &[Case] = &[
         true,
     ),
     case("math.cl", "m_dot", LINE, &[F, Same(0)], true),
-    // It reads this one's columns.
+    // Another work group reads this one's columns.
     case(
         "sync.cl",
         "gemm_tiled",

@@ -10,7 +10,6 @@ use crate::dump::Dump;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Normalised {
-    /// Ended ones.
     pub(crate) threads: u64,
     /// Global and group memory: four words are four loads of one.
     pub(crate) loaded: u64,

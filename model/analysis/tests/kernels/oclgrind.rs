@@ -157,7 +157,6 @@ pub(crate) fn normalised(text: &str) -> Normalised {
             "fadd" | "fsub" | "fmul" => all.floats += count,
             _ if what.starts_with("load ") => all.loaded += bytes(),
             _ if what.starts_with("store ") => all.stored += bytes(),
-            // Without bytes, of four floats.
             _ if calls(&["vload4"]) => all.loaded += 16 * count,
             _ if calls(&["vstore4"]) => all.stored += 16 * count,
             _ if calls(&["_Z7barrier"]) => all.barriers += count,

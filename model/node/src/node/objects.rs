@@ -65,9 +65,9 @@ impl Call<'_> {
         })?;
         let fd = ForApp::new(object.file(), argument.flags & libc::O_CLOEXEC as u32 != 0)?;
         let mut state = self.node.state();
-        state.objects.retain(|_, object| object.strong_count() > 0);
+        state.exports.retain(|_, object| object.strong_count() > 0);
         state
-            .objects
+            .exports
             .insert(object.identity, Arc::downgrade(&object));
         argument.fd = fd.give();
         Ok(())
@@ -78,7 +78,7 @@ impl Call<'_> {
         let known = self
             .node
             .state()
-            .objects
+            .exports
             .get(&identity)
             .and_then(std::sync::Weak::upgrade);
         let object = match known {
@@ -86,7 +86,7 @@ impl Call<'_> {
             None => {
                 let object = self.node.memory.adopt(argument.fd)?;
                 let mut state = self.node.state();
-                state.objects.insert(identity, Arc::downgrade(&object));
+                state.exports.insert(identity, Arc::downgrade(&object));
                 object
             }
         };

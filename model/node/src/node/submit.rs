@@ -28,7 +28,7 @@ impl Call<'_> {
             handle => Some(self.sync(handle).map_err(|_| Errno(libc::ENODEV))?),
         };
         user::each(argument.in_syncs, argument.in_sync_count, |handle| {
-            // Nothing submitted. Others' failure stops nothing.
+            // Refused if nothing was submitted; others' failure stops nothing.
             valid(self.sync(handle)?.fence().is_some())
         })?;
         user::each(argument.handles, argument.handle_count, |handle| {

@@ -18,14 +18,12 @@ use super::{Call, ForApp, Node, with};
 
 /// SYNCOBJ_CREATE: with a signalled fence.
 const SIGNALED: u32 = 1;
-/// For all; for a fence to come.
 pub(super) const WAIT_ALL: u32 = 1;
 pub(super) const WAIT_FOR_SUBMIT: u32 = 2;
 pub(super) const WAIT_DEADLINE: u32 = 8;
-/// The fence, not the object.
+/// The fence is meant, not the object.
 const SYNC_FILE: u32 = 1;
-/// Per request, at most.
-const MOST: u32 = 1 << 16;
+const MOST_HANDLES: u32 = 1 << 16;
 
 /// 0: all of the time line.
 pub(super) type Point = (Arc<SyncObject>, u64);
@@ -85,7 +83,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Present ones are signalled.
+    /// A fence that is present is signalled.
     pub(super) fn sync_wait(&self, argument: &mut uapi::SyncobjWait) -> Result<()> {
         let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_DEADLINE;
         valid(argument.flags & !known == 0 && argument.count != 0)?;
@@ -97,7 +95,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Returns the first.
+    /// Returns the first point reached.
     pub(super) fn wait_for(
         &self,
         points: &[Point],
@@ -122,7 +120,7 @@ impl Call<'_> {
     }
 
     pub(super) fn sync_list(&self, handles: u64, count: u32) -> Result<Vec<Arc<SyncObject>>> {
-        if count > MOST {
+        if count > MOST_HANDLES {
             return Err(Errno::NO_MEMORY);
         }
         let mut syncs = Vec::new();
@@ -143,7 +141,6 @@ impl Node {
         self.signalled.notify_all();
     }
 
-    /// Point 0 replaces all.
     pub(super) fn reach(&self, sync: &SyncObject, point: u64, fence: Fence) {
         let state = self.state();
         sync.reach(point, fence);

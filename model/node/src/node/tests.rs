@@ -123,7 +123,6 @@ impl App {
         page.load_u64((address % 4096) as usize)
     }
 
-    /// Stores `value` at GPU address `target`.
     fn write_value_job(&self, at: u64, target: u64, value: u64) {
         let kind = (JobType::WriteValue as u64) << 1 | 1;
         for (offset, word) in [

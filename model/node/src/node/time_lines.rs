@@ -37,7 +37,6 @@ impl Call<'_> {
         let known = WAIT_ALL | WAIT_FOR_SUBMIT | WAIT_AVAILABLE | WAIT_DEADLINE;
         valid(argument.flags & !known == 0 && argument.count != 0)?;
         let points = self.points(argument.handles, argument.points, argument.count)?;
-        // A present fence has ended.
         let may_wait = argument.flags & (WAIT_FOR_SUBMIT | WAIT_AVAILABLE) != 0;
         let all = argument.flags & WAIT_ALL != 0;
         argument.first = self.wait_for(&points, all, may_wait, argument.timeout_ns)?;

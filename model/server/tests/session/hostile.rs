@@ -15,7 +15,7 @@ use rustix::pipe::pipe;
 
 use super::peer::*;
 
-/// After the peer's.
+/// For the server to end after its peer.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn file_of(bytes: u64) -> File {
@@ -24,7 +24,6 @@ fn file_of(bytes: u64) -> File {
     file
 }
 
-/// It answers, and ends with the peer.
 fn ends(mut session: Session) {
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);
     leaves(&mut session);
@@ -72,7 +71,6 @@ fn a_trigger_that_takes_nothing_stops_nobody() {
         .words(SET_IRQS, &[20, 0x24, 0, 0, 1], &[writer.as_fd()])
         .unwrap();
     for _ in 0..3 {
-        // Then unmasks it.
         session.send(SET_IRQS, 0x10, &bytes(&[20, 0x21, 0, 0, 1]), &[]);
         session.send(SET_IRQS, 0x10, &bytes(&[20, 0x11, 0, 0, 1]), &[]);
     }
@@ -154,7 +152,6 @@ fn any_messages_are_answered() {
             if command == 10 && words.len() > 4 {
                 words[3] = 4 * (words.len() as u32 - 4);
             }
-            // The number is the command's.
             let _ = session.words(command, &words, &fds[start..start + count]);
         }
         leaves(&mut session);
@@ -165,7 +162,6 @@ fn any_messages_are_answered() {
 fn a_peer_that_reads_nothing_is_left_when_it_goes() {
     let mut session = Session::start("deaf");
     session.stream.set_nonblocking(true).unwrap();
-    // Until no more is taken.
     let mut message = Vec::from([1u8, 0, 9, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     message.extend(bytes(&[0, 0, 0, 0x1000]));
     let full = (0..100_000).any(|_| session.stream.write_all(&message).is_err());

@@ -47,7 +47,6 @@ fn a_job_runs_in_guest_memory_and_interrupts() {
     session.words(SET_IRQS, &[20, 0x11, 0, 0, 1], &[]).unwrap();
     wait_for(&event);
 
-    // A bus error, not a crash.
     session
         .words(DMA_UNMAP, &[24, 0, RAM as u32, 0, RAM_SIZE as u32, 0], &[])
         .unwrap();
@@ -158,7 +157,6 @@ fn nonsense_is_answered_with_errors() {
     session.map(&memory).unwrap();
     assert!(session.map(&memory).is_err(), "the same range twice");
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000, "still there");
-    // An exit code says so.
     session.stream.write_all(&[0xff; 16]).unwrap();
     assert_eq!(session.server.wait().unwrap().code(), Some(1));
 }

@@ -96,7 +96,6 @@ impl Session {
         assert_eq!(sent.unwrap(), message.len());
     }
 
-    /// Or the error number.
     pub(crate) fn call(
         &mut self,
         command: u16,
@@ -146,7 +145,7 @@ impl Session {
         self.write32(low + 4, (value >> 32) as u32);
     }
 
-    /// Of [`guest_memory`], on slot 1.
+    /// Submits the job of [`guest_memory`] on slot 1.
     pub(crate) fn submit(&mut self) {
         for on in [gpu::L2_PWRON_LO, gpu::SHADER_PWRON_LO] {
             self.write32(on, 1);
@@ -169,7 +168,6 @@ impl Session {
         }
     }
 
-    /// For the first `bytes`.
     pub(crate) fn maintain(&mut self, operation: u32, bytes: u64) {
         self.write32(0xf004, (RAM / 64) as u32);
         self.write32(0xf008, (bytes / 64) as u32);

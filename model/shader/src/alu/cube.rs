@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cube maps: faces and coordinates on them.
 //!
-//! `CUBEFACE1` and `CUBEFACE2` share a tuple: the first gives the largest magnitude, the second the face.
-//! `CUBE_SSEL` and `CUBE_TSEL` choose and negate coordinates. Faces are +x, -x, +y, -y, +z, -z.
+//! `CUBEFACE1` and `CUBEFACE2` share a tuple. Faces are +x, -x, +y, -y, +z, -z.
 
 /// `CUBEFACE1`: the largest magnitude.
 #[inline(always)]

@@ -25,7 +25,7 @@ pub const fn quiet(h: u16) -> u16 {
 pub fn to_single(h: u16) -> u32 {
     let sign = ((h & 0x8000) as u32) << 16;
     let shifted = ((h & 0x7fff) as u32) << 13;
-    // The multiplication is exact: bias 15 to 127, and normalisation.
+    // Exact: the bias changes from 15 to 127, and subnormals become normal.
     let scaled = (f32::from_bits(shifted) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = shifted | 0x7f80_0000 | (is_nan(h) as u32) << 22;
     sign | if h & 0x7c00 == 0x7c00 {
@@ -62,7 +62,6 @@ fn value(h: u16) -> f32 {
     f32::from_bits(to_single(h))
 }
 
-/// Rounded to odd at single precision if inexact.
 #[inline(always)]
 fn add_odd_single(a: f32, b: f32) -> f32 {
     let sum = a + b;
@@ -315,7 +314,6 @@ mod tests {
                         continue;
                     }
                     assert_eq!(got, to_f16(want, Round::Even), "{a:04x} {b:04x} {c:04x}");
-                    // Exact in units of 2^-48, without rounding to odd.
                     if product.is_finite() && exact(c).is_finite() {
                         let scale = f64::powi(2.0, 48);
                         let whole = (product * scale) as i128 + (exact(c) * scale) as i128;

@@ -241,7 +241,7 @@ pub fn iclamp(x: u32, low: u32, high: u32, signed: bool) -> u32 {
     }
 }
 
-/// [`Compare::GtLt`] is [`Compare::Ne`] and [`Compare::Total`] always true.
+/// Integers have no NaN: [`Compare::GtLt`] is [`Compare::Ne`], and [`Compare::Total`] is always true.
 #[inline(always)]
 fn holds<T: Ord>(x: T, y: T, compare: Compare) -> bool {
     match compare {

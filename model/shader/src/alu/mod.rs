@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arithmetic of lanes: a pure function per operation, on bit patterns.
 //!
-//! Functions work on register contents (`u32`, or `u64` for a pair) and avoid data-dependent branches, so that a
-//! loop over lanes becomes vector code. Callers hoist the match on modifiers out of the loop.
+//! Functions avoid data-dependent branches, so that a loop over lanes becomes vector code.
 //!
 //! Choices that no public source settles:
 //! * An arithmetic NaN is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), whatever the host.

@@ -54,7 +54,7 @@ pub fn detect(x: u32, y: u32, power: Power) -> u32 {
             }
         }
         Power::Pown => {
-            // Sign, parity and size of the exponent matter, and stay.
+            // Sign, parity and size of the exponent survive the conversion.
             let n = y as i32;
             let e = if n & 1 == 0 {
                 (n as f32 / 2.0).trunc() * 2.0

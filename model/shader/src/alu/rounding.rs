@@ -59,14 +59,13 @@ pub fn to_f32(x: f64, round: Round) -> f32 {
             }
         }
         Round::Odd => truncated | (beyond | short) as u32,
-        Round::Away => away(x, truncated, truncated + (beyond | short) as u32),
+        Round::Away => nearest_away(x, truncated, truncated + (beyond | short) as u32),
     };
     f32::from_bits(if x.is_nan() { bits } else { sign | rounded })
 }
 
-/// Nearer of two magnitudes; in a tie, the larger.
 #[inline(always)]
-fn away(x: f64, low: u32, high: u32) -> u32 {
+fn nearest_away(x: f64, low: u32, high: u32) -> u32 {
     if low == high {
         return low;
     }

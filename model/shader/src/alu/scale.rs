@@ -151,7 +151,6 @@ pub fn ldexp_half(x: u32, n: u32, round: Round) -> u32 {
     )
 }
 
-/// Exact; zero times infinity as `special` says.
 #[inline(always)]
 fn product(a: u32, b: u32, special: Special) -> f64 {
     let (x, y) = (f32::from_bits(a) as f64, f32::from_bits(b) as f64);
@@ -318,7 +317,6 @@ mod tests {
 
     #[test]
     fn scaling_rounds_once() {
-        // Exact until bits fall off.
         let x = 0x3f80_0001;
         assert_eq!(ldexp(x, (-126i32) as u32, Round::Even), 0x0080_0001);
         assert_eq!(ldexp(x, (-127i32) as u32, Round::Even), 0x0040_0000);

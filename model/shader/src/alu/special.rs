@@ -10,8 +10,8 @@ use super::{Round, half, rounding};
 
 const LN_2: f64 = core::f64::consts::LN_2;
 
-/// Of `2^x`: `(ln 2)^n / n!`.
-const EXP2: [f64; 18] = {
+/// `(ln 2)^n / n!`.
+const EXP2_COEFFICIENTS: [f64; 18] = {
     let mut coefficients = [1.0; 18];
     let mut n = 1;
     while n < 18 {
@@ -24,11 +24,11 @@ const EXP2: [f64; 18] = {
 /// Computes `2^x` for `|x| <= 1`.
 #[inline(always)]
 fn exp2_small(x: f64) -> f64 {
-    let mut sum = EXP2[17];
+    let mut sum = EXP2_COEFFICIENTS[17];
     let mut n = 17;
     while n > 0 {
         n -= 1;
-        sum = sum * x + EXP2[n];
+        sum = sum * x + EXP2_COEFFICIENTS[n];
     }
     sum
 }
@@ -93,7 +93,7 @@ pub fn fexp(x: u32, number: u32) -> u32 {
     let fraction = (x & 0x00ff_ffff) as f64 * (1.0 / 16_777_216.0);
     let scale = f64::from_bits(((1023 + whole) as u64) << 52);
     let value = (exp2_small(fraction) * scale) as f32;
-    // The ends of the range stand for all beyond.
+    // The ends of the fixed-point range stand for all values beyond it.
     let value = match x {
         0x7fff_ffff => f32::INFINITY,
         _ => value,

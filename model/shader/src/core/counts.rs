@@ -17,31 +17,28 @@ impl Counts {
         self.clauses
     }
 
-    /// Bytes of memory taken, besides itself.
     pub(crate) fn bytes(&self) -> usize {
         self.visits.capacity() * size_of::<(u32, u64)>()
     }
 }
 
 impl Core<'_> {
-    /// [`Core::end_counting`] restores the counts before.
     pub(crate) fn begin_counting(&mut self) -> Counts {
         let visits = std::mem::take(&mut self.visits);
         Counts {
             statistics: std::mem::take(&mut self.statistics),
             visits: (0..).zip(visits).collect(),
-            lane_costs: self.earlier_costs + self.lane_costs,
+            lane_costs: self.charged_lane_costs + self.lane_costs,
             clauses: self.cycles,
         }
     }
 
-    /// Restores the counts before.
     pub(crate) fn end_counting(&mut self, before: Counts) -> Counts {
         let visits = (0..).zip(self.visits.iter().copied());
         let counts = Counts {
             statistics: self.statistics,
             visits: visits.filter(|&(_, lanes)| lanes != 0).collect(),
-            lane_costs: self.earlier_costs + self.lane_costs - before.lane_costs,
+            lane_costs: self.charged_lane_costs + self.lane_costs - before.lane_costs,
             clauses: self.cycles - before.clauses,
         };
         self.statistics.add(&before.statistics);
@@ -49,7 +46,7 @@ impl Core<'_> {
         counts
     }
 
-    /// [`Core::afford`] made sure of the clauses.
+    /// Needs a successful [`Core::afford`] of the clauses.
     pub(crate) fn add_counts(&mut self, counts: &Counts) {
         self.statistics.add(&counts.statistics);
         self.add_visits(&counts.visits);

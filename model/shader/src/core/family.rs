@@ -7,8 +7,7 @@ use super::{Core, Tlb, Trouble, UniformBuffer};
 use crate::ir::Translate;
 use crate::rows::Rows;
 
-/// What only its family knows of a dispatch. Each host thread has its own, with what it has read so far; the
-/// family's operations find it in [`Core::family`].
+/// What only its family knows of a dispatch. Each host thread has its own, with what it has read so far.
 pub trait Family: Any + Send {
     /// Its instruction set.
     fn isa(&self) -> &'static dyn Translate;
@@ -16,19 +15,19 @@ pub trait Family: Any + Send {
     /// Lanes that see one another: 4, 8 or 16.
     fn warp_lanes(&self) -> u32;
 
-    /// Where a thread finds its place.
+    /// Registers in which a thread finds its place.
     fn ids(&self) -> Ids;
 
-    /// For another host thread, which has read nothing.
+    /// A copy for another host thread, which has read nothing.
     fn again(&self) -> Box<dyn Family>;
 
-    /// What shaders read behind the push uniforms.
+    /// Appends what shaders read behind the push uniforms.
     fn add_uniforms(&self, words: &mut Vec<u32>);
 
-    /// For vertices and fragments, each a work group.
+    /// How vertices and fragments start; each is a work group.
     fn begin(&self) -> Option<Begin>;
 
-    /// `None`: loads give zero.
+    /// The buffer of an index; `None`: loads give zero.
     fn uniform_buffer(
         &mut self,
         index: u32,

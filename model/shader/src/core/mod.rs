@@ -19,25 +19,25 @@ use crate::probe::Probing;
 use crate::rows::Row;
 use crate::{Access, AddressSpace, Control, FaultKind, Grid, Statistics};
 
-/// Taken from the budget at once.
+/// Clauses taken from the control at once.
 const SHARE: u64 = 1024;
 
-/// Lane-by-lane units per clause.
+/// Units of lane-by-lane work in a clause.
 const LANE_COSTS: u64 = 16;
 
-/// Per look-up, in clauses.
+/// Clauses charged for a page's look-up.
 const PAGE_COST: u64 = 8;
 
 /// A uniform buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct UniformBuffer {
-    /// Of its first byte.
+    /// Virtual address of the first byte.
     pub address: u64,
-    /// What lies outside is zero.
+    /// Size; what lies outside is zero.
     pub bytes: u64,
 }
 
-/// Filled lane by lane before they replace registers.
+/// Rows filled lane by lane before they replace registers.
 #[derive(Debug)]
 pub struct Results(pub [Box<Row>; 4]);
 
@@ -48,7 +48,7 @@ impl Default for Results {
 }
 
 impl Results {
-    /// A lane's words.
+    /// Writes a lane's words.
     #[inline(always)]
     pub fn put(&mut self, lane: usize, words: &[u32]) {
         for (row, word) in self.0.iter_mut().zip(words) {
@@ -61,13 +61,12 @@ impl Results {
 pub struct Core<'s> {
     /// The threads.
     pub grid: &'s Grid,
-    /// Its own of the family.
+    /// The family's part of the dispatch, this host thread's own.
     pub family: &'s mut dyn Family,
     pub(crate) isa: &'static dyn Translate,
     /// Lanes of a warp.
     pub warp_lanes: u32,
     pub(crate) ids: Ids,
-    /// When drawing.
     pub(crate) begin: Option<Begin>,
     pub(crate) uniforms: Arc<[u32]>,
     /// For loads.
@@ -79,17 +78,16 @@ pub struct Core<'s> {
     pub statistics: Statistics,
     pub(crate) visits: Vec<u64>,
     pub(crate) ahead: u64,
-    /// Of the operation that executes.
+    /// Results of the operation that executes.
     pub results: Results,
     control: &'s Control,
     /// Set when another host thread of the dispatch met a fault.
     stop: &'s AtomicBool,
     budget: u64,
-    /// Lane-by-lane work since then, in [`LANE_COSTS`] of a clause.
+    /// Lane-by-lane work not charged yet, in [`LANE_COSTS`] of a clause.
     lane_costs: u64,
-    /// The same before.
-    earlier_costs: u64,
-    /// Shaders read it; counts clauses.
+    charged_lane_costs: u64,
+    /// Counts clauses; shaders read it.
     pub cycles: u64,
     pub(crate) probing: Option<Box<Probing>>,
 }
@@ -121,7 +119,7 @@ impl<'s> Core<'s> {
             stop,
             budget: 0,
             lane_costs: 0,
-            earlier_costs: 0,
+            charged_lane_costs: 0,
             cycles: 0,
             probing: None,
         }
@@ -148,7 +146,6 @@ impl<'s> Core<'s> {
         self.budget == 0 && self.refill().is_ok() && self.budget >= clauses
     }
 
-    /// Other work, in clauses that take as long.
     pub(crate) fn charge(&self, clauses: u64) -> Done {
         if self.control.charge(clauses) {
             return Ok(());
@@ -173,10 +170,9 @@ impl<'s> Core<'s> {
         self.lane_costs += lanes * u64::from(each);
     }
 
-    /// Slow work since the last time, in clauses.
-    fn slow_work(&mut self) -> u64 {
+    fn take_slow_clauses(&mut self) -> u64 {
         let costs = std::mem::take(&mut self.lane_costs);
-        self.earlier_costs += costs;
+        self.charged_lane_costs += costs;
         let slow = costs / LANE_COSTS;
         let tables = [&mut self.read, &mut self.write, &mut self.fetch];
         let pages: u64 = tables.into_iter().map(Tlb::take_misses).sum();
@@ -209,7 +205,7 @@ impl<'s> Core<'s> {
                 "the dispatch was told to stop",
             ));
         }
-        let slow = self.slow_work();
+        let slow = self.take_slow_clauses();
         self.charge(slow)?;
         self.budget = self.control.take(SHARE);
         if self.budget == 0 {
@@ -224,7 +220,7 @@ impl<'s> Core<'s> {
             if self.control.is_aborted() || self.stop.load(Relaxed) {
                 return false;
             }
-            let slow = self.slow_work();
+            let slow = self.take_slow_clauses();
             if self.charge(slow).is_err() {
                 return false;
             }
@@ -237,7 +233,7 @@ impl<'s> Core<'s> {
 impl Drop for Core<'_> {
     fn drop(&mut self) {
         self.control.give_back(self.budget);
-        // The next one finds the limit used up.
-        let _ = self.control.charge(self.slow_work());
+        // If this uses up the limit, the next dispatch reports it.
+        let _ = self.control.charge(self.take_slow_clauses());
     }
 }

@@ -5,7 +5,7 @@ use gpureplay_memory::{PAGE_SIZE, Page};
 
 use crate::{Access, AddressSpace, MmuFault};
 
-/// At first, and while they suffice.
+/// Entries until two pages need the same one.
 const FEW: usize = 16;
 const MANY: usize = 256;
 
@@ -20,7 +20,7 @@ fn empty<'s>(count: usize) -> Vec<Entry<'s>> {
         .collect()
 }
 
-/// Direct-mapped, for one kind of access.
+/// A direct-mapped table of pages, for one kind of access.
 pub struct Tlb<'s> {
     space: &'s dyn AddressSpace,
     access: Access,
@@ -62,13 +62,12 @@ impl<'s> Tlb<'s> {
         self.page(va).ok().cloned()
     }
 
-    /// Looks up two neighbouring pages, in this order.
     #[inline(always)]
     pub(crate) fn neighbours(&mut self, vas: [u64; 2]) -> Result<[&Page<'s>; 2], MmuFault> {
         for va in vas {
             self.page(va)?;
         }
-        // Neighbours have different entries.
+        // Neighbours have different entries, so the second look-up keeps the first page.
         let page = |va: u64| {
             let entry = &self.entries[self.slot(va / PAGE_SIZE as u64)];
             let known = entry

@@ -3,7 +3,7 @@
 
 use crate::FaultKind;
 
-/// The clause adds its place.
+/// A fault without its place, which the clause adds.
 #[derive(Debug)]
 pub struct Trouble {
     /// What happened.

@@ -11,7 +11,7 @@ use crate::vectors;
 
 /// Numbers and memory.
 pub trait Common: Emit {
-    /// True is `m`.
+    /// Compares singles; true is `m`.
     fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -19,7 +19,7 @@ pub trait Common: Emit {
         self.rows(run, d, sources, m);
     }
 
-    /// The same in both halves.
+    /// Compares both halves; true is `m`.
     fn compare_halves(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
@@ -31,7 +31,7 @@ pub trait Common: Emit {
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // Inverted for unequal and unordered numbers.
+        // `Ne` is compared as `Eq`, with the results exchanged.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let run = match narrow {
             false => select_numbers!(how, float),
@@ -50,7 +50,7 @@ pub trait Common: Emit {
         }
     }
 
-    /// Into both halves.
+    /// Multiplies and adds low halves, result in both.
     fn multiply_add_low(&mut self, d: u16, sources: [u16; 3]) {
         self.rows(halves::multiply_add_low(), d, sources, 0);
         self.known_as(Kind::MultiplyAddLow);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loops for comparisons of numbers.
 
-/// `$alu` holds `fcmp`.
 macro_rules! compare_numbers {
     ($how:expr, $alu:ident) => {
         match $how {
@@ -31,7 +30,6 @@ macro_rules! compare_numbers {
     };
 }
 
-/// `$alu` holds `csel`.
 macro_rules! select_numbers {
     ($how:expr, $alu:ident) => {
         match $how {

@@ -20,7 +20,6 @@ pub enum After {
     Sum(Sum),
 }
 
-/// `comparison!(element, [unsigned, signed], compare)`.
 macro_rules! comparison {
     ($element:expr, [$unsigned:ident, $signed:ident], $compare:expr) => {
         match ($compare, $element.is_signed()) {
@@ -40,7 +39,6 @@ macro_rules! comparison {
     };
 }
 
-/// `shifts!(kind, |m| counts)`.
 macro_rules! shifts {
     ($kind:expr, |$m:ident| $counts:expr) => {
         match $kind {
@@ -181,7 +179,7 @@ pub trait Elements: Emit {
         }
     }
 
-    /// True is `m`.
+    /// Compares elements; true is `m`.
     fn compare_integers(
         &mut self,
         d: u16,
@@ -349,7 +347,7 @@ pub trait Elements: Emit {
 
 impl<T: Emit> Elements for T {}
 
-/// Equality (true) or above, operands or results exchanged. `None`: whether ordered, always true.
+/// Reduces a comparison to equality (true) or above, by exchanging operands or results. `None`: always true.
 fn equal_or_above(how: Compare, [a, b, c, e]: [u16; 4]) -> Option<(bool, [u16; 4])> {
     Some(match how {
         Compare::Eq => (true, [a, b, c, e]),

@@ -13,7 +13,6 @@ use crate::ir::{Branch, Clause, Condition, Next, Program, Target};
 use crate::rows::{Rows, lanes};
 use crate::{FaultKind, ShaderFault, load};
 
-/// Reached by computed jumps, besides the shader's.
 const MOST_CLAUSES: usize = 1 << 17;
 
 /// Per lane, in sixteenths of a clause.
@@ -29,7 +28,7 @@ struct Group {
 pub(crate) trait Execute {
     fn switch(&mut self, _batch: usize) {}
 
-    /// Executes a clause. In a joined clause, trouble is a part's.
+    /// Executes a clause. An error has the part of a joined clause that met the trouble.
     fn execute(
         &mut self,
         rows: &mut Rows,
@@ -223,7 +222,6 @@ impl Batch {
         Ok(())
     }
 
-    /// `None`: no lane is left in the group.
     #[inline(always)]
     fn advance(
         &mut self,
@@ -303,7 +301,7 @@ impl Batch {
             .fold(0, |taken, warp| taken | mask & warp)
     }
 
-    /// `row` holds low address words.
+    /// Lanes go on at the address whose low word is in `row`.
     #[cold]
     fn scatter(
         &mut self,

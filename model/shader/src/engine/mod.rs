@@ -2,8 +2,7 @@
 //! The engine: batches of lanes that execute programs.
 //!
 //! A host thread is a [`worker`]: it places threads of work groups in [`batch`]es of up to 64 lanes, which execute
-//! micro-operations on rows, one per register. Of diverged groups of lanes, the one at the lowest address runs.
-//! Repeated dispatches follow [`tracks`].
+//! micro-operations on rows, one per register. Repeated dispatches follow [`tracks`].
 
 pub(crate) mod batch;
 pub(crate) mod deal;

@@ -6,7 +6,6 @@ use crate::rows::{LANES, Row};
 
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// Lanes that are threads.
     pub(crate) mask: u64,
     pub(crate) local: [Row; 3],
     pub(crate) packed: Row,

@@ -68,7 +68,6 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Bytes of memory taken, without tracks.
     pub(crate) fn bytes(&self) -> usize {
         let rows: usize = self.rows.iter().map(Rows::bytes).sum();
         rows + self.places.len() * size_of::<Places>() + 4 * self.purpose.uniforms.len()

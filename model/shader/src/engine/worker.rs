@@ -23,7 +23,6 @@ pub(crate) struct Worker<'s> {
     pages: Resolved<'s>,
     index: u32,
     placed: Option<u32>,
-    /// Registers whose first value a thread can see.
     visible: u64,
     threads: &'s Threads,
 }
@@ -138,7 +137,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Moves all lanes to a core. Without a core: the first one's storage, the host thread's number.
+    /// Without a core, lanes get the first one's storage and the host thread's number.
     fn move_to(&mut self, core: Option<u32>) {
         if self.placed == core {
             return;
@@ -152,7 +151,6 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Zero, and ids that the shader looks at.
     fn start(&mut self, index: usize, first: u64, count: u32) {
         let size = self.core.grid.workgroup_size;
         let batch = &mut self.batches[index];
@@ -278,7 +276,6 @@ fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     }
 }
 
-/// Registers with ids, as bits.
 #[inline]
 fn preloaded(ids: Ids) -> u64 {
     1 << ids.local_xy | 1 << ids.local_z | 7 << ids.workgroup | 7 << ids.global

@@ -12,21 +12,21 @@ use crate::{FaultKind, MmuFault};
 /// A clause, or words up to a branch.
 #[derive(Debug)]
 pub struct Block {
-    /// None fused.
+    /// Its micro-operations, none fused.
     pub ops: Vec<MicroOp>,
     /// Where threads go on.
     pub next: Next,
-    /// Taken before.
+    /// A branch, taken before `next`.
     pub branch: Option<Branch>,
     /// Threads wait for their work group after it.
     pub barrier: bool,
     /// Instructions of the multiply-add unit.
     pub fma: u64,
-    /// Of the other one.
+    /// Instructions of the add unit.
     pub add: u64,
-    /// Numbers of their kinds.
+    /// Kinds of its messages, by number.
     pub messages: Vec<u8>,
-    /// Per lane, in sixteenths of a clause.
+    /// Cost per lane, in sixteenths of a clause.
     pub lane_cost: u32,
 }
 
@@ -53,7 +53,7 @@ pub trait Code {
     /// As the shader cores fetch it.
     fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), MmuFault>;
 
-    /// A block's bytes, or a fault.
+    /// Notes a block's bytes, or those that could not be decoded.
     fn used(&mut self, address: u64, bytes: &[u8]);
 }
 

@@ -66,13 +66,10 @@ pub(crate) struct Clause {
     pub(crate) ops: Range<usize>,
     pub(crate) next: Next,
     pub(crate) branch: Option<Branch>,
-    /// Threads wait for their work group after it.
     pub(crate) barrier: bool,
     pub(crate) fma: u64,
     pub(crate) add: u64,
-    /// Numbers of their kinds.
     pub(crate) messages: Vec<u8>,
-    /// Per lane, in sixteenths of a clause.
     pub(crate) lane_cost: u32,
     /// Stands for this one and those after it, if nothing ends in between.
     pub(crate) joined: Option<u32>,

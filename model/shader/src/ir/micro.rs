@@ -32,7 +32,7 @@ pub struct MicroOp {
 /// What optimisations and probes know of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing.
+    /// Nothing is known.
     Plain,
     /// Single `a * b + c`, rounded to even, without modifiers.
     MultiplyAdd,

@@ -18,7 +18,6 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// Missing push uniforms are zero.
     fn value(self, uniforms: &[u32]) -> u32 {
         match self {
             Constant::Value(value) => value,
@@ -76,7 +75,6 @@ impl Program {
         }
     }
 
-    /// Bytes of memory taken, tables included.
     pub(crate) fn bytes(&self) -> usize {
         let messages: usize = self.clauses.iter().map(|one| one.messages.capacity()).sum();
         let parts: usize = self.clauses.iter().map(|one| one.parts.capacity()).sum();
@@ -95,7 +93,6 @@ impl Program {
         self.constants.len()
     }
 
-    /// Adds missing rows, with constants and push uniforms.
     pub(crate) fn complete(&self, rows: &mut Rows, uniforms: &[u32]) {
         while let Some(row) = rows.count().checked_sub(usize::from(special::CONSTANT)) {
             let Some(constant) = self.constants.get(row) else {
@@ -111,7 +108,7 @@ impl Program {
         Some(constant.value(uniforms))
     }
 
-    /// Its row.
+    /// Row of a constant.
     pub fn constant(&mut self, constant: Constant) -> u16 {
         let next = special::CONSTANT + self.constants.len() as u16;
         *self.rows_of_constants.entry(constant).or_insert_with(|| {
@@ -120,7 +117,7 @@ impl Program {
         })
     }
 
-    /// Of the clause there.
+    /// Number of the clause at an address.
     pub fn number(&mut self, address: u64) -> u32 {
         let next = self.clauses.len() as u32;
         *self.numbers.entry(address).or_insert_with(|| {

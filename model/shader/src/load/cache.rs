@@ -11,7 +11,6 @@ use crate::ir::{Program, Translate};
 /// Code and decoded form together.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
 
-/// Per shader, by push uniforms.
 const MOST_OWN: usize = 256;
 
 #[derive(Debug)]
@@ -75,7 +74,6 @@ impl Cache {
         })
     }
 
-    /// Keeps what was made for push uniforms. Without a program: they were seen.
     pub(crate) fn keep_own(
         &mut self,
         program: &Arc<Program>,
@@ -135,7 +133,7 @@ pub(crate) enum Own {
 }
 
 fn own_bytes(uniforms: &[u32], own: Option<&Arc<Program>>) -> usize {
-    // Tables have twice the room; reference counts come before the words.
+    // Tables have twice the room; two reference counts of 8 bytes come before the words.
     2 * size_of::<(Arc<[u32]>, Option<Arc<Program>>)>()
         + 16
         + size_of_val(uniforms)

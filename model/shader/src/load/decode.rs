@@ -12,13 +12,10 @@ use crate::ir::{self, Clause, Program, State, Translate, Trap};
 use crate::optimise::fuse::fuse;
 use crate::{FaultKind, MmuFault, ShaderFault};
 
-/// Clauses decoded in advance.
 pub(super) const AHEAD: usize = 1 << 10;
 
-/// At most.
 pub(super) const MOST_CLAUSES: usize = 1 << 16;
 
-/// Of micro-operations, at most.
 pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// Each is a row of every batch.
@@ -26,9 +23,8 @@ const MOST_CONSTANTS: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    /// In the order of decoding.
     pieces: Vec<(u64, Vec<u8>)>,
-    /// Not all code could be fetched; it may be next time.
+    /// The MMU refused a fetch; it may not next time.
     unreadable: bool,
 }
 

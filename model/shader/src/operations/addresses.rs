@@ -126,7 +126,6 @@ pub(crate) struct Common {
     pub(crate) page: u32,
 }
 
-/// Finds a pattern as [`pattern`], per group.
 #[inline(always)]
 pub(crate) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
     choose!(

@@ -9,8 +9,7 @@ use crate::rows::{CHUNK, GROUP, LANES, Row, Rows};
 use crate::rows::{repeat, spread};
 use crate::words::Words;
 
-/// BYTES (8 or 16) from `e` behind the address in rows `a`, `b` (low, high) into rows `d` on, if possible together;
-/// then sets bit `m` of the loads ahead.
+/// BYTES is 8 or 16. Sets bit `m` of the loads ahead if it could load for all lanes together.
 pub(crate) fn ahead<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
@@ -36,7 +35,7 @@ pub(crate) fn ahead<const BYTES: usize>(
         );
         (low, high) = (&lows, &highs);
     }
-    // Later loads meet the fault again.
+    // The later loads meet the fault again.
     if load_together::<BYTES>(core, low, high, width).is_none() {
         return Ok(());
     }
@@ -56,7 +55,6 @@ fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
     all
 }
 
-/// Into row `d`: row `c` if loaded ahead, else from `e` behind the address in rows `a`, `b`.
 pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     core.statistics.bytes_read += 4 * rows.active_count();
     if core.ahead >> op.m & 1 == 1 {

@@ -146,7 +146,6 @@ mod avx2 {
     use crate::ir::micro::MicroOp;
     use crate::rows::{CHUNK, LANES, Rows};
 
-    /// Rounded to odd; NaN becomes quiet.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn odd(a: __m256, b: __m256, c: __m256) -> __m256 {
@@ -162,7 +161,6 @@ mod avx2 {
         let inexact = _mm256_cmp_ps::<_CMP_NEQ_OQ>(error, _mm256_setzero_ps());
         let (bits, one) = (_mm256_castps_si256(sum), _mm256_set1_epi32(1));
         let is_odd = _mm256_cmpeq_epi32(_mm256_and_si256(bits, one), one);
-        // Away from zero if the error has the sum's sign.
         let signs = _mm256_xor_si256(bits, _mm256_castps_si256(error));
         let step = _mm256_or_si256(_mm256_srai_epi32::<31>(signs), one);
         let step = _mm256_and_si256(
@@ -183,7 +181,6 @@ mod avx2 {
         ]
     }
 
-    /// Multiplies and adds halves, 16 each.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     fn halves(a: __m256i, b: __m256i, c: __m256i) -> __m256i {

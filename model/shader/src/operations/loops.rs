@@ -8,7 +8,6 @@
 use crate::ir::micro::{MicroOp, OnRows};
 use crate::rows::{LANES, Row, Rows};
 
-/// Function for features that not every host has.
 #[cfg(target_arch = "x86_64")]
 pub(super) type Special = unsafe fn(&MicroOp, &mut Rows);
 

@@ -62,7 +62,6 @@ pub(super) fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at
     }
 }
 
-/// ALIGNED: the caller has checked alignment.
 #[inline(always)]
 pub(super) fn put<const BYTES: usize, const ALIGNED: bool>(
     page: &Page<'_>,
@@ -109,7 +108,7 @@ pub(super) fn put<const BYTES: usize, const ALIGNED: bool>(
     }
 }
 
-/// A lane's, from the rows of its low and high words.
+/// A lane's address, from the rows of its low and high words.
 #[inline(always)]
 pub fn address(low: &Row, high: &Row, lane: usize) -> u64 {
     u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32
@@ -165,7 +164,6 @@ pub fn load_of(bytes: u32) -> OnMemory {
     }
 }
 
-/// BYTES per active lane from the address in rows `a`, `b` into rows `d` on.
 pub(crate) fn load<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mask = rows.mask();
     core.statistics.bytes_read += rows.active_count() * BYTES as u64;
@@ -314,7 +312,7 @@ pub(super) fn gather_chunk<const BYTES: usize>(
         let page = read.page(va)?;
         [page, page]
     } else {
-        // As lane by lane.
+        // In lane order, which decides the fault that is reported.
         let [own, other] = read.neighbours([va, address(low, high, first + second)])?;
         if offsets[0] < PAGE_SIZE as u32 {
             [own, other]
@@ -332,7 +330,6 @@ pub(super) fn gather_chunk<const BYTES: usize>(
     Ok(Some(()))
 }
 
-/// Neighbours in one page share its translation.
 fn load_lanes<const BYTES: usize>(
     read: &mut Tlb<'_>,
     low: &Row,
@@ -404,7 +401,6 @@ fn load_lane<const BYTES: usize>(core: &mut Core<'_>, va: u64) -> Result<Words, 
     Ok(words_of(bytes))
 }
 
-/// 1, 2, 3, 4, 6, 8, 12 or 16 bytes.
 pub(crate) fn store_of(bytes: u32) -> OnMemory {
     match bytes {
         1 => store::<1>,
@@ -418,7 +414,6 @@ pub(crate) fn store_of(bytes: u32) -> OnMemory {
     }
 }
 
-/// BYTES per active lane from rows `d` on to the address in rows `a`, `b`.
 pub(crate) fn store<const BYTES: usize>(
     op: &MicroOp,
     rows: &mut Rows,
@@ -444,7 +439,6 @@ pub(crate) fn store<const BYTES: usize>(
         if pattern.whole {
             let lows = &low.0[..width];
             let mut lane = 0;
-            // Neighbours in one page share its translation.
             while let Some(&first) = lows.get(lane) {
                 let page = core.write.page(address(low, high, lane))?;
                 while let Some(&low) = lows.get(lane)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What micro-operations do.
-//!
-//! [`loops`] is arithmetic; `singles` and [`halves`] are hand-written multiply-adds, `carries` 64-bit sums,
-//! `planned` accesses with known addresses. [`memory`], [`uniform`] and [`atomic`] look beyond their lane.
 
 mod addresses;
 pub(crate) mod ahead;

@@ -71,15 +71,12 @@ type Loader = fn(&Load, &[Page<'_>], &mut [Box<Row>]);
 #[derive(Debug)]
 pub(crate) struct Load {
     run: Loader,
-    /// First row, and how many.
     to: u16,
     words: u16,
     places: Box<[u32]>,
-    /// Period of places, in lanes.
-    repeats: usize,
+    period: usize,
 }
 
-/// Bytes to load per lane of `mask`, into rows from `row` on.
 pub(crate) struct Wanted<'a> {
     pub(crate) addresses: &'a [u64; LANES],
     pub(crate) mask: u64,
@@ -104,7 +101,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Others get the first active lane's.
+    /// Inactive lanes get the first active lane's.
     fn places(&self, pages: &mut Pages) -> Option<[Place; LANES]> {
         let first = *self.addresses.get(self.mask.trailing_zeros() as usize)?;
         let mut before = (first, pages.place(first, self.bytes)?);
@@ -144,18 +141,17 @@ impl Load {
         let used = &all[..width];
         let comes_again = |period: &usize| used.iter().zip(&used[*period..]).all(|(a, b)| a == b);
         let words = bytes.div_ceil(4) as u16;
-        let load = |run, places: &[Place], repeats| Load {
+        let load = |run, places: &[Place], period| Load {
             run,
             to: wanted.row,
             words,
             places: places.iter().map(|place| place.0).collect(),
-            repeats,
+            period,
         };
         if used.iter().all(|place| *place == used[0]) {
             return Some(load(by_bytes(bytes, Form::Same)?, &all[..1], LANES));
         }
         if let Some((first, count, start)) = wanted.run(&all) {
-            // Results of inactive lanes between are dropped.
             let run = [start, Place(first as u32), Place(count as u32)];
             return Some(load(load_run, &run, LANES));
         }
@@ -171,11 +167,11 @@ impl Load {
         if is_flat(GROUP) {
             return Some(load(by_bytes(bytes, Form::Flat)?, &firsts(GROUP), LANES));
         }
-        let repeats = [CHUNK, 2 * CHUNK]
+        let period = [CHUNK, 2 * CHUNK]
             .into_iter()
             .find(|period| *period < width && comes_again(period))
             .unwrap_or(LANES);
-        let some = &all[..repeats.min(width)];
+        let some = &all[..period.min(width)];
         let is_aligned = some.iter().all(|place| place.0.is_multiple_of(4));
         let run = match bytes {
             4 if is_aligned && some.as_chunks().0.iter().all(is_in_a_page) => gather::<1>,
@@ -183,7 +179,7 @@ impl Load {
             16 if is_aligned => gather::<4>,
             _ => by_bytes(bytes, Form::Lanes)?,
         };
-        Some(load(run, some, repeats))
+        Some(load(run, some, period))
     }
 
     fn places(&self) -> impl Iterator<Item = Place> {
@@ -212,11 +208,9 @@ enum Form {
     Same,
     Flat,
     FlatChunks,
-    /// Nothing that helps.
     Lanes,
 }
 
-/// `None`: no such load.
 fn by_bytes(bytes: usize, form: Form) -> Option<Loader> {
     macro_rules! functions {
         ($($bytes:literal)+) => {
@@ -307,7 +301,7 @@ fn one_by_one<const BYTES: usize>(load: &Load, pages: &[Page<'_>], results: &mut
 
 fn complete(load: &Load, results: &mut [Box<Row>]) {
     for row in results.iter_mut() {
-        match load.repeats {
+        match load.period {
             CHUNK => repeat(row),
             LANES => {}
             _ => row.0.copy_within(..LANES / 2, LANES / 2),

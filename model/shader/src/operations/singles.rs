@@ -36,7 +36,6 @@ mod avx512 {
     use crate::rows::wide::vectors;
     use crate::rows::{CHUNK, Rows};
 
-    /// The sum stays in registers.
     #[target_feature(enable = "avx512f")]
     pub(super) fn add_all(ops: &[MicroOp], rows: &mut Rows) {
         let Some(first) = ops.first() else { return };
@@ -57,7 +56,6 @@ mod avx512 {
         }
     }
 
-    /// The common factor stays in registers.
     #[target_feature(enable = "avx512f")]
     pub(super) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
         let common = vectors(rows.get(ops[0].a)).map(|vector| _mm512_castsi512_ps(vector));

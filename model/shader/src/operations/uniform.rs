@@ -42,7 +42,6 @@ fn uniform<const BYTES: usize>(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
-/// Lanes often name one.
 #[derive(Default)]
 pub(crate) struct LastBuffer(Option<(u32, UniformBuffer)>);
 
@@ -64,7 +63,6 @@ impl LastBuffer {
     }
 }
 
-/// Zero outside, or without a buffer.
 fn uniform_lane<const BYTES: usize>(
     core: &mut Core<'_>,
     buffers: &mut LastBuffer,

@@ -15,28 +15,24 @@ const MOST_WORDS: u32 = 4;
 const MOST_GROUPS: usize = 32;
 /// Bytes from the base.
 const FARTHEST: u32 = 0xfff;
-/// Sums between base and address.
 const MOST_PLACES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Access {
     at: usize,
-    /// Low and high word.
     base: (Content, Content),
     rows: (u16, u16),
     offset: u32,
 }
 
-/// Equal for equal content.
+/// Equal numbers mean equal content.
 type Content = u32;
 
 struct Contents {
     zero: u16,
     rows: [Content; ROWS],
     next: Content,
-    /// Low words of sums.
     sums: HashMap<Content, Sum>,
-    /// High words of sums.
     carries: HashMap<Content, Carry>,
 }
 
@@ -47,7 +43,7 @@ struct Sum {
     offset: u32,
 }
 
-/// Plus 1 if the base's low word is above the sum's.
+/// `high`, plus 1 if the base's low word is above the sum's.
 #[derive(Clone, Copy, Debug)]
 struct Carry {
     row: u16,
@@ -59,7 +55,7 @@ struct Carry {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     base: (Content, Content),
-    /// The low word need not be in a row.
+    /// `None`: no row holds the low word.
     rows: (Option<u16>, u16),
     offset: u32,
 }
@@ -189,7 +185,7 @@ pub(super) fn take_ahead(ops: &mut Vec<MicroOp>, zero: u16, constant: impl Fn(u1
         let least = offsets.clone().min().unwrap_or(0);
         let words = (offsets.max().unwrap_or(0) - least) / 4 + 1;
         let words = if words > 2 { MOST_WORDS as u16 } else { 2 };
-        let Some(place) = free(used, words) else {
+        let Some(place) = free_rows(used, words) else {
             break;
         };
         used |= (0..words).fold(0, |rows, word| rows | bit(place + word));
@@ -247,7 +243,7 @@ fn accesses(ops: &[MicroOp], zero: u16, constant: impl Fn(u16) -> Option<u32>) -
                         offset: Some(place.offset).filter(|offset| *offset <= FARTHEST)?,
                     })
                 };
-                // It has most in common with other loads.
+                // The farthest base has most in common with other loads.
                 let places = contents.places((op.a, op.b));
                 if let Some(access) = places.iter().rev().find_map(access) {
                     match open.iter_mut().find(|run| run[0].base == access.base) {
@@ -280,8 +276,7 @@ fn neighbours(mut run: Vec<Access>) -> Vec<Vec<Access>> {
     groups
 }
 
-/// Unused temporary rows.
-fn free(used: RowSet, count: u16) -> Option<u16> {
+fn free_rows(used: RowSet, count: u16) -> Option<u16> {
     let rows = |first: u16| (0..count).fold(0, |rows, row| rows | bit(first + row));
     (special::TEMPORARY..=special::CONSTANT - count).find(|&first| used & rows(first) == 0)
 }

@@ -4,7 +4,6 @@
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Condition, Next, Target, special};
 
-/// Without constants.
 pub(super) const ROWS: usize = special::CONSTANT as usize;
 
 pub(super) type RowSet = u128;
@@ -47,15 +46,14 @@ pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
         .map(bit)
         .fold(0, |all, row| all | row);
     match (op.run, op.kind) {
-        (Run::Message(_), Kind::Store) => Some(named | written(op)),
+        (Run::Message(_), Kind::Store) => Some(named | moved_rows(op)),
         (Run::Message(_), Kind::Load | Kind::LoadUniform | Kind::Ahead | Kind::Word)
         | (Run::Rows(_), _) => Some(named),
         _ => None,
     }
 }
 
-/// Rows that a load or store moves, from `d` on.
-pub(super) fn written(op: &MicroOp) -> RowSet {
+pub(super) fn moved_rows(op: &MicroOp) -> RowSet {
     (0..op.m as u16).fold(0, |all, word| all | bit(op.d + word))
 }
 
@@ -63,7 +61,7 @@ pub(super) fn writes(op: &MicroOp) -> Option<RowSet> {
     match (op.run, op.kind) {
         (Run::Rows(_), _) => Some(bit(op.d)),
         (Run::Message(_), Kind::Store) => Some(0),
-        (Run::Message(_), Kind::Load | Kind::LoadUniform) => Some(written(op)),
+        (Run::Message(_), Kind::Load | Kind::LoadUniform) => Some(moved_rows(op)),
         (Run::Message(_), Kind::Ahead) => {
             Some((0..op.c).fold(0, |all, word| all | bit(op.d + word)))
         }

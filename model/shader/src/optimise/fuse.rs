@@ -57,13 +57,11 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     fused
 }
 
-/// Leading ones perhaps loaded ahead in place.
 fn in_place(ops: &[MicroOp]) -> usize {
     let is = |op: &&MicroOp| op.kind == Kind::Word && op.c == op.d;
     ops.iter().take(MOST_WORDS).take_while(is).count()
 }
 
-/// Leading ones that add products to one row.
 fn of_sum(ops: &[MicroOp]) -> usize {
     let Some(sum) = ops.first().map(|op| op.d) else {
         return 0;
@@ -77,7 +75,7 @@ fn of_sum(ops: &[MicroOp]) -> usize {
     }
 }
 
-/// Leading 64-bit sums, two each.
+/// Micro-operations of leading 64-bit sums, two each.
 fn wide_sums(ops: &[MicroOp]) -> usize {
     let is = |[low, high]: &&[MicroOp; 2]| {
         let [term, other, sum] = match high.kind {
@@ -145,7 +143,6 @@ fn group(ops: &[MicroOp], common: u16) -> usize {
     (0..=grown).rev().find(apart).unwrap_or(0)
 }
 
-/// `None`: not on this host.
 fn several(kind: Kind, count: usize) -> Option<Run> {
     if !vectors::accumulates() {
         return None;

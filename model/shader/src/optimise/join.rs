@@ -7,7 +7,7 @@ use super::flow::successors;
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Next, Program, State};
 
-/// Lanes at other clauses wait so long.
+/// Lanes at other clauses wait while a joined one executes.
 const MOST_PARTS: usize = 64;
 
 pub(super) fn chains(program: &Program) -> Vec<Vec<u32>> {

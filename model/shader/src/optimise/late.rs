@@ -28,13 +28,13 @@ pub(super) fn read_in_place(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// Whether `from` is wanted at the end. Changes nothing if a reader is unknown.
+/// Whether `from` is wanted at the end; `None` if a reader is unknown, and nothing changed.
 fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Option<bool> {
     let mut stays = live & bit(from) != 0;
     let mut readers = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         if reads(op)? & bit(from) != 0 {
-            // A longer store's words are consecutive.
+            // A longer store takes consecutive rows.
             if op.kind == Kind::Store && op.m != 1 {
                 return None;
             }
@@ -59,9 +59,7 @@ fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Optio
 
 #[derive(Default)]
 struct Waiting {
-    /// They come first.
     words: Vec<MicroOp>,
-    /// The words' rows and addresses.
     loaded: RowSet,
     sums: Vec<MicroOp>,
     factors: RowSet,
@@ -74,7 +72,6 @@ impl Waiting {
         let (Some(read), Some(written)) = (reads(op), writes(op)) else {
             return true;
         };
-        // What may fault does so in its order.
         if matches!(op.run, Run::Message(_)) && op.kind != Kind::Ahead {
             return true;
         }
@@ -93,7 +90,7 @@ impl Waiting {
         true
     }
 
-    /// Lets a sum wait; its order to other rows is free. False: it cannot wait.
+    /// Sums of different rows may wait in any order.
     fn add_sum(&mut self, op: &MicroOp) -> bool {
         let (sum, factors) = (bit(op.d), bit(op.a) | bit(op.b));
         if factors & (self.grown | sum) != 0 || sum & self.factors != 0 {
@@ -116,7 +113,6 @@ impl Waiting {
     }
 }
 
-/// Moves multiply-adds behind what does not depend on them.
 pub(super) fn postpone(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut ordered = Vec::with_capacity(ops.len());
     let mut waiting = Waiting::default();

@@ -15,16 +15,14 @@ use crate::rows::{REGISTERS, Rows};
 /// Fewer threads do not earn it back in one dispatch. Debug builds, for tests, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
-/// More take too long.
 const MOST_OPS: usize = 1 << 14;
 
-/// More take too long; nested loops need some rounds.
+/// Nested loops need some rounds.
 const MOST_STEPS: usize = 8 * MOST_OPS;
 
 /// `None`: threads may differ.
 type Value = Option<u32>;
 
-/// `None`: too long, or nothing is known.
 pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program> {
     if program.ops.len() > MOST_OPS || program.is_open() {
         return None;
@@ -35,7 +33,6 @@ pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program
     Some(own)
 }
 
-/// Replaces known values, and drops what is not read.
 fn specialise(program: &mut Program, uniforms: &[u32]) {
     let mut evaluator = Evaluator::new(uniforms);
     let Some(entries) = entry_values(program, &mut evaluator) else {
@@ -143,7 +140,7 @@ fn step(
     }
 }
 
-/// `None`: not reached.
+/// Known values at the clauses' starts; `None`: not reached.
 fn entry_values(
     program: &Program,
     evaluator: &mut Evaluator<'_>,
@@ -189,7 +186,6 @@ fn rewrite(
 ) -> Vec<MicroOp> {
     let mut values = [None; ROWS];
     values[..REGISTERS].copy_from_slice(entry);
-    // Rows equal to others, and which.
     let (mut copies, mut same): (RowSet, _) = (0, [0; ROWS]);
     let original = |row: u16, copies: RowSet, same: &[u16; ROWS]| {
         if bit(row) & copies == 0 {

@@ -9,7 +9,7 @@ use crate::ir::Program;
 use crate::ir::micro::{Kind, MicroOp, OnMemory, Run};
 
 pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
-    // Clauses are told of one by one.
+    // Joined clauses go: an analyser is told of each clause.
     program.clauses.retain(|clause| clause.parts.is_empty());
     let old = std::mem::take(&mut program.ops);
     for number in 0..program.clauses.len() {
@@ -21,7 +21,7 @@ pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
     }
 }
 
-/// Puts probes into a clause; its micro-operations are the program's last.
+/// The clause's micro-operations must be the program's last.
 pub(crate) fn insert_into(program: &mut Program, number: usize, wanted: Wanted) {
     let Some(clause) = program.clauses.get(number) else {
         return;
@@ -62,7 +62,7 @@ fn with_probes(ops: &[MicroOp], number: usize, wanted: Wanted) -> Vec<MicroOp> {
             });
         }
         all.push(*op);
-        // They reach no memory.
+        // Those that one stands for reach no memory, and need no probes.
         let stands_for = match op.run {
             Run::Several(_) => rest.len().min(op.m as usize),
             _ => 0,
@@ -74,7 +74,6 @@ fn with_probes(ops: &[MicroOp], number: usize, wanted: Wanted) -> Vec<MicroOp> {
     all
 }
 
-/// The clause's number is in `m`.
 fn probe(op: &MicroOp) -> Option<OnMemory> {
     Some(match op.kind {
         Kind::Load => load,

@@ -123,7 +123,6 @@ impl Storages {
     /// Those of a dispatch.
     pub fn of(grid: &Grid) -> Storages {
         let (thread, group) = (&grid.thread_storage, &grid.workgroup_storage);
-        // One core's follows that of the core before.
         let cores = u64::from(64 - grid.cores.usable.leading_zeros()).max(1);
         let bytes = |base: u64, each: u32, count: u32| match base {
             0 => (0, 0),
@@ -183,9 +182,9 @@ pub struct Lanes<'a> {
     pub warp: u32,
     /// Barriers passed by the work groups.
     pub barriers: u32,
-    /// The first lane's work group times its threads.
+    /// The first thread of the first lane's work group.
     first: u64,
-    /// Per lane, behind that.
+    /// Per lane, from `first` on.
     threads: &'a [u32; LANES],
     size: u32,
 }
@@ -290,7 +289,7 @@ impl Access<'_> {
         Some(crate::words::bytes_of(words))
     }
 
-    /// Whether several active lanes have one address.
+    /// Whether all active lanes have one address.
     #[inline]
     pub fn is_uniform(&self) -> bool {
         let first = self.visit.lanes.active.trailing_zeros() as usize % LANES;
@@ -345,7 +344,6 @@ pub(crate) struct Probing {
     wanted: Wanted,
     warp: u32,
     size: u32,
-    /// Names of messages.
     kinds: &'static [&'static str],
     sites: Vec<Site>,
     threads: Vec<[u32; LANES]>,

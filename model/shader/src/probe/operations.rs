@@ -119,7 +119,7 @@ fn sinks(op: &MicroOp, rows: &Rows) -> u64 {
     gone.fold(0, |mask, lane| mask | 1 << lane)
 }
 
-/// `c` bytes, offset `a`, buffer `b`. What lies outside is not read.
+/// What lies outside the buffer is not read.
 pub(super) fn load_uniform(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mut low, mut high, mut inside) = ([0; LANES], [0; LANES], 0);
     let mut buffers = LastBuffer::default();
@@ -164,7 +164,6 @@ pub(super) fn texel_store(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) ->
     texels(op, rows, core, AccessKind::Store)
 }
 
-/// Tells of texels by size.
 fn texels(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, kind: AccessKind) -> Done {
     let gone = sinks(op, rows);
     let mut sizes: [u64; 17] = [0; 17];

@@ -10,22 +10,20 @@ pub(crate) use row::{CHUNK, GROUP};
 pub use row::{LANES, Row, lanes};
 pub(crate) use whole::{repeat, spread};
 
-/// The architecture's; temporaries and constants follow.
+/// Registers of the architecture; temporaries and constants follow.
 pub const REGISTERS: usize = 64;
 
-/// Those of one batch.
+/// The rows of one batch.
 #[derive(Debug)]
 pub struct Rows {
     #[allow(clippy::vec_box)]
     rows: Vec<Box<Row>>,
     #[allow(clippy::vec_box)]
     unused: Vec<Box<Row>>,
-    /// For the next result.
     spare: Box<Row>,
     active: Box<Row>,
     mask: u64,
     count: u32,
-    /// Lanes that have not ended.
     live: u64,
     /// Results replace whole rows: no lane that matters is inactive.
     full: bool,
@@ -49,7 +47,7 @@ impl Rows {
         }
     }
 
-    /// Resets a batch. Only the last row is zero: a thread's start sets what it can see.
+    /// Resets a batch. Rows after the registers are zero: a thread's start sets the registers that it can see.
     pub(crate) fn reset(&mut self, count: u16, lanes: usize) {
         let count = usize::from(count).max(REGISTERS);
         if self.rows.len() > count {
@@ -83,7 +81,6 @@ impl Rows {
         }
     }
 
-    /// All ones in active lanes, else zero.
     #[inline(always)]
     pub(crate) fn active(&self) -> &Row {
         &self.active
@@ -95,7 +92,7 @@ impl Rows {
         self.mask
     }
 
-    /// Kept: counting bits may be slow.
+    /// Counted once per change, as counting bits may be slow.
     #[inline(always)]
     pub(crate) fn active_count(&self) -> u64 {
         self.count.into()
@@ -161,7 +158,7 @@ impl Rows {
         self.rows[usize::from(row)].0 = self.rows[usize::from(from)].0;
     }
 
-    /// Merges for inactive lanes.
+    /// Puts a result into a row; inactive lanes keep their words.
     #[inline(always)]
     pub fn replace(&mut self, row: u16, new: &mut Box<Row>) {
         std::mem::swap(&mut self.spare, new);
@@ -174,7 +171,6 @@ impl Rows {
         self.chunks * CHUNK
     }
 
-    /// Merges for inactive lanes.
     #[inline(always)]
     pub(crate) fn commit(&mut self, row: u16) {
         let row = usize::from(row);
@@ -185,7 +181,7 @@ impl Rows {
         }
     }
 
-    /// Merges for inactive lanes; `from` is of no use then.
+    /// Merges for inactive lanes; row `from` loses its content.
     #[inline(always)]
     pub(crate) fn take(&mut self, from: u16, to: u16) {
         let (from, to) = (usize::from(from), usize::from(to));

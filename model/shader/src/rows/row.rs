@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A register of a batch: 32 bits per lane.
 
-/// Of a batch.
+/// Lanes of a batch.
 pub const LANES: usize = 64;
 
-/// Handled at once; batches narrower than [`LANES`] are multiples.
+/// Lanes handled at once; batches narrower than [`LANES`] are multiples.
 pub(crate) const CHUNK: usize = 16;
 
-/// For classified addresses.
+/// Lanes whose addresses are classified together.
 pub(crate) const GROUP: usize = 8;
 
 /// A word per lane.

@@ -21,7 +21,6 @@ pub(crate) struct Flat(pub(crate) Ram, pub(crate) u64);
 
 pub(crate) const EDGE: u64 = (1 << 32) - 4096;
 
-/// No memory is here.
 pub(crate) const NOWHERE: u64 = 1 << 40;
 
 impl AddressSpace for Flat {
@@ -39,7 +38,6 @@ pub(crate) struct Machine {
     pub(crate) grid: Grid,
     batches: [Batch; 1],
     tracks: Tracks,
-    /// Tracks followed.
     pub(crate) followed: u32,
 }
 

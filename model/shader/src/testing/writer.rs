@@ -13,7 +13,6 @@ use crate::optimise::fuse::fuse;
 use crate::rows::LANES;
 use crate::vectors;
 
-/// Each has four words per lane.
 const STORES: usize = 24;
 pub(crate) const PAGES: usize = STORES * LANES * 16 / 4096;
 pub(crate) const UNIFORMS: u16 = 4;
@@ -28,7 +27,6 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Loads from two pages at `table`, stores to `out`.
     pub(crate) fn new(program: &'a mut Program, seed: u64, table: u64, out: u64) -> Self {
         program.clauses.clear();
         Writer {
@@ -139,7 +137,6 @@ impl<'a> Writer<'a> {
         self.push(Run::Rows(run), kind, d, &sources[..count], m);
     }
 
-    /// Loads at `table + (row & 0xff0)`, or stores to own words.
     fn memory(&mut self, row: u16) {
         let (low, zero) = (special::TEMPORARY + 5, self.constant(0));
         let first = self.random.u32(..7) as u16;
@@ -176,7 +173,6 @@ impl<'a> Writer<'a> {
         self.stores += 1;
     }
 
-    /// Loads lines alike, or one line's for all; stores, consecutive or not.
     fn lines(&mut self, low: u16, zero: u16) {
         let d = self.random.u32(..7) as u16;
         let (base, out) = (self.constant(self.table), self.constant(self.out));
@@ -236,7 +232,7 @@ impl<'a> Writer<'a> {
         for _ in 0..2 + self.random.u32(..5) {
             let more = 4 * self.random.u32(..5);
             let from = match self.random.u32(..3) {
-                // Its last sum has own rows.
+                // The last sum is kept in rows of its own.
                 0 if before != [low, high] => {
                     offset += more;
                     before
@@ -273,7 +269,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ends with stores of all registers in use.
+    /// The last clause stores all registers in use.
     pub(crate) fn program(&mut self) {
         let count = 2 + self.random.u32(..5);
         for index in 0..count {

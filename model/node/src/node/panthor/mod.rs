@@ -64,7 +64,6 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// All it waits for has ended.
     fn vm_bind(&self, argument: &mut uapi::VmBind) -> Result<()> {
         let queued = match argument.flags {
             0 => false,
@@ -89,7 +88,7 @@ impl Call<'_> {
             Ok(())
         });
         if result.is_err() && !queued {
-            // As the driver.
+            // As the driver tells it.
             argument.operations.count = done;
         }
         result
@@ -157,7 +156,6 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Gives addresses without memory: no stream here uses a heap.
     fn heap_create(&self, argument: &mut uapi::TilerHeapCreate) -> Result<()> {
         let counts = (1..=argument.max_chunks).contains(&argument.initial_chunks);
         let bytes = argument.chunk_bytes;

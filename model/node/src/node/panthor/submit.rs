@@ -117,7 +117,6 @@ impl Call<'_> {
             valid(found.1.0 == number).map(|()| (queue, fatal, found))
         })?;
         if fatal {
-            // An earlier stream failed.
             return Ok(Err(Errno::INVALID));
         }
         if submit.bytes == 0 {

@@ -16,7 +16,6 @@ const TIMELINE_SIGNAL: u32 = 0xc018_64cd;
 const CODE: u64 = 0x7fff_fff0_0000;
 const DATA: u64 = 0x7fff_ffe0_0000;
 
-/// Two objects, two queues.
 struct Streaming {
     app: App,
     fd: RawFd,
@@ -263,7 +262,7 @@ fn streams_run_and_reach_points_of_time_lines() {
     let both = [waits(sync, 1), signal(sync, 2)];
     own.submit(1, &adds(DATA, 1), &both).unwrap();
     assert_eq!(own.app.load(own.data), 43);
-    // Not submitted, not waited for; empty ones only signal.
+    // A point that nobody submitted is refused, not waited for; submissions without a stream only signal.
     let early = own.submit(0, &adds(DATA, 1), &[waits(sync, 9)]);
     assert_eq!(early, Err(Errno::INVALID));
     own.submit(0, &[], &[waits(sync, 2), signal(sync, 5)])

@@ -3,7 +3,6 @@
 
 use super::*;
 
-/// With the refusal's number.
 macro_rules! refused {
     ($app:ident, $fd:ident; $($request:ident, $argument:expr => $error:expr;)*) => {$(
         let argument = $argument;
@@ -70,7 +69,6 @@ fn wrong_arguments_are_refused() {
     app.close(fd);
 }
 
-/// Any bits or addresses: an answer, and the node works on.
 #[test]
 fn nothing_that_an_app_asks_breaks_it() {
     let app = App::new();

@@ -26,7 +26,6 @@ enum Known {
     Refused,
 }
 
-/// Tracks of a host thread.
 #[derive(Debug)]
 pub(crate) struct Tracks {
     known: HashMap<Set, Known>,
@@ -57,7 +56,6 @@ impl Tracks {
         std::mem::replace(self, none)
     }
 
-    /// Follows a track, or says what to do.
     pub(crate) fn go<'s>(
         &mut self,
         (set, sets): (Set, u64),
@@ -71,7 +69,7 @@ impl Tracks {
         let full = self.full || self.known.len() as u64 > 2 * MOST_SETS;
         match self.known.get(&set) {
             Some(Known::Track(track)) => {
-                // The clauses meet failures again.
+                // A failure comes again, and is reported, when the clauses execute.
                 let done =
                     pages.complete(&self.reached, core) && track.follow(pages, batches, core);
                 if !done {
@@ -89,13 +87,12 @@ impl Tracks {
         }
     }
 
-    /// [`Tracks::keep`] comes next.
+    /// [`Tracks::keep`] must follow.
     pub(crate) fn recorder(&mut self, batches: usize) -> Recorder {
         let reached = std::mem::take(&mut self.reached);
         Recorder::new(batches, reached, self.room.bytes_left())
     }
 
-    /// Keeps a set's track; without one, notes that there is none.
     pub(crate) fn keep(
         &mut self,
         set: Set,

@@ -4,8 +4,6 @@
 //! What follows from ids, constants and push uniforms alone is the same each time: most addresses, loops, branches.
 //! A [`track`] has the rest in order: loads and stores with known addresses, and micro-operations on what was
 //! loaded. If an address or a branch depends on memory, there is no track.
-//!
-//! [`record`] makes tracks, [`known`] keeps them, [`room`] says how many are worth it.
 
 mod known;
 mod pages;

@@ -12,11 +12,11 @@ use crate::operations::planned::Pages;
 pub(crate) struct Reached {
     pub(super) read: Pages,
     pub(super) written: Pages,
-    /// Threads' own storage is unchanged unless something is stored at its addresses.
+    /// Tracks rely on threads' own storage, so that no page may be written at two addresses.
     pub(super) has_private: bool,
 }
 
-/// Per page, here and where it is looked up.
+/// Per page, here and in the table that finds it.
 const PAGE_BYTES: usize = 128;
 
 impl Reached {
@@ -29,7 +29,6 @@ impl Reached {
         self.written.truncate(written);
     }
 
-    /// Bytes of memory taken, about.
     pub(super) fn bytes(&self) -> usize {
         let (read, written) = self.count();
         (read + written) * PAGE_BYTES
@@ -40,10 +39,9 @@ impl Reached {
 pub(crate) struct Resolved<'s> {
     pub(super) read: Vec<Page<'s>>,
     pub(super) written: Vec<Page<'s>>,
-    /// Places of the first pages, and their number.
+    /// Host addresses of the first `apart` pages written.
     seen: HashSet<usize>,
     apart: usize,
-    /// A page came twice.
     aliased: bool,
 }
 
@@ -64,7 +62,6 @@ impl<'s> Resolved<'s> {
         !reached.has_private || self.are_apart()
     }
 
-    /// No page is written at two addresses.
     fn are_apart(&mut self) -> bool {
         for page in &self.written[self.apart..] {
             self.aliased |= !self.seen.insert(page.as_ptr() as usize);

@@ -11,7 +11,7 @@ use crate::rows::{Rows, lanes};
 
 const WORD: usize = 4;
 
-/// The same each time, by address.
+/// Addresses of words that are the same each time.
 #[derive(Debug, Default)]
 pub(super) struct Private {
     words: HashSet<u64>,
@@ -53,7 +53,6 @@ impl Private {
     }
 }
 
-/// Addresses of the words that the bytes are in.
 fn words(va: u64, bytes: usize) -> impl Iterator<Item = u64> {
     let first = va / WORD as u64;
     let last = va.saturating_add(bytes as u64 - 1) / WORD as u64;

@@ -24,9 +24,7 @@ fn set(op: &MicroOp, rows: &mut Rows) {
 #[derive(Debug, Default)]
 struct Contents {
     depends: Vec<bool>,
-    /// Added rows with values that the track needs.
     known: HashMap<[u32; LANES], u16>,
-    /// Active and live lanes, as the track knows them.
     lanes: Option<(u64, u64)>,
 }
 
@@ -36,12 +34,10 @@ pub(crate) struct Recorder {
     operations: Vec<MicroOp>,
     pending: Vec<MicroOp>,
     reached: Reached,
-    /// Pages known before.
-    known_pages: (usize, usize),
+    pages_before: (usize, usize),
     private: Private,
     contents: Vec<Contents>,
     batch: usize,
-    /// Bytes taken at most, and allowed.
     bytes: usize,
     room: usize,
     refused: bool,
@@ -53,7 +49,7 @@ impl Recorder {
             steps: Vec::new(),
             operations: Vec::new(),
             pending: Vec::new(),
-            known_pages: reached.count(),
+            pages_before: reached.count(),
             reached,
             private: Private::default(),
             contents: std::iter::repeat_with(Contents::default)
@@ -77,7 +73,7 @@ impl Recorder {
                 let added = contents.known.len();
                 batch.rows.truncate(batch.rows.count() - added);
             }
-            self.reached.truncate(self.known_pages);
+            self.reached.truncate(self.pages_before);
             return (None, self.reached);
         }
         self.flush();
@@ -126,7 +122,7 @@ impl Recorder {
 
     fn operation(&mut self, operation: MicroOp) {
         self.pending.push(operation);
-        // Another one may stand for it.
+        // `fuse` may add another one that stands for it.
         self.grow(2 * size_of::<MicroOp>());
     }
 
@@ -207,7 +203,6 @@ impl Recorder {
         self.operation(MicroOp { a, b, c, e, ..*op });
     }
 
-    /// `None`: they depend on memory.
     fn addresses(&self, op: &MicroOp, offset: u16, rows: &Rows) -> Option<[u64; LANES]> {
         if self.depends(op.a) || self.depends(op.b) {
             return None;
@@ -292,7 +287,7 @@ impl Recorder {
                 self.on_rows(&copied, rows);
             }
             Kind::Ahead => {
-                // Only then it shows whether it loads; it does not overwrite its address.
+                // Executed first, as only then it shows whether it loads; it does not overwrite its address.
                 run(op, rows, core)?;
                 if core.ahead >> op.m & 1 == 1 {
                     self.load(op, (op.e, 4 * usize::from(op.c), op.d), rows);
@@ -322,7 +317,7 @@ impl Execute for Recorder {
     ) -> Result<(), (Trouble, u8)> {
         let program_rows = usize::from(special::CONSTANT) + program.constants();
         let contents = &mut self.contents[self.batch];
-        // Known, as is what a thread begins with.
+        // Added rows are known, as is what a thread begins with.
         contents.depends.resize(special::CONSTANT.into(), false);
         self.refused |= rows.count() < program_rows;
         core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// They are read from end to end, and help only while they stay in caches.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Per clause, as a multiple of what a track saves.
+/// Recording a clause costs this multiple of what a track saves.
 const RECORDING_COST: u64 = 16;
 
 /// Clauses recorded before any was saved.
@@ -15,13 +15,11 @@ const ADVANCE: u64 = 1 << 16;
 
 #[derive(Debug)]
 struct Shared {
-    /// Bytes left.
     bytes: AtomicUsize,
     /// In clauses; runs out if tracks are forgotten before use.
     gain: AtomicU64,
 }
 
-/// Returns its bytes on drop.
 #[derive(Debug)]
 pub(crate) struct Room {
     shared: Arc<Shared>,

@@ -12,8 +12,8 @@ use crate::operations::memory::{load, store};
 use crate::rows::LANES;
 use crate::testing::{EDGE, Flat, Machine, Writer};
 
-/// Each thread spills an offset, reloads it, and copies the word there. `at`: stores a loaded word there and behind
-/// in between.
+/// Each thread spills an offset, reloads it, and copies the word there. In between, it may store a loaded word at `at`
+/// and behind.
 fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
     let mut program = Program::new(16);
     let mut writer = Writer::new(&mut program, 1, table, out);
@@ -50,7 +50,7 @@ fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
 fn what_threads_keep_in_their_own_storage_is_known_unless_it_is_stored_to() {
     let mut space = Flat(Ram::new(16).unwrap(), 0);
     let [table, out, storage] = [(); 3].map(|()| space.0.allocate_contiguous(2).unwrap());
-    // The storage has another address.
+    // The storage is also at `EDGE`.
     space.1 = storage;
     let mut random = Rng::with_seed(7);
     for (at, followed) in [

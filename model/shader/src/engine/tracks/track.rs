@@ -14,9 +14,8 @@ use crate::rows::Rows;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// For what follows.
+    /// The batch of the steps that follow.
     Batch(usize),
-    /// Active and live lanes.
     Lanes {
         mask: u64,
         live: u64,

@@ -54,7 +54,6 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
         0,
         "the last is kept"
     );
-    // Other code in place is decoded anew, and the old is gone.
     let before = cache.bytes();
     space.0.write(last + 8 * 1024, &short).unwrap();
     assert!(cache.shader(last, &Copies, &mut fetch).1 > 0);

@@ -48,7 +48,7 @@ fn random_programs_do_the_same_when_specialised() {
             _ => u64::from(random.u32(..)) << 32 | u64::from(random.u32(..)),
         };
         let mut machine = Machine::new();
-        // Unknown, recorded, followed, last into a missing page.
+        // Seen, recorded, followed twice, then with a missing page.
         for time in 0..5 {
             let bytes: Vec<u8> = (0..8192).map(|_| random.u32(..) as u8).collect();
             space.0.write(table, &bytes).unwrap();
