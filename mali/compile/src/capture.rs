@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A raw trace in memory: jobs, memory, mappings and settings.
 //!
-//! Drops what only the driver needed: polls, interrupts, power-up, address-space commands. The rest's order is
-//! checked against the registers, so that no misunderstood trace becomes a recording.
+//! Drops what only the driver needed. The rest's order is checked against the registers, so that no misunderstood trace
+//! becomes a recording.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -31,7 +31,7 @@ pub struct Origin {
     pub kernel: String,
     /// GPU and CPU caches are coherent.
     pub coherent: bool,
-    /// By a library in the app, not by the kernel.
+    /// Recorded by a library in the app, not by the kernel.
     pub in_app: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Job {
     pub chain: u64,
     /// Empty for a command stream.
     pub headers: Headers,
-    /// If the work is no chain.
+    /// The command stream, if the work is no chain.
     pub stream: Option<Flat>,
     /// SUBMIT record number.
     pub sequence: u64,
@@ -68,7 +68,6 @@ impl Job {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     list: Vec<mali_facts::Job>,
-    /// Ascending.
     addresses: Vec<u64>,
 }
 
@@ -113,7 +112,7 @@ pub struct Noted {
     pub note: Note,
     /// Submissions before it.
     pub jobs: usize,
-    /// The last one since the previous note.
+    /// The last buffer mapped since the previous note.
     pub mapped: Option<Buffer>,
 }
 
@@ -130,9 +129,9 @@ pub struct Capture {
     pub jobs: Vec<Job>,
     /// Page contents over time.
     pub memory: Memory,
-    /// Over the whole trace.
+    /// Access of each page, by address, over the whole trace.
     pub access: BTreeMap<u64, RegionFlags>,
-    /// Replaced ones included.
+    /// All buffers, replaced ones included.
     pub buffers: Vec<Buffer>,
     /// Before each job: new memory, zero until written.
     pub mapped: BTreeMap<Moment, Vec<Buffer>>,
@@ -157,13 +156,10 @@ const SETTINGS: [u32; 4] = [
 #[derive(Default)]
 struct Reading {
     written: BTreeMap<u32, u32>,
-    /// Page-table root of the first job.
     root: Option<u64>,
     started: Option<u64>,
-    /// Since the last reset.
     settings: Vec<(u32, u32)>,
-    /// Values read since the last reset.
-    found: BTreeMap<u32, u32>,
+    read_values: BTreeMap<u32, u32>,
     mapped: Option<Buffer>,
     /// Address, pages, flags.
     regions: HashSet<(u64, u64, u32)>,
@@ -289,7 +285,7 @@ impl Capture {
                 self.identity.entry(offset).or_insert(value);
             }
             Event::RegRead { offset, value } if SETTINGS.contains(&offset) => {
-                reading.found.insert(offset, value);
+                reading.read_values.insert(offset, value);
             }
             Event::RegWrite { offset, value } => {
                 self.register_write(record, reading, offset, value)?
@@ -326,7 +322,6 @@ impl Capture {
                 }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
-                    // A stream without a dispatch acts before the next job.
                     (Phase::After, Some(_)) if reading.idle => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
                     // The dump after a job may follow its COMPLETE record.
@@ -383,7 +378,6 @@ impl Capture {
         if va >= ADDRESS_END {
             return Err(CompileError::Address { sequence, va });
         }
-        // A few bytes may name any number of pages.
         if pages > MAX_PAGES || reading.listed > MAX_LISTED {
             let pages = reading.listed;
             return Err(CompileError::TooMuchMemory { pages });
@@ -418,7 +412,7 @@ impl Capture {
             // A reset loses earlier settings.
             Class::Command if value == 1 || value == 2 => {
                 reading.settings.clear();
-                reading.found.clear();
+                reading.read_values.clear();
             }
             Class::Quirk if SETTINGS.contains(&offset) => {
                 match reading
@@ -428,7 +422,7 @@ impl Capture {
                 {
                     Some((_, old)) => *old = value,
                     // Writing back what was read changes nothing, whatever bits the GPU starts with.
-                    None if reading.found.get(&offset) == Some(&value) => {}
+                    None if reading.read_values.get(&offset) == Some(&value) => {}
                     None => reading.settings.push((offset, value)),
                 }
             }
@@ -442,7 +436,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Takes a command stream. Without a dispatch it only makes driver settings: not part of the program.
+    /// A stream without a dispatch only makes driver settings: it is not part of the program.
     fn stream(
         &mut self,
         record: &Record<'_>,
@@ -480,7 +474,6 @@ impl Capture {
         Ok(())
     }
 
-    /// Nothing may run, and the address space must be the common one.
     fn begins(
         &mut self,
         reading: &mut Reading,
@@ -598,7 +591,6 @@ impl Capture {
 
 /// Instructions.
 const LONGEST_STREAM: u32 = 1 << 16;
-/// Behind the last address of any GPU.
 const ADDRESS_END: u64 = 1 << 48;
 /// 4 GiB, as in a recording.
 const MAX_PAGES: u64 = 1 << 20;

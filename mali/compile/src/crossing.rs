@@ -86,8 +86,7 @@ pub(crate) fn unnamed(
         .filter(|tensor| tensor.role == Role::State)
         .flat_map(pages)
         .collect();
-    // By last writing job.
-    let mut crossing: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    let mut by_writer: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     for part in parts {
         for job in part.start..part.end {
             for va in reads.get(job).into_iter().flatten() {
@@ -104,13 +103,13 @@ pub(crate) fn unnamed(
                     pages.contains(va) && tensor.job < job && is_there(capture, tensor, job)
                 };
                 if elsewhere && is_data(plan, *va) && !named.iter().any(known) {
-                    crossing.entry(written).or_default().insert(*va);
+                    by_writer.entry(written).or_default().insert(*va);
                 }
             }
         }
     }
     let mut out = Vec::new();
-    for (job, pages) in crossing {
+    for (job, pages) in by_writer {
         let part = parts
             .iter()
             .find(|part| (part.start..part.end).contains(&job));
@@ -143,7 +142,6 @@ fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> O
     })
 }
 
-/// First address and page count.
 fn stretches(pages: &BTreeSet<u64>) -> Vec<(u64, u64)> {
     let mut out: Vec<(u64, u64)> = Vec::new();
     for va in pages {

@@ -146,7 +146,6 @@ pub fn parts(capture: &Capture, first: usize, tensors: &[Found], options: &Optio
     ends.into_iter().map(part).collect()
 }
 
-/// Lowered if the sum over all jobs would exceed what is allowed.
 fn timeout(wanted_us: u32, jobs: usize) -> u32 {
     let share = Limits::DEFAULT.total_us / (jobs as u64).max(1);
     wanted_us.min(u32::try_from(share).unwrap_or(u32::MAX))
@@ -213,7 +212,6 @@ struct Emitter<'a> {
     plan: &'a Plan,
     tensors: &'a [Found],
     ids: Vec<TensorId>,
-    /// Microseconds.
     timeout_us: u32,
     external: BTreeMap<u64, Chunk<'a>>,
     builder: Builder,
@@ -265,7 +263,6 @@ impl Emitter<'_> {
                 if job > first {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
                 }
-                // Before the first job of the part that reads them.
                 while bindings.next_if(|(at, _)| *at < job).is_some() {}
                 while let Some((_, tensor)) = bindings.next_if(|(at, _)| *at == job) {
                     self.builder.bind_input(self.ids[*tensor]);
@@ -319,7 +316,6 @@ impl Emitter<'_> {
             .submit_with(job.slot, config as u16, job.chain, self.timeout_us);
     }
 
-    /// Zeros where nothing is stored.
     fn bytes(&self, moment: Moment, start: u64, end: u64) -> Vec<u8> {
         let offset = (start % PAGE) as usize;
         let length = (end - start) as usize;
@@ -340,7 +336,7 @@ impl Emitter<'_> {
         bytes
     }
 
-    /// Hidden parts keep what is there.
+    /// Hidden parts are zero: inputs and weights are loaded there.
     fn upload(&mut self, ranges: &Ranges, moment: Moment) {
         for (start, end) in ranges.iter() {
             for (start, end) in pages(start, end) {
@@ -350,7 +346,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Long stretches of one byte, mostly zeros, are one action.
     fn restore(&mut self) {
         let moment = Moment::before(self.plan.first_run);
         let mut stretch: Option<Stretch> = None;

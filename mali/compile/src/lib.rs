@@ -11,8 +11,7 @@
 //! 3. [`plan::plan`] decides what to load and restore.
 //! 4. [`emit::emit`] writes and verifies the recording.
 //!
-//! [`compile`] does all four; [`compile_observed`] also replays once, to learn what each part reads.
-//! [`differential::compare`] checks against a second run. The same trace gives the same bytes.
+//! The same trace gives the same bytes.
 
 #![forbid(unsafe_code)]
 
@@ -46,7 +45,7 @@ pub use mali_jobs::link::{MOST_JOBS, Place};
 pub use tag::{Found, Role};
 pub use touched::Touched;
 
-/// Read or written by the app.
+/// A file that the app reads or writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorFile {
     /// Its role.
@@ -181,17 +180,16 @@ fn pages(recording: &[u8]) -> Result<u64, CompileError> {
     Ok(regions.map(|region| u64::from(region.pages.get())).sum())
 }
 
-/// `first` is the trace's first chain of a run.
-fn submissions(places: &[Place], first: usize) -> (usize, usize) {
+fn submissions(places: &[Place], first_run: usize) -> (usize, usize) {
     let all = |places: &[Place]| {
         let all: BTreeSet<u32> = places.iter().map(|place| place.submission).collect();
         all.len()
     };
-    let (setup, run) = places.split_at(first.min(places.len()));
+    let (setup, run) = places.split_at(first_run.min(places.len()));
     (all(setup), all(run))
 }
 
-/// Joins chains. Also returns where each chain's jobs are, and why the recording was left as it is.
+/// Also where each chain's jobs are, and why the recording was left as it is.
 fn link(
     capture: &Capture,
     recording: Vec<u8>,

@@ -7,7 +7,6 @@ use std::ops::Bound;
 use crate::capture::{Buffer, Capture};
 use crate::pages::Moment;
 
-/// Goes through a capture once, forwards.
 #[derive(Debug)]
 pub(crate) struct Mapped<'a> {
     capture: &'a Capture,
@@ -51,7 +50,6 @@ impl<'a> Mapped<'a> {
         self.until = Some(end);
     }
 
-    /// `None` if never recorded.
     pub(crate) fn holder(&self, va: u64) -> Option<Holder> {
         let (_, (end, holder)) = self.parts.range(..=va).next_back()?;
         (va < *end).then_some(*holder)
@@ -68,7 +66,6 @@ impl<'a> Mapped<'a> {
         if start >= end {
             return;
         }
-        // The previous buffer keeps what lies on both sides.
         if let Some((first, (last, other))) = self.parts.range(..start).next_back() {
             let (first, last, other) = (*first, *last, *other);
             if last > start {
@@ -95,8 +92,7 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// Brute force, for pages 1 to 20.
-    fn looked_up(capture: &Capture, job: usize, va: u64) -> Option<Holder> {
+    fn brute_force(capture: &Capture, job: usize, va: u64) -> Option<Holder> {
         let mapped = capture.mapped.range(..=Moment::before(job));
         let all = mapped.flat_map(|(moment, buffers)| buffers.iter().map(move |b| (*moment, *b)));
         let holders = all.map(|(moment, buffer)| Holder { moment, buffer });
@@ -127,7 +123,7 @@ mod tests {
         for job in [0, 1, 1, 2, 5, 6, 20, 39] {
             mapped.go_to(job);
             for va in (0..24).map(|page| page * PAGE) {
-                let found = looked_up(&capture, job, va);
+                let found = brute_force(&capture, job, va);
                 assert_eq!(mapped.holder(va), found, "{job} {va:#x}");
                 let now = Moment::before(job);
                 let is_new = found.is_some_and(|holder| holder.moment == now);

@@ -76,7 +76,7 @@ impl Pool {
 pub struct Moment(u32);
 
 impl Moment {
-    /// CPU writes are done.
+    /// Just before a job, after the CPU's writes.
     pub const fn before(job: usize) -> Moment {
         Moment(2 * job as u32)
     }

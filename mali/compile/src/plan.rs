@@ -3,7 +3,7 @@
 //!
 //! A trace shows what changed around each job, not what it reads. So every run restores all that the repeated part
 //! changed. GPU writes are restored by whole buffers, because another input may make it write more; CPU writes by
-//! bytes. A buffer of zeros costs one fill.
+//! bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,6 @@ fn computed(capture: &Capture) -> BTreeSet<u64> {
     out
 }
 
-/// Joins ranges with small gaps.
 fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     const GAP: usize = 32;
     let mut out: Vec<(usize, usize)> = Vec::new();
@@ -139,10 +138,8 @@ fn without_headers(
         .collect()
 }
 
-/// A run must bind them again.
-///
-/// An app frees a weight when the GPU has its own form of it, and the driver reuses the memory. A weight still
-/// whole at a run's start may be read.
+/// An app frees a weight when the GPU has its own form of it, and the driver reuses the memory. A weight still whole at
+/// a run's start may be read.
 ///
 /// # Errors
 /// The app itself loads a weight in the repeated part.
@@ -309,7 +306,6 @@ fn memory_of(tensors: &[Found], role: Role) -> Ranges {
     out
 }
 
-/// Covers all mapped or dumped pages.
 fn kinds(
     capture: &Capture,
     tensors: &[Found],
@@ -502,7 +498,6 @@ impl Planner<'_> {
         })
     }
 
-    /// Widened to whole buffers.
     fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
         let mut out = Ranges::default();
         // Skip nested buffers.
@@ -529,7 +524,6 @@ impl Planner<'_> {
                 let (start, end) = self.buffer(va);
                 out.add(va, va + PAGE);
                 for (start, end) in widened.outside(start, end) {
-                    // A buffer may be announced with any size.
                     for (page, (kind, _)) in self.kinds.range(start..end) {
                         if *kind == RegionKind::Data {
                             out.add(*page, page + PAGE);
@@ -542,7 +536,6 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// Buffer of a page, as announced; else the page alone.
     fn buffer(&self, va: u64) -> Span {
         let found = self.smallest.range(..=va).next_back();
         let found = found.filter(|(_, (end, _))| va < *end);
@@ -561,7 +554,7 @@ impl Planner<'_> {
         for (start, end) in self.without_headers(job, va, changed) {
             all.add(start, end);
         }
-        // They may share bytes with the recorded weight, but not with its substitute.
+        // A change may share bytes with the recorded weight, but not with its substitute.
         for chunk in self.chunks.get(&va).map_or(&[][..], Vec::as_slice) {
             let before = moment.previous();
             if all.touches(chunk.va, chunk.end())
@@ -584,7 +577,6 @@ impl Planner<'_> {
         without_headers(self.capture, job, va, offsets)
     }
 
-    /// Whether set-up can load a change once.
     fn loads_early(
         &self,
         job: usize,

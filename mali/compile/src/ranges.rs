@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// Disjoint ranges; touching ones are joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// Exclusive end.
     by_start: BTreeMap<u64, u64>,
 }
 

@@ -16,7 +16,6 @@ use crate::pages::{Moment, PageBytes, differing};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Where memory moves from the first run to the second, for one job.
 #[derive(Debug, Default)]
 pub(crate) struct Renaming {
     to_second: Places,
@@ -85,7 +84,6 @@ fn addresses(page: &PageBytes, at: usize) -> [(u64, u64); 5] {
 }
 
 impl Renaming {
-    /// Finds the renaming by words that the app wrote before a job.
     pub(crate) fn find(
         [first, second]: [&Capture; 2],
         mapped: &[Mapped<'_>; 2],
@@ -127,8 +125,7 @@ impl Renaming {
         out
     }
 
-    /// Adds a pair of addresses, unless it contradicts what is known. A buffer with the same size in both runs
-    /// moves whole.
+    /// A buffer with the same size in both runs moves whole.
     fn add(&mut self, mapped: &[Mapped<'_>; 2], a: u64, b: u64) {
         let (page_a, page_b) = (a - a % PAGE, b - b % PAGE);
         if a % PAGE != b % PAGE
@@ -176,7 +173,6 @@ impl Renaming {
     }
 }
 
-/// `None` unless sizes and offsets are equal.
 fn same_place(mapped: &[Mapped<'_>; 2], a: u64, b: u64) -> Option<(Buffer, Buffer)> {
     let [first, second] = mapped;
     let (one, other) = (first.holder(a)?.buffer, second.holder(b)?.buffer);

@@ -89,7 +89,7 @@ impl Touched {
     }
 }
 
-/// First and last offset in each.
+/// Each page, with the first and the last offset in it.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut at = start;
     std::iter::from_fn(move || {

@@ -19,9 +19,9 @@ const G57: u16 = 1 << 13 | 1 << 15;
 
 /// L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, with ACE coherency.
 const SNOOP_DISPARITY: u32 = 1 << 23;
-/// Of bus reads (25:24) and writes (27:26).
+/// Limits of bus reads (25:24) and writes (27:26).
 const LIMITS: u32 = 0xf << 24;
-/// The same in 14:12, 17:15.
+/// The same limits in 14:12 and 17:15.
 const WIDE_LIMITS: u32 = 0x3f << 12;
 
 /// Bits to set on some products; one entry per product and register.
@@ -89,7 +89,6 @@ impl Registers {
 }
 
 static IDENTITY: Registers = Registers::of_class(Class::Identity);
-/// Constants for identity checks.
 pub(super) fn identity(register: u32) -> bool {
     IDENTITY.contains(register)
 }

@@ -17,7 +17,7 @@ use gpureplay_core::gpu::{Gpu, Lines, Submission};
 
 /// As drivers have it.
 const PRIORITY: u32 = 8 << 16;
-/// After it, registers show lost interrupts.
+/// Interrupts get lost: after this wait, registers are read.
 const LONGEST_WAIT_US: u32 = 20_000;
 
 pub(super) fn submit<G: Gpu>(
@@ -26,10 +26,10 @@ pub(super) fn submit<G: Gpu>(
 ) -> Result<(), Failed> {
     let slot = chain.queue();
     let register = |register| offset(slot.into(), register);
-    // With one chain at a time.
+    // With one chain at a time, no stop needs the flag.
     let config = u32::from(chain.configuration()) & !JobConfigFlags::CHAIN_FLAG.bits();
     let (low, high) = (chain.head() as u32, (chain.head() >> 32) as u32);
-    // They keep their values: write only changes.
+    // NEXT registers keep their values: write only changes.
     let next = u64::from(high) << 32 | u64::from(config) | u64::from(slot);
     if at.state.loaded != next {
         if at.gpu.read32(JS_PRESENT) >> slot & 1 == 0 {
@@ -59,7 +59,6 @@ fn wait<G: Gpu>(at: &mut Driver<G, State>, slot: u8, timeout_us: u32) -> Result<
         if !late {
             at.gpu.wait_irq(Lines::ALL, timeout_us.min(LONGEST_WAIT_US));
         }
-        // Interrupts get lost.
         let state = at.gpu.read32(JOB_INT_RAWSTAT);
         if state & failed != 0 {
             return job_fault(at, slot);
@@ -109,7 +108,7 @@ fn check_mmu<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
 
 fn job_fault<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> Result<(), Failed> {
     let (status, tail) = slot_state(at, slot);
-    // It has the address; the job's status follows from it.
+    // The MMU has the fault's address; the job's status only follows from it.
     check_mmu(at)?;
     let mut pointer = [0; 8];
     let fault_address = match at.gpu.read_memory(tail.wrapping_add(8), &mut pointer) {
@@ -124,14 +123,12 @@ fn job_fault<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> Result<(), Failed> 
     })
 }
 
-/// Status, then 64 address bits, low half first.
 fn status_at<G: Gpu>(at: &mut Driver<G, State>, status: u32, low: u32) -> (u32, u64) {
     let status = at.gpu.read32(status);
     let half = u64::from(at.gpu.read32(low));
     (status, u64::from(at.gpu.read32(low + 4)) << 32 | half)
 }
 
-/// The header must say DONE.
 pub(super) fn done<G: Gpu>(at: &mut Driver<G, State>, header: u64) -> Result<(), Failed> {
     let mut status = [0; 4];
     let read = at.gpu.read_memory(header, &mut status);

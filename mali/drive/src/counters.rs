@@ -15,7 +15,7 @@ pub struct Counters {
     pub timestamp: u64,
 }
 
-/// The high word changes once in minutes.
+/// Attempts at two equal high words, which change once in minutes.
 const READS: u32 = 4;
 
 fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {

@@ -33,7 +33,7 @@ pub use counters::Counters;
 pub use power::address_bits;
 pub use reset::{MASKS, clean_caches, pending, raised, reset};
 
-/// Architecture versions 6 and 7.
+/// A Mali with a job manager: architecture versions 6, 7 and 9.
 #[derive(Clone, Copy, Debug)]
 pub struct Mali;
 
@@ -62,7 +62,6 @@ pub fn identify(gpu: &mut dyn Gpu) -> u32 {
 /// Kept between chains.
 #[derive(Debug)]
 pub struct State {
-    /// For jobs.
     affinity: u32,
     /// NEXT registers: head's high word, configuration (bits 3:0 are free), slot; or [`NOT_LOADED`].
     loaded: u64,
@@ -70,13 +69,11 @@ pub struct State {
 
 /// No chain has it.
 const NOT_LOADED: u64 = u64::MAX;
-/// The product in GPU_ID.
-const PRODUCT: u32 = 0xffff_0000;
+const PRODUCT_MASK: u32 = 0xffff_0000;
 const JOB_HEADER: u64 = 32;
-/// With any job manager.
+/// Every job manager has these.
 const SLOTS: u8 = 3;
-/// Permitted bits of JS_CONFIG.
-const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
+const PERMITTED_CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
     | JobConfigFlags::START_FLUSH_INVALIDATE.bits()
     | JobConfigFlags::START_MMU.bits()
     | JobConfigFlags::CHAIN_FLAG.bits()
@@ -100,8 +97,8 @@ impl Family for Mali {
 
     fn demands_product(check: &IdentityCheck, gpu_id: u32) -> bool {
         check.register.get() == GPU_ID
-            && check.mask.get() & PRODUCT == PRODUCT
-            && (check.value.get() ^ gpu_id) & PRODUCT == 0
+            && check.mask.get() & PRODUCT_MASK == PRODUCT_MASK
+            && (check.value.get() ^ gpu_id) & PRODUCT_MASK == 0
     }
 
     fn may_write(gpu_id: u32, register: u32, value: u32) -> bool {
@@ -125,7 +122,7 @@ impl Family for Mali {
     }
 
     fn check(_: &Recording<'_>, chain: &Submission<'_>) -> Result<(), Rule> {
-        if chain.queue() < SLOTS && u32::from(chain.configuration()) & !CONFIG == 0 {
+        if chain.queue() < SLOTS && u32::from(chain.configuration()) & !PERMITTED_CONFIG == 0 {
             Ok(())
         } else {
             Err(Rule::JobConfiguration)

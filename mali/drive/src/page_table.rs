@@ -56,7 +56,7 @@ impl PageTables {
         for level in 0..LEVELS - 1 {
             let slot = table + entry_offset(va, level);
             let mut entry = Entry(memory.read(slot));
-            // Ours only: 0 or tables at these levels.
+            // At these levels, our entries are 0 or tables.
             if entry.0 == 0 {
                 entry = Entry::table(memory.allocate()?);
                 memory.write(slot, entry.0);

@@ -17,34 +17,29 @@ use gpureplay_core::gpu::{Gpu, poll};
 /// As drivers have it.
 const POWER_TIMEOUT_US: u32 = 20_000;
 
-/// They end a replay.
 pub(super) const FAULTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
 
-/// Present units, in power-up order; a reset switches all off.
+/// Registers of present units, in power-up order; a reset switches all off.
 static DOMAINS: [u16; 2] = [L2_PRESENT_LO as u16, SHADER_PRESENT_LO as u16];
-/// Distances from present units to switches, and to ready units.
-const ON: u32 = L2_PWRON_LO - L2_PRESENT_LO;
-const READY: u32 = L2_READY_LO - L2_PRESENT_LO;
-const _: () = assert!(SHADER_PWRON_LO - SHADER_PRESENT_LO == ON);
-const _: () = assert!(SHADER_READY_LO - SHADER_PRESENT_LO == READY);
+const PRESENT_TO_ON: u32 = L2_PWRON_LO - L2_PRESENT_LO;
+const PRESENT_TO_READY: u32 = L2_READY_LO - L2_PRESENT_LO;
+const _: () = assert!(SHADER_PWRON_LO - SHADER_PRESENT_LO == PRESENT_TO_ON);
+const _: () = assert!(SHADER_READY_LO - SHADER_PRESENT_LO == PRESENT_TO_READY);
 
-/// Their clear registers.
-static LINES: [u16; 3] = [
+static CLEAR_REGISTERS: [u16; 3] = [
     GPU_INT_CLEAR as u16,
     JOB_INT_CLEAR as u16,
     MMU_INT_CLEAR as u16,
 ];
-/// Distance to the mask register.
-const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
-const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
-const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);
+const CLEAR_TO_MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
+const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == CLEAR_TO_MASK);
+const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == CLEAR_TO_MASK);
 
 /// Bits of a GPU address; 0: the GPU does not say.
 pub fn address_bits(read: impl FnOnce(u32) -> u32) -> u32 {
     read(MMU_FEATURES) & 0xff
 }
 
-/// Refuses what the GPU cannot address.
 pub(super) fn fits<G: Gpu>(at: &mut Driver<G, State>, last: u64) -> Result<(), Failed> {
     let bits = address_bits(|register| at.gpu.read32(register));
     // No width means the full one.
@@ -54,14 +49,13 @@ pub(super) fn fits<G: Gpu>(at: &mut Driver<G, State>, last: u64) -> Result<(), F
     Ok(())
 }
 
-/// Level-2 cache, shader cores, interrupts.
 pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result<(), Failed> {
     for &present in &DOMAINS {
         let present = u32::from(present);
-        let ready = present + READY;
+        let ready = present + PRESENT_TO_READY;
         let all = at.gpu.read32(present);
         at.state.affinity = all;
-        at.gpu.write32(present + ON, all);
+        at.gpu.write32(present + PRESENT_TO_ON, all);
         if let Err(found) = poll(&mut at.gpu, ready, all, all, POWER_TIMEOUT_US) {
             return at.fail(ErrorKind::NoPower {
                 register: ready,
@@ -70,9 +64,9 @@ pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result
             });
         }
     }
-    // The shader cores.
+    // The last domain, shader cores, gave the affinity.
     at.state.affinity &= !unused_cores;
-    for &clear in &LINES {
+    for &clear in &CLEAR_REGISTERS {
         let clear = u32::from(clear);
         let interrupts = if clear == GPU_INT_CLEAR {
             FAULTS
@@ -80,7 +74,7 @@ pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result
             u32::MAX
         };
         at.gpu.write32(clear, u32::MAX);
-        at.gpu.write32(clear + MASK, interrupts);
+        at.gpu.write32(clear + CLEAR_TO_MASK, interrupts);
     }
     Ok(())
 }

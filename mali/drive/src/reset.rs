@@ -11,7 +11,7 @@ use mali_facts::registers::{GpuCommand, GpuInterrupt};
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, Lines, poll};
 
-/// Each; ten times the drivers'.
+/// Of each reset; ten times the drivers'.
 const RESET_TIMEOUT_US: u32 = 100_000;
 /// As drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;

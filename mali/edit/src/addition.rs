@@ -154,7 +154,6 @@ pub(crate) fn whole(
     };
     let mut next = descriptors.saturating_add(length);
     let mut storage = |bytes: u64| {
-        // An unmapped page lies before each.
         let at = next.saturating_add(PAGE);
         if bytes > 0 {
             addition

@@ -53,7 +53,7 @@ pub struct Tried {
     pub inputs: usize,
     /// Written bytes that differ for any input. Only another shader may differ.
     pub different: u64,
-    /// First one: address, recorded value, new value.
+    /// First different byte: address, recorded value, new value.
     pub first: Option<(u64, u8, u8)>,
     /// Work of the recorded job.
     pub before: Option<Work>,
@@ -273,7 +273,7 @@ impl<'r> Subject<'r> {
         for (scene, outcome) in &self.scenes {
             let changed = addition.added(scene, &words);
             let found = changed.run("with the change", None)?;
-            self.inside(outcome, &found)?;
+            self.check_reach(outcome, &found)?;
             let mut all = outcome.footprint.written.clone();
             all.union(&found.footprint.written);
             let mut different = 0;
@@ -318,7 +318,7 @@ impl<'r> Subject<'r> {
         Some(addition.added(scene, &words))
     }
 
-    /// Runs a change once with the first input, unobserved: seconds on the model.
+    /// Seconds on the model, unobserved, with the first input.
     pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
         let scene = self.changed_scene(change)?;
         let watch = std::sync::Arc::new(gpureplay_jobs::measure::Watch::default());
@@ -346,8 +346,7 @@ impl<'r> Subject<'r> {
         Some(job.lines())
     }
 
-    /// Checks that the changed job reaches only tensors and what the recorded job reached.
-    fn inside(&self, before: &Outcome, after: &Outcome) -> Result<()> {
+    fn check_reach(&self, before: &Outcome, after: &Outcome) -> Result<()> {
         let mut known = before.footprint.read.clone();
         known.union(&before.footprint.written);
         known.union(&self.tensors);
@@ -466,7 +465,6 @@ impl<'r> Subject<'r> {
             }
         }
         if tried.different > 0 {
-            // The manifest's expected values are wrong now.
             manifest
                 .cases
                 .iter_mut()

@@ -170,7 +170,6 @@ fn own_tensors(recording: &Recording, jobs: &Jobs, indices: &[usize]) -> Vec<boo
     (0..recording.tensors().len() as u32).map(of).collect()
 }
 
-/// Builds the recording. Also gives how many bytes are uploaded.
 fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)> {
     let scene = steps.first()?;
     let region_of = |address: u64| {
@@ -227,7 +226,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     let mut before: Option<&Step> = None;
     for step in &steps.all {
         if let Some(before) = before {
-            uploaded += bring_up_to_date(&mut builder, before, step, &steps.pages);
+            uploaded += upload_changed_lines(&mut builder, before, step, &steps.pages);
         }
         step.scene.submit(&mut builder);
         before = Some(step);
@@ -245,8 +244,7 @@ fn build(steps: &Steps, view: &View<'_>, own: &[bool]) -> Result<(Vec<u8>, u64)>
     Ok((builder.finish()?, uploaded))
 }
 
-/// Uploads lines that differ from what the job before left; gives their bytes.
-fn bring_up_to_date(
+fn upload_changed_lines(
     builder: &mut Builder,
     before: &Step,
     step: &Step,
@@ -402,7 +400,6 @@ fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
     }
 }
 
-/// Unwritten memory is full of [`SOIL`].
 struct Soiled {
     model: OnModel,
     work: Work,
@@ -428,7 +425,6 @@ impl Wrapper for Soiled {
     }
 }
 
-/// Compares every written byte, in soiled memory. Gives the outputs.
 fn reproduce(steps: &Steps, alone: &Recording) -> Result<BTreeMap<String, Tensor>> {
     let scene = steps.first()?;
     let soiled = Soiled {

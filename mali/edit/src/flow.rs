@@ -63,7 +63,7 @@ impl Taint {
         self.bound();
     }
 
-    /// Bounds what is known: beyond the limit, every word may hold something loaded.
+    /// Beyond the limit, every word may hold something loaded.
     fn bound(&mut self) {
         self.all_stack |= self.stack.len() > MAX_WORDS;
         if self.all_stack {
@@ -89,7 +89,6 @@ impl Taint {
         self.bound();
     }
 
-    /// Registers that may then hold something loaded.
     fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
         let Some(place) = place.filter(|_| !self.all_stack) else {
             let any = self.all_stack || !self.stack.is_empty();

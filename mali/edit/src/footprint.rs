@@ -186,13 +186,13 @@ pub struct Footprint {
     pub unseen: bool,
     /// More memory was reached than is kept.
     pub full: bool,
-    /// Of the jobs that ended.
+    /// Reports of the jobs that ended.
     pub jobs: Vec<JobReport>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// Its status is no result.
+    /// Address of the job's header: the status there is no result.
     header: u64,
     found: Arc<Mutex<Footprint>>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifest's cases, then the first one's elements reordered.
+//! Inputs to try: the manifest's cases, then the first one's elements reordered.
 
 use gpureplay_library::{Bindings, Recording, Tensor, TensorKind};
 

@@ -165,7 +165,7 @@ impl Interface {
         Ok(())
     }
 
-    /// Checks that the renderer state gives what this needs; only Bifrost has one.
+    /// Only Bifrost has a renderer state.
     fn fits_state(&self, compute: &Compute, profile: &Profile) -> Result<()> {
         let state = &compute.job.state;
         let initial = self.initial.as_deref().unwrap_or_default();

@@ -162,7 +162,7 @@ pub(crate) fn split(packed: &Invocation) -> Result<u64> {
     }
 }
 
-/// `job_task_split`: bits of the sizes, each with one more.
+/// `job_task_split`: the bit lengths of all sizes, added.
 pub(crate) fn task_split(local: [u32; 3]) -> u64 {
     let bits = |size: u32| {
         u64::from(

@@ -6,13 +6,11 @@ use std::collections::BTreeMap;
 use gpureplay_library::manifest::MOST_TEXT;
 use gpureplay_library::{Recording, weights::sha256};
 
-/// What was done to which recording.
 pub(crate) const EDITED: &str = "edited";
 
 const THEN: &str = "; then ";
 const EARLIER: &str = "...";
 
-/// Drops the first steps when there is no room.
 fn history(before: Option<&str>, step: String) -> String {
     let Some(mut before) = before else {
         return step;

@@ -86,9 +86,9 @@ pub struct Submit {
 /// What a run may do on the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// In clauses; else what `bytes` allow.
+    /// Limit in clauses; else what `bytes` allow.
     pub limit: Option<u64>,
-    /// Of the job's recording, with external weights.
+    /// Bytes of the job's recording, with external weights.
     pub bytes: u64,
 }
 
@@ -97,7 +97,7 @@ pub struct Work {
 pub struct Scene {
     /// Number of the job.
     pub job: usize,
-    /// Of its header, or its instruction.
+    /// Address of its header, or of its instruction.
     pub address: u64,
     /// How its chain or stream is submitted.
     pub submit: Submit,
@@ -113,7 +113,7 @@ pub struct Scene {
     pub platform: Platform,
     /// What a run may do.
     pub work: Work,
-    /// Before the job, which is alone in its chain; without storage of threads and work groups.
+    /// Memory before the job, which is alone in its chain; without storage of threads and work groups.
     pub memory: Memory,
 }
 
@@ -143,7 +143,6 @@ fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
     memory
 }
 
-/// Stops at a chain and keeps its memory.
 struct Take {
     chain: u32,
     regions: Vec<Region>,

@@ -8,9 +8,9 @@ use mali_isa::{Message, Product, Shader, Unit};
 use crate::error::{Result, gate};
 use crate::flow::Flow;
 
-/// First id at a thread's start.
+/// First register of a thread's ids.
 const FIRST_ID: u32 = 55;
-/// First and last sixteen.
+/// Registers of a thread that has 32: the first and the last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
 pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {

@@ -206,7 +206,6 @@ pub fn tune(
     })
 }
 
-/// True if times differ by more than both vary.
 fn apart(rows: &[Row], at: usize) -> bool {
     let spread = |at: usize| rows.get(at).and_then(|row| row.model_seconds);
     let (Some(new), Some(old)) = (spread(at), spread(0)) else {
@@ -271,8 +270,8 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
     row
 }
 
-/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once uncounted. Turns
-/// let disturbances hit all alike.
+/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once uncounted.
+/// Turns let disturbances hit all alike.
 pub fn steps(candidates: usize, runs: u32) -> u64 {
     let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);
     (candidates as u64 + 1) * runs.unwrap_or_default() + candidates as u64

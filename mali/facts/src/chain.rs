@@ -59,7 +59,6 @@ pub enum ChainEnd {
 }
 
 impl fmt::Display for ChainEnd {
-    /// Writes the reason without the header's address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChainEnd::Complete => f.write_str("the chain is complete"),
@@ -83,7 +82,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Fewer if memory has changed.
+    /// Jobs in the chain's order; fewer if memory has changed.
     pub fn jobs<'m, M: Memory + ?Sized>(
         &self,
         memory: &'m M,
@@ -107,10 +106,9 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
 
 /// Follows a chain from `head`, regardless of job types.
 ///
-/// Reads headers once, a few times in a loop.
+/// Reads each header once, or a few times if the chain has a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     let (mut address, mut length) = (head, 0);
-    // After the longest chain.
     let mut excess = 0;
     // Brent's algorithm: the mark moves up after `span` headers, which doubles. A loop in the longest chain is met
     // within three times its length.

@@ -20,7 +20,7 @@ pub struct ComputeJob {
     pub invocation: Invocation,
     /// Tuning.
     pub parameters: ComputeParameters,
-    /// For everything that the shader uses.
+    /// Pointers to everything that the shader uses.
     pub draw: Draw,
     /// Shader, and threads' start.
     pub state: RendererState,
@@ -51,7 +51,6 @@ impl ComputeJob {
     }
 }
 
-/// `None` for other jobs, too.
 fn part<const N: usize, M: Memory + ?Sized>(memory: &M, job: &Job, offset: u64) -> Option<[u8; N]> {
     let compute = job.job_type() == Some(JobType::Compute);
     bytes(memory, job.address.checked_add(offset)?).filter(|_| compute)

@@ -168,7 +168,6 @@ const fn is_same(a: &str, b: &str) -> bool {
     index == a.len() && index == b.len()
 }
 
-/// A type with getters, and its [`Layout`].
 macro_rules! descriptors {
     ($(
         $(#[$doc:meta])*

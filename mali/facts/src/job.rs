@@ -4,7 +4,7 @@
 use crate::field::Kind::{Address, Bool, Enum, Hex, Unsigned};
 use crate::field::{Layout, descriptors};
 
-/// Of job headers.
+/// Of job headers, in bytes.
 pub const ALIGNMENT: u64 = 64;
 /// Header's bytes that the GPU writes at the end: status, first incomplete task, fault pointer.
 pub const WRITTEN_BACK: u64 = 16;

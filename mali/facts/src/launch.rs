@@ -16,9 +16,9 @@ pub struct Launch {
     pub size: [u32; 3],
     /// Work groups by dimension.
     pub count: [u32; 3],
-    /// Of threads, of work groups; 0 for none.
+    /// Addresses of thread and work group storage; 0 for none.
     pub storage: [u64; 2],
-    /// Of a thread, of a work group.
+    /// Bytes of a thread's and of a work group's storage.
     pub storage_bytes: [u64; 2],
     /// Bytes of push uniforms.
     pub uniform_bytes: u64,
@@ -155,7 +155,6 @@ mod tests {
             (launch.storage, launch.storage_bytes),
             ([0x7000, 0x9000], [64, 256])
         );
-        // None for other jobs, and at memory's end.
         let other = Job {
             address: 0x80,
             header: header.with("Type", 2),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a Mali job-manager GPU finds in memory, and what its products are: descriptors of jobs and of all that they name, the walk
-//! of a job chain, page tables, limits, and the identity registers of each product; and its [`registers`].
+//! What Mali GPUs find in memory, and what they are: descriptors, job chains, page tables, [`registers`], products.
 //!
-//! Each field, limit and encoding is declared here once. The model, the replayer, the tools and the documents take it from here;
-//! `tests/kernel/main.rs` compares the kernel modules' headers with it; `cargo xtask docs` makes tables of `docs/reference/descriptors.md` from it.
+//! Each field, limit and encoding is declared once, here. `cargo xtask docs` makes tables of
+//! `docs/reference/descriptors.md` from it; `tests/kernel/main.rs` compares the kernel modules' headers with it.
 //! Instructions are in `mali-isa`.
 //!
 //! ```
@@ -22,7 +21,8 @@
 //! assert_eq!(jobs[0].address + job::COMPUTE_DRAW, 0x80);
 //! ```
 //!
-//! Sources: Mesa's descriptions of v6 and v7 (`panfrost/genxml`), Arm's published kernel driver, and recordings of Mali-G71 hardware.
+//! Sources: Mesa's descriptions of v6 and v7 (`panfrost/genxml`), Arm's published kernel driver, and recordings of
+//! Mali-G71 hardware.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Page tables: four levels of 512 entries, pages of 4 KiB, in Bifrost drivers' two formats.
 //!
-//! Level 0 is the root. Mali LPAE is the legacy mode (panfrost), AArch64 ARMv8 stage 1 (Arm's driver). Page
-//! entries' type, permissions and access flag differ. Constants and inline functions only.
+//! Level 0 is the root. Mali LPAE is the legacy mode (panfrost), AArch64 ARMv8 stage 1 (Arm's driver).
 
 /// Levels of tables.
 pub const LEVELS: u32 = 4;
@@ -10,9 +9,9 @@ pub const LEVELS: u32 = 4;
 pub const ENTRIES: usize = 512;
 /// Bytes of an entry.
 pub const ENTRY_BYTES: u64 = 8;
-/// Of pages and tables.
+/// Bytes of a page and of a table.
 pub const PAGE_BYTES: u64 = 1 << PAGE_BITS;
-/// Translated by tables.
+/// Address bits that the tables translate.
 pub const VIRTUAL_BITS: u32 = PAGE_BITS + LEVELS * INDEX_BITS;
 
 const PAGE_BITS: u32 = 12;

@@ -109,7 +109,7 @@ const fn board(name: &'static str, profile: &'static str, source: &'static str) 
     }
 }
 
-/// With a profile's GPU.
+/// Boards with a GPU of [`PROFILES`].
 pub static BOARDS: &[Board] = &[
     board(
         "odroid-n2-plus",
@@ -177,7 +177,6 @@ pub static PROFILES: &[Profile] = &[
         ..V7
     },
     G52_R1,
-    // Three execution engines in its core.
     Profile {
         name: "g52-r1-mt8365",
         source: Source::BootLog("MediaTek MT8365"),
@@ -185,7 +184,6 @@ pub static PROFILES: &[Profile] = &[
         ..G52_R1
     },
     G31,
-    // With a smaller level-2 cache.
     Profile {
         name: "g31-rzg2l",
         source: Source::BootLog("Renesas RZ/G2L"),
@@ -212,7 +210,6 @@ pub static PROFILES: &[Profile] = &[
     },
     G71,
     G57,
-    // Other caches, each chip's cores.
     Profile {
         name: "g57-mt8370",
         source: Source::BootLog("MediaTek MT8370"),
@@ -227,7 +224,7 @@ pub static PROFILES: &[Profile] = &[
         shader_present: 0x5_0045,
         ..G57
     },
-    // Linux's id; by Arm's driver 9091, says the maker.
+    // The id that Linux prints; Arm's driver prints 9091, says the maker.
     Profile {
         name: "g57-mt8395",
         source: Source::BootLog("MediaTek MT8395"),

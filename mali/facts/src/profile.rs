@@ -8,9 +8,9 @@ use crate::Architecture;
 /// Source of a profile's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// By the original GPUReplay's recordings.
+    /// The original GPUReplay's recordings.
     Silicon,
-    /// By Linux on this board; the rest from the nearest GPU.
+    /// Printed by Linux on this board; what it does not print is the nearest GPU's.
     BootLog(&'static str),
     /// As silicon; the product is the named driver's.
     DriverTable(&'static str),
@@ -18,7 +18,7 @@ pub enum Source {
     Nearest(&'static str),
     /// Not public; the named driver's for 0.
     DriverDefault(&'static str),
-    /// For this reason.
+    /// The model's choice, for this reason.
     Model(&'static str),
 }
 
@@ -162,7 +162,7 @@ impl Profile {
             (_, gpu::L2_PRESENT_LO) if self.name == "g76" => {
                 Source::Model("one cache, so that Linux uses all cores")
             }
-            // Not in the log.
+            // The boot log does not say them.
             (_, gpu::L2_FEATURES | gpu::MEM_FEATURES) if self.name == "g76" => {
                 Source::Model("caches for sixteen cores")
             }

@@ -75,10 +75,8 @@ impl LocalStorage {
     }
 }
 
-/// Bytes of an instance of work group storage.
-///
-/// `(2 base + 1) << (scale - 1)`: the smallest formula for what runtimes allocate, and the one real shader with a
-/// base other than 0.
+/// `(2 base + 1) << (scale - 1)`: the smallest formula for what runtimes allocate, and the one real shader with a base
+/// other than 0.
 pub(crate) fn workgroup_bytes(instances: u64, (base, scale): (u64, u64)) -> u64 {
     match scale.checked_sub(1) {
         Some(shift) if instances != 1 << 31 => (2 * base + 1) << shift,

@@ -26,7 +26,7 @@ pub struct StreamGpu {
 }
 
 impl StreamGpu {
-    /// The last, for the kernel driver's calls.
+    /// Last registers of a stream, which the kernel driver's calls use.
     pub const KERNEL_REGISTERS: u32 = 4;
 
     /// GPU (`g610`, any case, also with `mali-`) or board.
@@ -63,7 +63,7 @@ pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
         max_workgroup_size: 1024,
         max_barrier_size: 1024,
         thread_features: 0x0401_0000,
-        // As the model decodes: not compressed.
+        // The model decodes no compressed textures.
         texture_features: [0, 0x0000_ffff, 0x9f81_ffff, 0],
         js_features: [0; 3],
         shader_present: 0x5_0005,
@@ -79,14 +79,14 @@ pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
     scoreboards: 8,
 }];
 
-/// With such a GPU.
+/// Boards with a GPU of [`STREAM_GPUS`].
 pub static STREAM_BOARDS: &[Board] = &[Board {
     name: "rk3588",
     profile: "g610",
     source: "boot logs: GPU_ID a867, SHADER_PRESENT 50005",
 }];
 
-/// Bad ends. Source: Linux's panthor, `panthor_exception_name`.
+/// Why a stream ended badly. Source: Linux's panthor, `panthor_exception_name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamStatus(pub u32);
 
@@ -122,7 +122,7 @@ impl core::fmt::Display for StreamStatus {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),
-            // Shaders' and the MMU's are as jobs'.
+            // Codes of shaders and of the MMU are those of jobs.
             None => crate::registers::JobStatus(self.0).fmt(f),
         }
     }

@@ -41,7 +41,7 @@ pub enum Encoding {
     Uint,
     /// Signed integer.
     Sint,
-    /// Of 16 or 32 bits; unsigned of 10 or 11.
+    /// Float of 16 or 32 bits; of 10 or 11 it has no sign.
     Float,
     /// 32-bit float; stores round two components to 1/256.
     Position,
@@ -258,7 +258,7 @@ const fn regular(number: u32) -> Option<(Packing, Encoding)> {
     Some((Packing::Fields(widths), encoding))
 }
 
-/// Named by memory's components, first in memory first.
+/// Which component of memory each result component is, by v7's number of the order.
 const fn component_order(order: u32) -> Option<[Channel; 4]> {
     use Channel::{Component, One, Zero};
     const C: [Channel; 4] = [Component(0), Component(1), Component(2), Component(3)];

@@ -88,7 +88,6 @@ impl Chain {
     }
 }
 
-/// No jobs when a header is lost or cannot be replayed.
 fn jobs(
     contents: &Contents,
     head: u64,

@@ -52,7 +52,7 @@ pub enum ConvertError {
     Lost {
         /// Number of the chain.
         chain: usize,
-        /// Address.
+        /// Address of its first header.
         head: u64,
     },
     /// The chains have too many jobs.
@@ -62,7 +62,7 @@ pub enum ConvertError {
     TooManyJobs {
         /// Number of the chain.
         chain: usize,
-        /// Address.
+        /// Address of its first header.
         head: u64,
     },
     /// The memory does not fit.
@@ -125,7 +125,7 @@ pub struct Imported {
     pub mapped_bytes: u64,
     /// Undescribed ranges: kind, name, type and shape.
     pub ranges: Vec<(TensorKind, String, Form)>,
-    /// Besides those of the files.
+    /// Defects found besides those of the files.
     pub diagnoses: Vec<Diagnosis>,
 }
 
@@ -225,8 +225,7 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
     })
 }
 
-/// Product, cores and threads. The last two decide how much thread-local storage is used, and the recording fixes
-/// its size.
+/// Cores and threads decide how much thread-local storage is used, and the recording fixes its size.
 fn identify(builder: &mut Builder, original: &Original, gpu: u32) {
     builder.identity(GPU_ID, PRODUCT, gpu);
     for register in [SHADER_PRESENT_LO, THREAD_MAX_THREADS] {

@@ -127,7 +127,7 @@ pub struct Description {
     /// Tensors.
     #[serde(default)]
     pub tensor: Vec<TensorEntry>,
-    /// In order.
+    /// Segments in order.
     #[serde(default)]
     pub segment: Vec<SegmentEntry>,
 }

@@ -264,7 +264,6 @@ defects! {
     }
 }
 
-/// Counts further ones of each kind.
 #[derive(Debug)]
 pub(crate) struct Listed<'a> {
     list: &'a mut Vec<Diagnosis>,

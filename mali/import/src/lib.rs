@@ -35,7 +35,7 @@ pub use files::ranges::{Range, Ranges};
 pub use files::tables::{Leaf, PageTables};
 pub use memory::{Image, MappedRun};
 
-/// In the order of reading.
+/// File names in the order of reading.
 pub const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
 /// Longest file, in bytes.
@@ -83,7 +83,7 @@ pub struct Original {
     pub contents: Contents,
     /// Synchronised ranges.
     pub ranges: Ranges,
-    /// In file order.
+    /// Defects in file order.
     pub diagnoses: Vec<Diagnosis>,
 }
 

@@ -8,7 +8,6 @@ use crate::diagnosis::MAX_DIAGNOSED;
 use crate::files::PAGE;
 use crate::{Contents, Diagnosis, History, PageTables, Ranges};
 
-/// 4 GiB, as much as a recording may have.
 const MAX_PAGES: u64 = 1 << 20;
 /// First register of address space 0, bytes between address spaces, their number.
 const AS_REGISTERS: (u32, u32, u32) = (0x2400, 0x40, 16);

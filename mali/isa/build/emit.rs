@@ -291,7 +291,6 @@ fn one(t: &mut String, o: &Operation) {
     );
 }
 
-/// Products with an operation, and the reason: the table, or the encoding's evidence.
 fn products(o: &Operation) -> (String, &'static str) {
     let set = |names: &[&str]| {
         let names: Vec<String> = names

@@ -171,7 +171,7 @@ impl Operand {
 pub struct Tuple {
     /// Its writes belong to the previous tuple; the first block's to the last tuple.
     pub registers: RegisterBlock,
-    /// Of ports 0, 1 and 2; in 64-bit tuples the lower of each pair.
+    /// Registers at ports 0, 1 and 2; in 64-bit tuples the lower of each pair.
     pub ports: [Option<u8>; 3],
     /// What the tuple can read.
     pub fau: Fau,
@@ -186,7 +186,7 @@ pub struct Tuple {
 }
 
 impl Tuple {
-    /// For encoding, which takes ports, FAU and destinations from the registers.
+    /// Tuple to encode; encoding takes ports, FAU and destinations from the registers.
     pub const fn new(registers: RegisterBlock, fma: Instruction, add: Instruction) -> Self {
         Self {
             registers,

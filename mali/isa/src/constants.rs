@@ -78,7 +78,6 @@ pub(crate) fn single(relative: Relative) -> (u8, u8) {
     }
 }
 
-/// Sets the free bits for the modifiers.
 pub(crate) fn pair(
     index: u8,
     first: Constant,
@@ -92,7 +91,7 @@ pub(crate) fn pair(
     if fits(first.value, second.value) {
         return Ok((first.value, second.value));
     }
-    // Unused by a relative constant: 60-63, and 28-31 if its low word is relative too.
+    // Free in a relative constant: bits 60-63, and 28-31 if its low word is relative too.
     let add = |value: u64, base: u64, shift: u32, n: u64| {
         (value & !(15 << shift)) | (((base >> shift) + n) & 15) << shift
     };

@@ -61,7 +61,7 @@ fn assemble(packed: &Packed) -> Result<Clause, DecodeError> {
     }
     let mut decoded = Vec::with_capacity(tuples.len());
     for (index, tuple) in tuples.iter().enumerate() {
-        // Writes stand in the next block; the last tuple's in the first.
+        // A tuple's writes stand in the next block, the last tuple's in the first.
         let writes = uses[(index + 1) % tuples.len()];
         let registers = block(*tuple);
         let instruction = |unit: Unit, bits: u32| {

@@ -10,7 +10,7 @@ use crate::registers::{Destination, Part};
 use crate::shader::{Shader, Target};
 use core::fmt::{self, Display, Formatter, Write};
 
-/// `None`: of the whole operation.
+/// `None`: the modifier is the whole operation's.
 fn source_of(modifier: Modifier) -> Option<usize> {
     Some(match modifier {
         Modifier::Abs0 | Modifier::Neg0 | Modifier::Lanes0 | Modifier::Sign0 => 0,
@@ -160,7 +160,7 @@ fn immediates(f: &mut Formatter<'_>, instruction: &Instruction) -> fmt::Result {
     Ok(())
 }
 
-/// Without a tuple, sources are selectors.
+/// Outside its tuple, an instruction shows its sources as selectors.
 impl Display for Instruction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         name(f, self.op.info(), self)?;
@@ -178,7 +178,7 @@ pub struct InstructionText<'a> {
     pub tuple: &'a Tuple,
     /// Which of the two instructions.
     pub unit: Unit,
-    /// Of the clause.
+    /// First staging register of the clause.
     pub staging_register: u8,
     /// Bytes in the shader, for branch targets.
     pub origin: Option<u32>,

@@ -35,7 +35,7 @@ pub enum DecodeError {
     Constants {
         /// First constant of the pair.
         index: u8,
-        /// First one low.
+        /// First nibble in bits 3:0, second in bits 7:4.
         nibbles: u8,
     },
     /// Reserved register control.
@@ -147,7 +147,7 @@ pub enum EncodeError {
         /// How many there are.
         count: usize,
     },
-    /// Too many for that many tuples, or with bits 0-3.
+    /// Too many constants for that many tuples, or one with bits 0-3.
     Constants {
         /// How many there are.
         count: usize,

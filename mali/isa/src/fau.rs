@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tuple's 64-bit value: uniforms, constants, special values.
 
-/// Relative to the clause's first byte.
+/// What of a constant is relative to the clause's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Relative {
     /// Plain number.

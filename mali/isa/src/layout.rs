@@ -57,7 +57,7 @@ pub(crate) struct Packed {
     /// 60 bits each.
     pub(crate) constants: [u64; 7],
     pub(crate) constant_count: u8,
-    /// Of a lone constant 0, if its format has them.
+    /// Modifiers of a lone constant 0, if its format has them.
     pub(crate) nibbles: Option<(u8, u8)>,
 }
 

@@ -26,7 +26,7 @@ pub enum Target {
 /// A branch at the end of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// Compilers use the last one only.
+    /// Tuple of the branch; compilers use the last one only.
     pub tuple: u8,
     /// Where it goes.
     pub target: Target,

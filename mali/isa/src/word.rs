@@ -18,7 +18,7 @@ pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     })
 }
 
-/// More than one shows an ambiguous table.
+/// All meanings of a word: more than one shows an ambiguous table.
 pub fn decode_all(unit: Unit, bits: u32, wide: bool) -> impl Iterator<Item = Instruction> {
     candidates(unit, bits)
         .filter(move |(info, _)| info.wide == wide)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Moves code, for a driver that decides where code lies.
 //!
-//! A program counter has 24 bits: code moves by windows of 16 MiB and keeps the lowest 24 bits of its addresses.
-//! Only descriptors of shaders name code. A walk over every chain finds all; one more checks that none is left.
+//! A program counter has 24 bits: code moves by windows of 16 MiB and keeps the lowest 24 bits of its addresses. Only
+//! descriptors of shaders name code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ const SHADERS: [(&Layout, &str); 2] = [
     (ShaderProgram::LAYOUT, "Binary"),
 ];
 
-/// Moves windows: starts and new starts.
+/// Moves code; `to` maps the starts of windows to new starts.
 ///
 /// # Errors
 /// Chains break a rule, or something other than a shader's descriptor names code that moves.

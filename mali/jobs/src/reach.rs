@@ -32,7 +32,7 @@ impl Buffers {
     }
 }
 
-/// A pointer among uniforms may both read and write.
+/// Buffers of a job: a pointer among uniforms may both read and write.
 #[derive(Clone, Debug, Default)]
 pub struct Touches {
     read: BTreeSet<usize>,

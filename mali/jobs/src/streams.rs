@@ -2,7 +2,7 @@
 //! Mali GPUs with command streams.
 //!
 //! A launch's words are a stream without jumps. They lie in the recording, not in GPU memory, so they cannot change
-//! after the check. A device calls them from its own queue.
+//! after the check.
 
 use core::fmt::{self, Display, Formatter};
 
@@ -47,10 +47,10 @@ pub fn verify<'a>(
 
 /// First of the kernel's registers: its ring calls a stream with them.
 pub const KERNEL_REGISTERS: u8 = 92;
-/// What lies above is the kernel's.
+/// Bits of an address; the kernel has what lies above.
 pub const ADDRESS_BITS: u32 = 47;
 const POINTER: u64 = (1 << 48) - 1;
-/// Alignment of a list; the bits below count its entries.
+/// Bytes: a list's alignment. The bits below count its entries.
 const RESOURCES: u64 = 64;
 
 const IDENTITY: [u32; 8] = [
@@ -147,7 +147,7 @@ impl Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// Bytes behind the last word are left out.
+/// Words of a stream, without bytes behind the last whole word.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let words = bytes.as_chunks::<WORD_BYTES>().0.iter();
     words.map(|word| u64::from_le_bytes(*word))
@@ -218,7 +218,7 @@ fn allowed(at: usize, word: u64) -> Result<(), Broken> {
 const DESTINATION: u32 = 48;
 /// Compute, fragment, tiler, vertices (REQ_RESOURCE).
 pub const ALL_ENDPOINTS: u64 = 0xf;
-/// Only one for recordings.
+/// The only endpoint of recordings.
 pub const COMPUTE_ENDPOINT: u64 = 1;
 
 fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
@@ -316,7 +316,6 @@ impl Family for Streams {
     }
 }
 
-/// Firmware calls streams; a device with registers has none.
 fn no_registers<G: Gpu>(at: &mut Driver<G, ()>) -> Result<(), Failed> {
     at.fail(ErrorKind::Device(DeviceError::Refused(NO_FIRMWARE)))
 }

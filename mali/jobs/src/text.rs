@@ -10,7 +10,6 @@ struct Chosen<'a> {
     text: Text<'a>,
     left: usize,
     next: usize,
-    /// Ascending.
     selected: &'a [usize],
     on: bool,
 }
@@ -42,8 +41,8 @@ impl Visitor for Chosen<'_> {
     }
 }
 
-/// Descriptors of a submission's jobs: of those `selected`, in ascending order, where the first one is `first`. `left`
-/// more at the most.
+/// Descriptors of the jobs in `selected`, which ascends; the submission's first job is number `first`. Takes from
+/// `left`, the most descriptors.
 pub fn descriptors_of(
     submission: &Submission<'_>,
     profile: &Profile,

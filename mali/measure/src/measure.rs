@@ -82,7 +82,7 @@ impl Observer for Watch {
 pub enum Ran {
     /// Those of set-up.
     Setup,
-    /// By number from 0.
+    /// Those of layers, by number from 0.
     Layers(Range<usize>),
 }
 
@@ -103,7 +103,6 @@ pub struct Measured {
     pub measurement: Measurement,
     /// Seconds of each run, by chain.
     chains: BTreeMap<usize, Vec<f64>>,
-    /// Of each run, by chain, where they are read.
     counters: BTreeMap<usize, Vec<Counters>>,
     /// Seconds of each run, by job.
     jobs: BTreeMap<usize, Vec<f64>>,

@@ -7,7 +7,7 @@ use mali_isa::{ClauseText, InstructionText, Placed, Unit};
 
 use crate::{Code, Job, Words};
 
-/// Bytes; clauses are numbered by such words.
+/// In bytes; clauses are numbered in this unit.
 const CLAUSE: u64 = 16;
 /// Messages that stand for one access of a block.
 const MOST: usize = 3;
@@ -148,7 +148,6 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Tuple and text.
 fn message(placed: &Placed) -> Option<(usize, String)> {
     let clause = &placed.clause;
     let mut tuples = clause.tuples.iter().enumerate();

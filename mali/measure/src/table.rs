@@ -48,11 +48,11 @@ impl From<Full> for JobsError {
 pub struct Compute {
     /// Address of the first clause.
     pub shader: u64,
-    /// Or why it cannot be decoded.
+    /// The shader's code, or why it cannot be decoded.
     pub code: Result<Arc<Code>, String>,
     /// Threads of a work group by dimension.
     pub local: [u32; 3],
-    /// By dimension.
+    /// Work groups by dimension.
     pub groups: [u32; 3],
     /// Descriptors.
     pub job: ComputeJob,
@@ -63,9 +63,9 @@ pub struct Compute {
 pub struct Valhall {
     /// What the descriptors say.
     pub launch: Launch,
-    /// It has the sizes.
+    /// Its descriptor, with the sizes.
     pub payload: ComputePayload,
-    /// Or why it cannot be decoded.
+    /// The shader's code, or why it cannot be decoded.
     pub code: Result<Arc<Words>, String>,
 }
 
@@ -100,9 +100,9 @@ pub struct Job {
     pub index: usize,
     /// Number of its chain.
     pub chain: usize,
-    /// Of its header or instruction, as on the model.
+    /// Address of its header or instruction, as on the model.
     pub address: u64,
-    /// If its type exists.
+    /// Type, if it exists.
     pub kind: Option<JobType>,
     /// From the manifest; jobs of a chain share it.
     pub name: Option<Arc<str>>,
@@ -110,9 +110,9 @@ pub struct Job {
     pub launch: Option<u32>,
     /// What it waits for.
     pub waits: Waits,
-    /// Of Bifrost, if descriptors make sense.
+    /// What a Bifrost job launches, if descriptors make sense.
     pub compute: Option<Compute>,
-    /// The same for Valhall.
+    /// What a Valhall job launches, if descriptors make sense.
     pub valhall: Option<Valhall>,
 }
 
@@ -148,13 +148,13 @@ pub struct Chain {
     pub number: usize,
     /// Index of its segment.
     pub segment: u32,
-    /// None in set-up and finish.
+    /// Index of its layer; none in set-up and finish.
     pub layer: Option<usize>,
     /// Index of the action.
     pub action: u32,
     /// Job slot.
     pub slot: u8,
-    /// Of the first job's header; 0 of a command stream.
+    /// Address of the first job's header; 0 for a command stream.
     pub head: u64,
     /// Jobs.
     pub jobs: Range<usize>,
@@ -261,7 +261,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// None in set-up and finish.
+    /// Layer of a job; none in set-up and finish.
     pub fn layer(&self, job: &Job) -> Option<&Layer> {
         let chain = self.chains.get(job.chain)?;
         self.layers.get(chain.layer?)

@@ -103,7 +103,7 @@ impl Event {
     }
 }
 
-/// When something happened, in microseconds.
+/// In microseconds.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: f64,

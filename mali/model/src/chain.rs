@@ -27,7 +27,7 @@ pub(crate) struct Chain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) status: JobStatus,
-    /// Or where a stopped chain resumes.
+    /// The job that ended the chain, or where a stopped chain resumes.
     pub(crate) tail: u64,
     pub(crate) mmu: Option<MmuFault>,
 }
@@ -86,7 +86,6 @@ impl<B: Bus> Runner<'_, B> {
         self.endless(address)
     }
 
-    /// Runs jobs by dependencies and barriers, else by lot.
     fn run_in_any_order(&self, seed: u64) -> Outcome {
         let mut order = Order::new(self.chain.head, seed);
         for _ in 0..self.environment.control.jobs {
@@ -94,7 +93,7 @@ impl<B: Bus> Runner<'_, B> {
             match request {
                 RUN => order.read(|address| self.header(address).ok()),
                 // A resumed chain starts at a job before which all have ended.
-                STOP_AFTER_JOB if !order.is_kept() => {}
+                STOP_AFTER_JOB if !order.is_in_order() => {}
                 STOP_AFTER_JOB => return ended(JobStatus::STOPPED, order.first(), None),
                 _ => return ended(JobStatus::TERMINATED, order.first(), None),
             }

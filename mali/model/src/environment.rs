@@ -15,7 +15,6 @@ use crate::observer::Observer;
 use crate::space::Space;
 
 pub(crate) const RUN: u8 = 0;
-/// The running job is the last.
 pub(crate) const STOP_AFTER_JOB: u8 = 1;
 const STOP_NOW: u8 = 2;
 
@@ -36,12 +35,10 @@ impl ChainControl {
         }
     }
 
-    /// The running job is the last.
     pub(crate) fn stop_after_job(&self) {
         self.request.fetch_max(STOP_AFTER_JOB, Ordering::Relaxed);
     }
 
-    /// Abandons the running job.
     pub(crate) fn stop_now(&self) {
         self.request.store(STOP_NOW, Ordering::Relaxed);
         self.shader.abort();
@@ -61,18 +58,15 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) clock: Clock,
     pub(crate) log: Arc<dyn Log>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    /// On stalls; `None`: faults are reported at once.
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
     pub(crate) seed: u64,
     pub(crate) cores_ready: u64,
-    /// Whether the level-2 cache is on.
     pub(crate) l2_ready: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobFault {
     pub(crate) status: JobStatus,
-    /// For the header's fault pointer.
     pub(crate) pointer: u64,
     pub(crate) mmu: Option<MmuFault>,
     pub(crate) text: String,

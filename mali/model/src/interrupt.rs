@@ -3,14 +3,11 @@
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interrupts {
-    /// RAWSTAT: pending.
     pub(crate) raw: u32,
-    /// MASK: enabled.
     pub(crate) mask: u32,
 }
 
 impl Interrupts {
-    /// STAT: the line is high unless 0.
     pub(crate) fn status(self) -> u32 {
         self.raw & self.mask
     }

@@ -11,7 +11,6 @@ use mali_facts::registers::{GpuCommand, GpuId, lookup};
 
 use crate::{Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, StreamWork, Work};
 
-/// Bytes of registers, with jobs.
 const JOBS_SIZE: u32 = 0x1_0000;
 
 /// Name of a register of a GPU with jobs.
@@ -54,7 +53,7 @@ impl<B: Bus> Task<B> {
 }
 
 impl Done {
-    /// Whether work was cut; else an endless loop would keep the guest stopped: its driver must see time go by.
+    /// Whether work was cut. An endless loop must not keep the guest stopped: its driver must see time go by.
     pub fn is_cut(&self) -> bool {
         matches!(self, Done::Streams(finished) if finished.is_cut())
     }
@@ -172,7 +171,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Shows faults of accesses that wait for the driver; streams' end them.
+    /// Shows the driver faults of accesses that wait for it. Streams have none: a fault ends them.
     pub fn poll_faults(&mut self) {
         if let Machine::Jobs(gpu) = self {
             gpu.poll_faults();

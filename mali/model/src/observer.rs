@@ -24,18 +24,18 @@ pub struct JobReport {
     pub status: JobStatus,
     /// Time on the host.
     pub duration: Duration,
-    /// Of a compute job with sensible descriptors.
+    /// What a compute job with sensible descriptors did.
     pub compute: Option<ComputeReport>,
 }
 
 /// What a compute job did.
 #[derive(Clone, Debug)]
 pub struct ComputeReport {
-    /// Address.
+    /// Address of the shader.
     pub shader: u64,
     /// Threads, by dimension.
     pub workgroup_size: [u32; 3],
-    /// By dimension.
+    /// Work groups, by dimension.
     pub workgroup_count: [u32; 3],
     /// The code's identity, if asked for and decodable.
     pub kernel: Option<Identity>,

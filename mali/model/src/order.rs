@@ -13,7 +13,7 @@ struct Waiting {
     index: u64,
     dependencies: [u64; 2],
     barrier: bool,
-    /// It may change what follows: not read before its end.
+    /// The job may change the headers behind it, so none is read before its end.
     last_read: bool,
     overtaken: bool,
 }
@@ -41,8 +41,7 @@ impl Order {
         waits.unwrap_or(if self.next != 0 { self.next } else { self.last })
     }
 
-    /// Jobs ended in order so far.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_in_order(&self) -> bool {
         self.waiting.iter().all(|job| !job.overtaken)
     }
 
@@ -82,7 +81,7 @@ impl Order {
         }
     }
 
-    /// Takes out a job that may start; without `any` the first. `None`: the chain has ended.
+    /// Without `any` only the first job may start. `None`: the chain has ended.
     pub(crate) fn take(&mut self, any: bool) -> Option<u64> {
         let may_start = |at: &usize| {
             let Some(job) = self.waiting.get(*at) else {

@@ -13,7 +13,7 @@ use crate::environment::ChainControl;
 struct Running {
     chain: Chain,
     control: Arc<ChainControl>,
-    /// A thread runs it; else a stop acts at once.
+    /// A thread runs the chain. Otherwise a stop acts at once.
     taken: bool,
 }
 
@@ -29,7 +29,6 @@ pub(crate) enum Stop {
     Hard,
 }
 
-/// Words by offset.
 #[derive(Debug)]
 pub(crate) struct Slot {
     index: u32,
@@ -68,7 +67,6 @@ impl Slot {
         self.set_word(low + 4, (value >> 32) as u32);
     }
 
-    /// JS_STATE bits now.
     pub(crate) fn state_bits(&self) -> u32 {
         let active = if self.running.is_some() {
             job::active(self.index)
@@ -87,7 +85,6 @@ impl Slot {
         self.running.is_some()
     }
 
-    /// COMMAND_NEXT = START.
     pub(crate) fn queue(&mut self) {
         self.pending = true;
         self.set_word(
@@ -96,7 +93,7 @@ impl Slot {
         );
     }
 
-    /// COMMAND_NEXT = NOP; the other NEXT registers stay.
+    /// The other NEXT registers stay.
     pub(crate) fn unqueue(&mut self) {
         self.pending = false;
         self.set_word(job_slot::COMMAND_NEXT, 0);
@@ -173,7 +170,6 @@ impl Slot {
         })
     }
 
-    /// Stops a running chain.
     pub(crate) fn reset(&mut self) {
         if let Some(running) = self.running.take() {
             running.control.stop_now();

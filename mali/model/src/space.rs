@@ -26,9 +26,9 @@ struct State {
     translation: Translation,
     waiting: Option<MmuFault>,
     unreported: bool,
-    /// For the running chain.
+    /// The running chain's fault was put into the registers.
     shown: bool,
-    /// Each ends a wait.
+    /// Commands to the space so far; each ends a wait.
     commands: u64,
 }
 
@@ -58,7 +58,6 @@ impl Space {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Translation with the last command's number.
     fn snapshot(&self) -> (Translation, u64) {
         let state = self.lock();
         (state.translation, state.commands)
@@ -89,7 +88,6 @@ impl Space {
         state.waiting
     }
 
-    /// Whether registers showed a fault since the last call.
     pub(crate) fn take_shown(&self) -> bool {
         std::mem::take(&mut self.lock().shown)
     }
@@ -136,9 +134,8 @@ impl Space {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Stall<'a> {
-    /// Ends the wait.
     pub(crate) control: &'a Control,
-    /// True: a fault to report; false: over.
+    /// As [`Options::stalled`](crate::Options::stalled).
     pub(crate) notify: &'a (dyn Fn(bool) + Sync),
 }
 
@@ -207,7 +204,6 @@ impl<B: Bus> AddressSpace for JobMemory<'_, B> {
     }
 }
 
-/// AS_FAULTSTATUS of a fault.
 pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
     let access = match fault.access {
         Access::Read => FaultAccess::Read,

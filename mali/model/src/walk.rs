@@ -232,7 +232,6 @@ mod tests {
             Tables { ram, root }
         }
 
-        /// Makes tables above it.
         fn set(&self, va: u64, level: u32, entry: u64) {
             let mut table = self.root;
             for above in 0..level {

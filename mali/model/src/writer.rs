@@ -17,7 +17,6 @@ use crate::gpu::Gpu;
 use crate::space::{JobMemory, Space};
 use crate::streams::{LONGEST, Streams, asked};
 
-/// 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
 
 /// What wrote a byte.
@@ -107,7 +106,7 @@ struct Trial<'a, B: Bus> {
 }
 
 impl<B: Bus> Trial<'_, B> {
-    /// `start` is in the byte. Returns the byte, the job's end, and its pages.
+    /// The byte holds `start` before. Returns its value after, the job's end and the pages.
     fn run(
         &self,
         start: Option<u8>,
@@ -133,9 +132,8 @@ impl<B: Bus> Trial<'_, B> {
         Some((byte, ended, bus))
     }
 
-    /// `None`: no clause did.
     fn clause(&self, before: u8, after: u8, clauses: u64) -> Option<u64> {
-        // A store of the old value shows only over another.
+        // A store of the old value is visible only if the byte held another one before.
         let most = clauses.saturating_mul(2).saturating_add(1024);
         let starts = [before, !after, after ^ 0x55].into_iter();
         let (start, value, clauses) = starts.take(3).find_map(|start| {

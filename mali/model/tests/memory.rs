@@ -13,15 +13,14 @@ use mali_model::Options;
 
 use machine::{CODE, Format, JOBS, Machine, Rights};
 
-/// 24 MiB.
+/// Pages of an array: 24 MiB.
 const ARRAY: u64 = 6144;
 const FIRST: u64 = 0x1_0000_0000;
 /// More than the model remembers.
 const SHADERS: u64 = 300;
 const LIMIT: u64 = 64 << 20;
 
-/// Bytes.
-fn peak() -> u64 {
+fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
         .lines()
@@ -66,12 +65,12 @@ fn the_model_adds_little_to_the_memory_of_the_gpu() {
         run(CODE + shader * PAGE_SIZE as u64, 64);
     }
     let used = 3 * bytes + SHADERS * PAGE_SIZE as u64;
-    let added = peak().saturating_sub(used);
+    let added = peak_bytes().saturating_sub(used);
     println!(
         "{} MiB of GPU memory, {:.1} MiB besides",
         used >> 20,
         added as f64 / (1 << 20) as f64
     );
     assert!(added < LIMIT, "{added} bytes besides the memory of the GPU");
-    assert!(peak() > used, "the arrays were not touched");
+    assert!(peak_bytes() > used, "the arrays were not touched");
 }

@@ -2,11 +2,10 @@
 //! Makes a recording one of another GPU of its family.
 //!
 //! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes
-//! these only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit
-//! and format, no job looks at cores or warps that differ in number, and the result keeps every rule. [`compare`]
-//! then runs both on models and compares all memory after every chain.
+//! these only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit and
+//! format, no job looks at cores or warps that differ in number, and the result keeps every rule.
 //!
-//! No real GPU takes part: the proof is about the model.
+//! No real GPU takes part: the proof and [`compare`] are about the model.
 #![forbid(unsafe_code)]
 
 mod lock_step;
@@ -281,7 +280,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// Resets how many registers threads have, which version 6 lacks.
+/// Version 6 lacks the setting of how many registers threads have.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";

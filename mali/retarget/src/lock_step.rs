@@ -32,7 +32,7 @@ pub struct Compared {
     pub inputs: usize,
     /// Chains of one run.
     pub chains: usize,
-    /// In one run, counted for each chain that wrote them.
+    /// Bytes in one run, counted for each chain that wrote them.
     pub bytes: u64,
     /// First chain whose memory depends on the order of work groups, on both GPUs: its jobs race. Outputs do not
     /// depend on it.
@@ -159,7 +159,6 @@ impl Places {
     }
 }
 
-/// Sums of written pages by chain, outputs, and the run's end.
 #[derive(Default)]
 struct Trail {
     chains: Vec<BTreeMap<u64, u64>>,
@@ -227,7 +226,7 @@ impl Wrapper for Watched {
     }
 }
 
-/// A seed deals work groups. One host thread: else races would follow the host's clock.
+/// One host thread: else races would follow the host's clock.
 fn run(
     recording: &Recording,
     (gpu, seed): (&'static Profile, u64),

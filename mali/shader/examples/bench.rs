@@ -23,7 +23,7 @@ struct Flat {
     folded: Vec<Range<u64>>,
 }
 
-/// Three fit in a cache, and are more than a processor's own.
+/// Three such buffers fit in the shared cache, but not in a core's own.
 const FOLD: u64 = 4 << 20;
 
 impl AddressSpace for Flat {
@@ -297,7 +297,6 @@ fn check_add_cached(out: &[f32]) -> f64 {
     check_add(&out[..FOLD as usize / 4])
 }
 
-/// Processor time of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

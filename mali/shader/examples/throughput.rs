@@ -160,7 +160,6 @@ fn measure(
     best.ok_or_else(|| "nothing ran".into())
 }
 
-/// Processor time of all threads of this process.
 fn processor_seconds() -> Result<f64, String> {
     let time =
         clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map_err(|error| error.to_string())?;

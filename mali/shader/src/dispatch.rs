@@ -13,7 +13,7 @@ pub enum Subnormals {
     Kept,
     /// Singles become zeros of their sign.
     SinglesFlushed,
-    /// All are.
+    /// Singles and halves become zeros of their sign.
     Flushed,
 }
 

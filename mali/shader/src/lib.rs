@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shader cores of Mali: both instruction sets, descriptors and drawing, on the engine of [`gpureplay_shader`].
 //!
-//! [`run`] executes a compute dispatch, [`draw`] vertices or fragments, [`analyse`] tells an analyser. Errors are
-//! hardware's faults.
+//! Errors are hardware's faults.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +29,6 @@ pub use stage::{
     Vertices,
 };
 
-/// Names of messages, by number in a clause header.
 const MESSAGES: [&str; 16] = {
     let (mut names, mut at) = ([""; 16], 0);
     while at < Message::ALL.len() {

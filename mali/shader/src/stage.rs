@@ -8,7 +8,7 @@ pub(super) const STAGE_WORDS: u16 = 256;
 
 const PIXEL: usize = 16;
 
-/// Of corners, in pixels: rasterisation fits into 64 bits.
+/// Limit of corners' coordinates in pixels: rasterisation fits into 64 bits.
 pub const GUARD_BAND: i64 = 1 << 16;
 
 /// Descriptions of attributes or varyings.
@@ -41,7 +41,7 @@ impl Packets {
 /// A draw, one thread per work group.
 #[derive(Clone, Debug)]
 pub enum Stage {
-    /// Of one instance, along y.
+    /// Vertices of one instance, along y.
     Vertices(Vertices),
     /// Columns along x, lines along y.
     Fragments(Arc<Fragments>),
@@ -75,7 +75,7 @@ pub struct Fragments {
     pub provoking: u32,
     /// The vertices' outputs.
     pub varyings: AttributeTable,
-    /// The same on Valhall.
+    /// Outputs on Valhall.
     pub packets: Packets,
     /// First registers of a thread.
     pub preload: Option<Preload>,
@@ -206,7 +206,6 @@ impl Tile {
         Some(line as usize * self.size[0] as usize + column as usize)
     }
 
-    /// Drops pixels outside.
     pub(crate) fn store(&self, pixels: &[([u32; 2], [u8; PIXEL])]) {
         let mut all = self.pixels.lock().unwrap_or_else(PoisonError::into_inner);
         for ([x, y], bytes) in pixels {

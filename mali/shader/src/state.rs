@@ -14,7 +14,7 @@ use super::stage::Stage;
 pub(crate) struct State {
     pub(crate) dispatch: Dispatch,
     pub(crate) stage: Option<Stage>,
-    /// Of the thread in the first lane, when drawing.
+    /// Number of the thread in the first lane, when drawing.
     pub(crate) first: u64,
     pub(super) uniform_buffers: Vec<Option<UniformBuffer>>,
     pub(crate) textures: Vec<Option<Texture>>,

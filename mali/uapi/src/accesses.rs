@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Register accesses of a driver, for a trace: user space sees none. Identity comes from what the driver tells; settings
-//! and job slots are its constants.
+//! Register accesses of a driver, for a trace: user space sees none.
+//!
+//! Identity comes from what the driver tells; settings and job slots are its constants.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -119,7 +120,7 @@ fn settings_of_kbase(gpu_id: u32) -> Vec<Access> {
     }
 }
 
-/// The page tables of an app's file in an address space: a number, so that a second file is seen as one. Files count from 0.
+/// The page tables of an app's file (from 0) in an address space: a number, so that a second file is seen as one.
 pub fn page_tables(space: u32, file: u32) -> [Access; 2] {
     let table = TranslationTable::legacy(u64::from(file + 1) << 12, false).0;
     let register = |register| address_space::offset(space, register);
@@ -136,7 +137,7 @@ pub struct Start {
     pub slot: u8,
     /// Address space.
     pub space: u32,
-    /// From 0, of the app's.
+    /// The app's file, from 0.
     pub file: u32,
     /// GPU address of the chain.
     pub head: u64,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's drivers of Mali GPUs, seen from an app: requests and structures of [`panfrost`], [`panthor`] and [`kbase`], what they
-//! tell of the GPU, and the register [`accesses`] that a request leads to.
+//! Kernel drivers of Mali GPUs, seen from an app: requests of [`panfrost`], [`panthor`], [`kbase`]; [`accesses`].
 
 #![no_std]
 #![forbid(unsafe_code)]

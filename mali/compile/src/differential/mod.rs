@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two recordings of one app may differ only in the inputs.
 //!
-//! All that the app writes into GPU memory is compared, job by job and byte by byte. A difference outside bound
-//! tensors depends on the input in a way that no replay reproduces: a value that the CPU computed, a shape, a copy
-//! that tagging missed.
+//! A difference outside bound tensors depends on the input in a way that no replay reproduces: a value that the CPU
+//! computed, a shape, a copy that tagging missed.
 
 pub(crate) mod unexplained;
 
@@ -24,7 +23,6 @@ use crate::ranges::Ranges;
 use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
-/// More are only counted.
 const LISTED: usize = 3;
 
 /// What a comparison covered.
@@ -159,7 +157,7 @@ pub fn compare(
 struct Runs<'a> {
     captures: [&'a Capture; 2],
     mapped: [Mapped<'a>; 2],
-    /// Written into buffers that the other run lacks; made on demand.
+    /// Pages written into buffers that the other run lacks; made on demand.
     moved: Option<[Moved<'a>; 2]>,
 }
 
@@ -180,7 +178,7 @@ impl<'a> Runs<'a> {
         self.moved = None;
     }
 
-    /// An app that chooses a place by its input's values has both buffers in both runs.
+    /// If an app chooses a place by its input's values, both runs have both buffers.
     fn reused(&self, va: u64) -> bool {
         let [first, second] = &self.mapped;
         first.holder(va) != second.holder(va)
@@ -200,8 +198,6 @@ impl<'a> Runs<'a> {
         out
     }
 
-    /// Whether these pages are whole in the other run, in a different buffer.
-    ///
     /// An app may fill a buffer long before a job reads it, so no address tells where each run has it.
     fn elsewhere(&mut self, va: u64, other: u64, moment: Moment) -> bool {
         let [first, second] = self.captures;
@@ -355,7 +351,6 @@ fn same_tensor(
     for run in found.layout.runs() {
         let mut bytes = vec![0; run.count as usize * size];
         let mut mapped = true;
-        // Pages may have been renamed.
         let mut at = 0;
         while at < bytes.len() {
             let va = run.address + at as u64;

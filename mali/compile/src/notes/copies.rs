@@ -22,7 +22,7 @@ use crate::pages::Moment;
 pub(super) use depends::{Depends, dependencies};
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Per kept part: more than looking at it.
+/// Steps of [`Work`] for each part that is kept: more than looking at it.
 const PART_WORK: u64 = 64;
 
 type Run<'a> = (&'a Capture, &'a Events);
@@ -31,12 +31,10 @@ type Run<'a> = (&'a Capture, &'a Events);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Origin {
     pub(super) step: usize,
-    /// Bytes left out at its start.
     pub(super) offset: u64,
     pub(super) size: u64,
 }
 
-/// A launch reads what a copy took from a launch.
 #[derive(Clone, Debug)]
 struct Broken {
     copy: usize,
@@ -61,15 +59,14 @@ pub(super) struct Followed {
 #[derive(Clone, Debug)]
 enum Is {
     Job,
-    /// In order; none unless all are known.
+    /// Parts in order; none unless all are known.
     Write(Vec<Origin>),
-    /// Read by the host from the source.
     Read(Span, Hash),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Hash {
-    /// Of a transfer with the same bytes.
+    /// The same bytes as this step's transfer.
     Of(usize),
     Memory,
 }
@@ -104,7 +101,6 @@ struct Known {
 }
 
 impl Known {
-    /// Cut to the range.
     fn within(&self, start: u64, end: u64) -> Vec<(u64, u64, Source)> {
         let before = self.parts.range(..=start).next_back();
         let after = self
@@ -169,7 +165,7 @@ pub(super) fn follow(
         roots: HashMap::new(),
         writers: HashMap::new(),
         reads: Vec::new(),
-        refused: BTreeSet::new(),
+        read_by_launch: BTreeSet::new(),
         is: BTreeMap::new(),
         out: Followed::default(),
     };
@@ -330,7 +326,6 @@ fn bytes(capture: &Capture, events: &Events, span: Span, moment: Moment) -> Opti
 
 struct ReadBack {
     step: usize,
-    /// The first copies from its origin, and which bytes.
     parts: Vec<(usize, Span)>,
     found: bool,
 }
@@ -340,12 +335,11 @@ struct Follower<'a> {
     second: Option<Run<'a>>,
     work: &'a Work,
     objects: HashMap<u32, Known>,
-    /// Per copy of a result: the first copy, and which bytes; `None` if not contiguous.
+    /// Per copy of a result: the first copy, and which of its bytes; `None` if not contiguous.
     roots: HashMap<usize, Option<(usize, Span)>>,
     writers: HashMap<usize, usize>,
     reads: Vec<ReadBack>,
-    /// Copies that a launch reads.
-    refused: BTreeSet<usize>,
+    read_by_launch: BTreeSet<usize>,
     is: BTreeMap<usize, Is>,
     out: Followed,
 }

@@ -11,9 +11,9 @@ use gpureplay_trace::note::{
 use super::launches::{Launches, launches, refused};
 use crate::capture::{Buffer, Capture};
 
-/// OpenCL has none.
+/// Sub-buffers of sub-buffers; OpenCL forbids them.
 const MAX_DEPTH: usize = 4;
-/// As much work as a step; most kernels have fewer.
+/// Arguments that take as much work as a step; most kernels have fewer.
 const GIVEN_A_STEP: usize = 4;
 
 /// A memory object with memory of its own.
@@ -27,7 +27,6 @@ pub(super) struct Root {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Host {
     pub(super) direction: Direction,
-    /// The owning object, and the first byte in it.
     pub(super) at: Place,
     pub(super) size: u64,
     pub(super) hash: Option<u64>,
@@ -63,9 +62,8 @@ impl Host {
 
 #[derive(Clone, Debug)]
 pub(super) struct Given {
-    /// The owning object.
     pub(super) object: u32,
-    /// The argument's, in that object: all, or a sub-buffer's.
+    /// In the owning object: all of it, or a sub-buffer.
     pub(super) bytes: Range<u64>,
     pub(super) index: usize,
     /// Empty if unknown.
@@ -74,7 +72,6 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// An image's bytes are unknown.
     pub(super) fn has(&self, host: &Host) -> bool {
         let overlaps = self.bytes.start < host.at.offset.saturating_add(host.size)
             && host.at.offset < self.bytes.end;
@@ -91,7 +88,6 @@ pub(super) struct Launched {
     pub(super) id: u32,
     pub(super) kernel: String,
     pub(super) global: [u64; 3],
-    /// Submissions before it.
     pub(super) jobs: usize,
     pub(super) given: Vec<Given>,
     /// Index, name, bytes.
@@ -99,7 +95,6 @@ pub(super) struct Launched {
 }
 
 impl Launched {
-    /// The first different one: name or index.
     pub(super) fn other_number(&self, other: &Self) -> Option<String> {
         let mut both = self.scalars.iter().zip(&other.scalars);
         let ((index, name, _), _) = both.find(|(one, other)| one != other)?;
@@ -114,7 +109,6 @@ impl Launched {
     }
 }
 
-/// Bytes of an owning object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Span {
     pub(super) object: u32,
@@ -144,12 +138,10 @@ impl Span {
 /// A copy or fill by the runtime.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
-    /// The function that the app called.
     pub(super) call: String,
     /// `None` for a fill.
     pub(super) from: Option<Span>,
     pub(super) to: Span,
-    /// Both sides are contiguous.
     pub(super) dense: bool,
     /// Submissions before it, if the CPU does it.
     pub(super) jobs: usize,
@@ -165,7 +157,6 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// Submissions before it.
     pub(super) fn jobs(&self) -> usize {
         match self {
             Event::Host(host) => host.jobs,
@@ -212,7 +203,6 @@ pub(super) enum Shape<'a> {
 }
 
 impl Event {
-    /// What it has in common with like steps; without sizes, any number of elements is alike.
     pub(super) fn shape(&self, sizes: bool) -> Shape<'_> {
         match self {
             Event::Host(host) => {
@@ -235,7 +225,6 @@ impl Event {
         self.shape(true) == other.shape(true)
     }
 
-    /// Objects that it is about, in order.
     pub(super) fn objects(&self) -> Vec<u32> {
         match self {
             Event::Host(host) => vec![host.at.object],
@@ -280,8 +269,7 @@ impl std::fmt::Display for Event {
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
-    /// Each event's index in the capture.
-    pub(super) notes: Vec<usize>,
+    pub(super) note_indices: Vec<usize>,
     /// Functions that notes do not describe.
     pub(super) unseen: Vec<String>,
     /// Submissions of no launch, ascending.
@@ -293,7 +281,7 @@ impl Events {
         let mut out = Events::default();
         let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
         let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
-        let (refused, later) = (refused(capture), contents(capture));
+        let (refused, later) = (refused(capture), later_hashes(capture));
         let mut unseen: BTreeSet<&str> = BTreeSet::new();
         let known = launches(capture);
         let queued = Queued::of(capture, &known);
@@ -409,7 +397,7 @@ impl Events {
                 _ => {}
             }
             if out.list.len() > before {
-                out.notes.push(index);
+                out.note_indices.push(index);
             }
         }
         let chains = known.chains.iter().enumerate();
@@ -431,7 +419,6 @@ impl Events {
                     computed.extend(given.map(|given| given.object));
                     continue;
                 }
-                // Copied kernel results count as such.
                 Event::Moved(moved) => {
                     let object = moved.to.object;
                     if moved
@@ -465,8 +452,7 @@ impl Events {
     }
 }
 
-/// Seen when its transfer was complete.
-fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
+fn later_hashes(capture: &Capture) -> BTreeMap<u32, u64> {
     let content = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Content { id, hash } => Some((id, hash)),
         _ => None,

@@ -21,14 +21,14 @@ pub struct Dispatch {
     pub kernel: String,
     /// Work-items per dimension.
     pub global: [u64; 3],
-    /// If the app chose them.
+    /// Work-group size, if the app chose it.
     pub local: Option<[u64; 3]>,
 }
 
 /// What is known about a trace's chains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// `None` for the runtime's and unexplained ones.
+    /// `None` for chains of the runtime and unexplained ones.
     pub chains: Vec<Option<Dispatch>>,
     /// No chain, other sizes, or several places: what is wrong with each launch.
     pub unexplained: Vec<String>,
@@ -54,7 +54,6 @@ impl Launches {
 
 struct Open<'a> {
     launch: &'a Launch,
-    /// From its note to its queue's idle note.
     within: Range<usize>,
 }
 
@@ -66,7 +65,6 @@ pub fn launches(capture: &Capture) -> Launches {
     };
     let refused = refused(capture);
     let mut open: Vec<Open<'_>> = Vec::new();
-    // Launches since the queue was idle.
     let mut running: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     let mut places = ALL_PLACES;
     for noted in &capture.opencl {

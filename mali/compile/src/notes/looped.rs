@@ -22,7 +22,7 @@ const MAX_PERIOD: usize = 1 << 14;
 /// Steps, counted by [`Event::work`]; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000
 /// times.
 const MAX_COMPARED: usize = 1 << 24;
-/// Tried at the cost of one comparison.
+/// Periods tried at the cost of one comparison.
 const CHEAP: usize = 64;
 
 /// A turn launches a kernel and moves memory for the host.
@@ -32,17 +32,13 @@ pub(super) fn find(events: &[Event]) -> Option<Loop> {
 
 pub(super) struct Turns<'a> {
     events: &'a [Event],
-    /// By step: the first one alike.
-    alike: Vec<usize>,
-    /// By step: the last launch and transfer up to it.
-    both: Vec<Option<(usize, usize)>>,
-    /// Prefix sums of the work.
-    work: Vec<usize>,
+    first_alike: Vec<usize>,
+    last_launch_and_move: Vec<Option<(usize, usize)>>,
+    work_sums: Vec<usize>,
     left: usize,
 }
 
 impl<'a> Turns<'a> {
-    /// `sizes`: turns must have the same sizes.
     pub(super) fn new(events: &'a [Event], sizes: bool) -> Self {
         let mut known: HashMap<Shape<'_>, usize> = HashMap::new();
         let shapes = events.iter().enumerate();
@@ -56,30 +52,29 @@ impl<'a> Turns<'a> {
             }
             launch.zip(moved)
         });
-        let mut work = vec![0];
-        work.extend(events.iter().scan(0, |sum, event| {
+        let mut work_sums = vec![0];
+        work_sums.extend(events.iter().scan(0, |sum, event| {
             *sum += event.work();
             Some(*sum)
         }));
         Self {
             events,
-            alike: alike.collect(),
-            both: both.collect(),
-            work,
+            first_alike: alike.collect(),
+            last_launch_and_move: both.collect(),
+            work_sums,
             left: MAX_COMPARED,
         }
     }
 
     pub(super) fn find(&mut self, count: usize) -> Option<Loop> {
         let end = count.checked_sub(1)?;
-        let (launch, moved) = *self.both.get(end)?.as_ref()?;
+        let (launch, moved) = *self.last_launch_and_move.get(end)?.as_ref()?;
         let least = count - launch.min(moved);
         let most = (count / 2).min(MAX_PERIOD);
         self.spend(most / CHEAP)?;
         (least.max(2)..=most).find_map(|period| {
             let last = count - period;
-            // Most periods end here.
-            if self.alike[end] != self.alike[last.checked_sub(1)?] {
+            if self.first_alike[end] != self.first_alike[last.checked_sub(1)?] {
                 return None;
             }
             let starts = (1..=last / period).map(|turns| last - turns * period);
@@ -101,12 +96,12 @@ impl<'a> Turns<'a> {
     fn repeats(&mut self, start: usize, period: usize) -> bool {
         let (middle, end) = (start + period, start + 2 * period);
         if self.spend(period / CHEAP).is_none()
-            || self.alike[start..middle] != self.alike[middle..end]
+            || self.first_alike[start..middle] != self.first_alike[middle..end]
         {
             return false;
         }
         let (earlier, later) = (&self.events[start..middle], &self.events[middle..end]);
-        let work = self.work[end] - self.work[middle];
+        let work = self.work_sums[end] - self.work_sums[middle];
         self.spend(work).is_some() && are_alike(earlier, later)
     }
 
@@ -206,11 +201,9 @@ mod tests {
             MAX_COMPARED - turns.left
         };
         assert!(compared(255) > 30 * compared(1));
-        // Without transfers, nothing is compared.
         let events: Vec<Event> = (0..100).map(|_| launch("a")).collect();
         let mut turns = Turns::new(&events, true);
         assert_eq!((turns.find(100), turns.left), (None, MAX_COMPARED));
-        // The longest turn allowed, again and again.
         let mut events: Vec<Event> = vec![launch("a"); MAX_PERIOD - 1];
         events.push(host(Direction::Read, 0));
         let events = vec![events; 20].concat();
@@ -261,7 +254,6 @@ mod tests {
         events.extend([10, 20, 30].into_iter().flat_map(turn));
         let found = find(&events).unwrap();
         assert_eq!((found.first, found.last, found.turns), (1, 7, 3));
-        // One turn's result is the next one's input.
         let layer = |object| {
             [
                 host(Direction::Write, 100 + object),
@@ -271,7 +263,6 @@ mod tests {
         };
         let layers: Vec<Event> = (10..13).flat_map(layer).collect();
         assert_eq!(find(&layers), None);
-        // The app does not read a turn's result.
         let unread: Vec<Event> = [10, 20, 30]
             .into_iter()
             .flat_map(|object| turn(object).into_iter().take(2))

@@ -18,7 +18,6 @@ pub(super) enum Matched {
     Chains(Range<usize>),
     Nothing,
     Several,
-    /// Too many possibilities.
     TooMany,
 }
 
@@ -47,9 +46,8 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<
     }
 }
 
-/// Prefix sums of the chains' work-items.
+/// Prefix sums of the chains' work-items: one more than chains.
 struct Items {
-    /// One more than chains.
     sums: Vec<u128>,
 }
 
@@ -97,7 +95,6 @@ impl Items {
         })
     }
 
-    /// The sum must be exact.
     fn up_to(&self, wanted: &Wanted, first: usize, end: usize, sum: u128) -> Option<Range<usize>> {
         let fits = end <= wanted.within.end && self.sums.get(end) == Some(&sum);
         fits.then_some(first..end)
@@ -171,7 +168,7 @@ struct Ways {
 const MAX_STATES: usize = 1 << 16;
 /// Queue places in all states: each state has one per queue.
 const MAX_PLACES: usize = 1 << 20;
-/// For a whole trace, in which queues may be idle again and again. With one way, a chain has few states.
+/// For a whole trace, in which queues may be idle again and again.
 pub(super) const ALL_PLACES: usize = 1 << 24;
 
 /// Every launch must have its chains, in one way only. Also returns the states followed, at most `most` + 1.
@@ -262,7 +259,6 @@ mod tests {
             found(&queue, &[64, 64, 128, 64]),
             [chain(0), chain(1), chain(2), chain(3)]
         );
-        // A runtime chain that computes nothing, one of another size, and a launch of three chains.
         assert_eq!(
             found(&[(0, 64), (0, 300)], &[0, 64, 7, 100, 100, 100]),
             [chain(1), Matched::Chains(3..6)]
@@ -292,7 +288,6 @@ mod tests {
         assert_eq!(found, [chain(1), chain(2)]);
     }
 
-    /// Finds a launch's chains by brute force.
     fn one_by_one(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         let needed = wanted.items?;
         if !wanted.within.contains(&first) || *items.get(first)? == 0 {

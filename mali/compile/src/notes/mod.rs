@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! OpenCL notes: names of job chains, and tensors without files.
 //!
-//! [`launches`] gives chains to launches, [`propose`] makes tensors of host writes and reads. Both check notes
-//! against the trace: launch sizes against job descriptors, transfers against GPU memory. What disagrees gets a
-//! remark. `copies` follows the runtime's CPU copies, which a replay does not repeat, or refuses the trace. Without
+//! [`launches`] gives chains to launches, [`propose`] makes tensors of host writes and reads. Both check notes against
+//! the trace: launch sizes against job descriptors, transfers against GPU memory. What disagrees gets a remark. Without
 //! notes, [`propose_unnoted`] takes differences between two runs.
 
 mod copies;

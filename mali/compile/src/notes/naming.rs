@@ -13,7 +13,6 @@ const LONGEST: usize = 110;
 /// A hash's digits and separator.
 const HASH: usize = 17;
 
-/// Keeps letters, digits, `_` and `-`; a long name ends in a hash of all.
 fn plain(text: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let all = text.chars().map(|c| if kept(c) { c } else { '_' });
@@ -25,7 +24,6 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// `kernel.argument`, of letters, digits, `_`, `-` and one dot.
 pub(super) fn name(launch: &Launched, given: &Given) -> String {
     let argument = match given.name.as_str() {
         "" => format!("arg{}", given.index),
@@ -70,8 +68,7 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
     }
 }
 
-/// Whether bytes are 16-bit floats of everyday size. In contrast, the halves of a 32-bit number differ in size, and
-/// the two bytes of a pair of pixels do not.
+/// The halves of a 32-bit number differ in size, and the two bytes of a pair of pixels do not.
 fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
     const FEWEST: u32 = 8;
     const BIAS: u32 = 15;
@@ -107,7 +104,6 @@ fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
         && u64::from(alike) * 20 < u64::from(count) * 17
 }
 
-/// All small, some not zero.
 fn looks_like_integers(bytes: &[u8]) -> bool {
     const FEWEST: usize = 4;
     const SMALL: u32 = 1 << 24;
@@ -118,7 +114,6 @@ fn looks_like_integers(bytes: &[u8]) -> bool {
         && values.filter(|value| *value != 0).count() >= FEWEST
 }
 
-/// Libraries for several types declare pointers to bytes.
 fn looks_like_floats(bytes: &[u8], computed: bool) -> bool {
     let smallest = if computed { f32::MIN_POSITIVE } else { 1e-12 };
     let (words, rest) = bytes.as_chunks::<4>();
@@ -178,7 +173,6 @@ mod tests {
             (x ^ (x >> 15)).wrapping_mul(0x85eb_ca6b) >> 8
         };
         let real = |i: u32| (noise(i) as f32 / (1 << 24) as f32 - 0.5) * 0.3;
-        // Truncates; too small values become zero.
         let half = |value: f32| {
             let bits = value.to_bits();
             let magnitude = (bits & 0x7fff_ffff).saturating_sub(112 << 23) >> 13;

@@ -16,7 +16,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// Steps, and bytes compared, 64 for a step. With 16 GiB, a network's weights of 1 GiB may each be looked for in 16
 /// buffers.
 const MOST_WORK: u64 = 1 << 28;
-/// Of GPU memory: as much work as a step.
+/// GPU memory that takes as much work as a step.
 const BYTES_A_STEP: u64 = 64;
 
 #[derive(Debug)]
@@ -29,7 +29,6 @@ impl Default for Work {
 }
 
 impl Work {
-    /// False if too little is left.
     pub(super) fn spend(&self, steps: u64) -> bool {
         let left = self.0.get().checked_sub(steps);
         self.0.set(left.unwrap_or(0));
@@ -100,7 +99,6 @@ pub(super) fn locate(
         let whole = capture.memory.read(moment, va, &mut bytes);
         (whole && content_hash(&bytes) == wanted).then_some(Located { va, bytes })
     };
-    // Usually mapped when the object is made.
     if let Some(buffer) = root.mapped.filter(|buffer| buffer.size >= root.size)
         && let Some(found) = at(buffer.va)
     {
@@ -206,7 +204,6 @@ mod tests {
         assert_eq!(find(zeros, &enough), (true, true));
         assert_eq!(find(zeros, &enough), (false, false));
         assert_eq!(find(zeros, &Work::default()), (true, true));
-        // What is nowhere is looked for in larger buffers too.
         assert_eq!(find(zeros ^ 1, &Work::default()), (false, true));
         assert!(!Work::default().spend(MOST_WORK + 1));
     }

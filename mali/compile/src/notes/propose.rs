@@ -50,15 +50,15 @@ pub struct Proposal {
     pub second: Vec<(String, Tensor)>,
     /// A second run told inputs from weights.
     pub sure: bool,
-    /// Other values in each run: earlier turns of a loop, or read through copies.
+    /// Memory with other values in each run: earlier turns of a loop, or read through copies.
     pub earlier: Vec<Range<u64>>,
-    /// If more than one; the tensors are the last turn's.
+    /// Turns of a loop, if there are several; the tensors are the last one's.
     pub turns: Option<usize>,
     /// For people.
     pub remarks: Vec<String>,
-    /// A remark says why.
+    /// An input was not found; a remark says why.
     pub lost_input: bool,
-    /// A remark says why.
+    /// An output was not found; a remark says why.
     pub lost_output: bool,
 }
 
@@ -105,7 +105,7 @@ pub fn propose(
         capture,
         second: second.zip(other.as_ref()),
         events: &events,
-        first: turns.map_or(0, |turns| turns.last),
+        last_turn: turns.map_or(0, |turns| turns.last),
         fixed_weights: choices.fixed_weights,
         step: choices.step.map(|turn| turn.first),
         taken: Names::default(),
@@ -201,8 +201,7 @@ struct Builder<'a> {
     capture: &'a Capture,
     second: Option<(&'a Capture, &'a Events)>,
     events: &'a Events,
-    /// Of a loop's last turn.
-    first: usize,
+    last_turn: usize,
     fixed_weights: bool,
     /// Later writes happen in every step.
     step: Option<usize>,
@@ -212,7 +211,6 @@ struct Builder<'a> {
     moved: Moved,
     said: BTreeSet<String>,
     origins: BTreeMap<usize, Origin>,
-    /// Writes that are copied or copies.
     carried: BTreeSet<usize>,
     made: BTreeMap<Origin, usize>,
     outputs: Vec<(String, usize)>,
@@ -222,7 +220,7 @@ struct Builder<'a> {
 #[derive(Debug, Default)]
 struct Steps {
     of_object: BTreeMap<u32, Vec<usize>>,
-    /// Not the host's own bytes; by number and hash.
+    /// Reads of other than the host's own bytes, by size and hash.
     reads: BTreeMap<(u64, u64), Vec<usize>>,
 }
 
@@ -263,7 +261,6 @@ impl<'a> Builder<'a> {
         self.events_of(steps.get(next..).unwrap_or_default().iter())
     }
 
-    /// The last one first.
     fn before(&self, step: usize, object: u32) -> impl Iterator<Item = &'a Event> + '_ {
         let steps = self.steps.of_object.get(&object);
         let steps = steps.map_or(&[][..], Vec::as_slice);
@@ -356,7 +353,7 @@ impl<'a> Builder<'a> {
             return;
         };
         let (name, type_name) = (naming::name(launch, given), given.type_name.clone());
-        if differs && step < self.first {
+        if differs && step < self.last_turn {
             self.elsewhere(host);
             return;
         }
@@ -398,7 +395,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a write differs between the runs; without a second run, whether it counts as an input.
+    /// Without a second run: whether the write counts as an input.
     fn differs(&self, step: usize, host: &Host, inputs_from: usize) -> bool {
         let other = self.second.and_then(|(_, events)| events.list.get(step));
         match (other, self.step) {
@@ -409,7 +406,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The app copies it before the same job.
+    /// Adds a place to tensor `at`: the app copies it before the same job.
     fn also_at(&mut self, at: usize, host: &Host) -> bool {
         let moment = Moment::before(host.jobs);
         let found = self.events.roots.get(&host.at.object).and_then(|root| {
@@ -450,7 +447,7 @@ impl<'a> Builder<'a> {
     }
 
     fn read(&mut self, step: usize, host: &Host) {
-        if step < self.first || host.kept || self.read_again(step, host) {
+        if step < self.last_turn || host.kept || self.read_again(step, host) {
             return;
         }
         let Some((launch, given)) = self.writer(step, host) else {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Repeated steps, such as of training: what one leaves for the next.
 //!
-//! A recording holds one step. The second recorded step goes on from memory objects given to both, with bytes that
-//! it reads, the first step wrote, and neither the app nor the second step wrote since. One example is a cache of
-//! keys and values: each step writes a part and reads the rest.
+//! A recording holds one step. The second recorded step goes on from memory objects given to both, with bytes that it
+//! reads, the first step wrote, and neither the app nor the second step wrote since.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -45,7 +44,7 @@ pub struct Kept {
     pub type_name: String,
 }
 
-/// Reads after the last step do not matter.
+/// The repeated step with which a trace ends; reads after the last one do not matter.
 pub fn first_turn(capture: &Capture) -> Option<Turn> {
     turn_of(&Events::of(capture))
 }
@@ -66,7 +65,7 @@ fn turn_of(events: &Events) -> Option<Turn> {
     Some(Turn {
         turns: found.turns,
         jobs: list.get(second)?.jobs(),
-        notes: *events.notes.get(second)?,
+        notes: *events.note_indices.get(second)?,
         first: found.first,
         period: end - found.last,
     })
@@ -145,7 +144,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
         }
     }
     work.was_enough()?;
-    // Each is an inference of its own.
+    // If nothing is left, each step is an inference of its own.
     if !out.is_empty() {
         same_numbers(first, second)?;
         same_sizes(first, second)?;

@@ -132,7 +132,7 @@ fn not_computed(
     }
 }
 
-/// The earlier job that wrote the same bytes, if any.
+/// Per candidate: the earlier job that wrote the same bytes.
 fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Option<usize>> {
     // Equal contents share a sample.
     let mut samples: HashMap<Sample, Vec<(usize, usize)>> = HashMap::new();
@@ -373,7 +373,6 @@ mod tests {
         ] {
             written.add(low, high);
         }
-        // Joined over small gaps, but not over a large one; the buffer begins near.
         assert_eq!(widened(&written, 0x1050..0x1060, 0x1000), 0x1000..0x1180);
         assert_eq!(widened(&written, 0x1410..0x1414, 0x1000), 0x1400..0x1440);
     }

@@ -193,8 +193,6 @@ impl Search<'_> {
         votes.into_iter().map(|(stride, _)| stride).collect()
     }
 
-    /// Dimensions in equal tiles.
-    ///
     /// The element after a block of known layout gives the next stride; the block repeats while memory agrees.
     fn tiled(&self) -> Vec<Piece> {
         let mut out = Vec::new();
@@ -270,7 +268,7 @@ impl Search<'_> {
         self.holds(&Piece { va, element, axes })
     }
 
-    /// Whether a piece's elements are in place; also checks who wrote them.
+    /// Also checks who wrote the elements.
     fn holds(&self, piece: &Piece) -> bool {
         let dtype = self.tensor.dtype();
         let size = dtype.bytes();
@@ -297,7 +295,6 @@ impl Search<'_> {
             if element_bits(at, dtype) != self.tensor.bits(element as usize) {
                 return false;
             }
-            // The innermost axis that has a step left.
             let mut axis = piece.axes.len();
             loop {
                 let Some(i) = axis.checked_sub(1) else {
@@ -322,7 +319,6 @@ impl Search<'_> {
         }
     }
 
-    /// Inputs and weights: last written by the app; outputs: ever by the GPU.
     fn written_by_role(&self, page: u64) -> bool {
         let last = self.memory.last_change(self.moment, page);
         match self.role {
@@ -375,7 +371,6 @@ impl Search<'_> {
 
 /// The piece starts with element 0.
 fn address_of(piece: &Piece, element: u64) -> Option<u64> {
-    // Each axis takes its share, from the largest stride down.
     let mut axes: Vec<&Axis> = piece.axes.iter().collect();
     axes.sort_by_key(|a| std::cmp::Reverse(a.element_stride));
     let (mut rest, mut va) = (element, piece.va);

@@ -137,7 +137,6 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
     }))
 }
 
-/// The tensor, also in types that apps convert to.
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {
@@ -358,7 +357,6 @@ fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> b
     })
 }
 
-/// Too many equal elements.
 fn repeats(tensor: &Tensor) -> bool {
     let d = distinctiveness(tensor);
     d.distinct * 10 < d.elements * 9

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds intermediate tensors by a reference's values, which agree up to rounding.
-//!
-//! Looks for the largest value in each job's writes, and compares all elements from each candidate place.
 
 use gpureplay_format::Piece;
 use gpureplay_tensors::{Element, ElementType, Layout, Tensor};
@@ -83,7 +81,6 @@ fn layouts(tensor: &Tensor) -> Vec<Piece> {
     orders.into_iter().map(layout).collect()
 }
 
-/// The given order first.
 fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
     if of.is_empty() {
         return vec![Vec::new()];

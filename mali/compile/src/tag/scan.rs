@@ -38,8 +38,7 @@ type Map<V> = HashMap<u64, V, BuildHasherDefault<Multiply>>;
 pub(crate) struct Keys {
     /// Bytes: one element of four or eight, or several smaller ones side by side.
     length: usize,
-    /// Alignment: an element's size.
-    step: usize,
+    alignment: usize,
     elements: Map<Option<u32>>,
     /// One bit per hash, to reject most patterns.
     filter: Vec<u64>,
@@ -65,7 +64,7 @@ impl Keys {
         let size = tensor.dtype().bytes();
         let mut keys = Keys {
             length: size,
-            step: size,
+            alignment: size,
             elements: Map::default(),
             filter: vec![0; 1 << (FILTER_BITS - 6)],
         };
@@ -80,7 +79,6 @@ impl Keys {
         keys
     }
 
-    /// Inserts groups of eight bytes, one per dimension.
     fn insert_groups(&mut self, tensor: &Tensor, element: usize) {
         let size = tensor.dtype().bytes();
         let group = 8 / size;
@@ -126,7 +124,7 @@ impl Keys {
         }
         let mut keys = Keys {
             length: if size < 4 { 8 } else { size },
-            step: size,
+            alignment: size,
             elements: Map::default(),
             filter: vec![0; 1 << (FILTER_BITS - 6)],
         };
@@ -177,7 +175,6 @@ impl Hits {
         self.places.is_empty()
     }
 
-    /// Seen at least once.
     pub(crate) fn elements(&self) -> usize {
         self.places.len()
     }
@@ -207,11 +204,11 @@ pub(crate) fn scan(memory: &Memory, moment: Moment, pages: &BTreeSet<u64>, keys:
             continue;
         }
         // A key may go on in the next page.
-        let tail = keys.length - keys.step;
+        let tail = keys.length - keys.alignment;
         window[..PAGE_SIZE].copy_from_slice(memory.page(moment, *va));
         window[PAGE_SIZE..PAGE_SIZE + tail]
             .copy_from_slice(&memory.page(moment, *va + PAGE_SIZE as u64)[..tail]);
-        for offset in (0..PAGE_SIZE).step_by(keys.step) {
+        for offset in (0..PAGE_SIZE).step_by(keys.alignment) {
             let key = read_key(&window[offset..], keys.length);
             if let Some(element) = keys.find(key) {
                 let places = hits.places.entry(element).or_default();

@@ -22,7 +22,7 @@ pub(crate) const TOTAL: u64 = 0x330_0000;
 pub(crate) const OUT: u64 = 0x340_0000;
 pub(crate) const COUNT: usize = 1024;
 
-/// Distinct values.
+/// Distinct values, so that they can be found.
 pub(crate) fn tags(seed: u64) -> Tensor {
     tag_tensor(ElementType::F32, &[32, 32], seed).unwrap()
 }
@@ -47,7 +47,6 @@ pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
     added(&[&tensor(|_| total.into()), &added(&[a, b]), b])
 }
 
-/// A page each.
 pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
     let objects = objects.iter().map(|va| (*va, 1, false));
     let start = [(CODE, 1, true), (POOL, 4, false)].into_iter();
@@ -55,7 +54,6 @@ pub(crate) fn driver(objects: &[u64], more: &[(u64, u32, bool)]) -> Driver {
     Driver::probe(&all)
 }
 
-/// Places of intermediate results, and the second job's work-items.
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) sum: u64,

@@ -154,7 +154,6 @@ fn memory_that_a_kernel_may_write_and_does_not_is_the_hosts() {
 
 #[test]
 fn a_copy_of_the_input_is_the_input() {
-    // It has another use before any job runs.
     let record = |seed: u64| {
         let mut app = Noted::start();
         app.mapped(SUM);

@@ -63,7 +63,6 @@ pub(crate) struct Driver {
     trace: Writer<Vec<u8>>,
     logged: BTreeMap<u64, [u8; PAGE_SIZE]>,
     mapped: BTreeMap<u64, RegionFlags>,
-    /// Mapped when the GPU touches them.
     growing: BTreeSet<u64>,
 }
 

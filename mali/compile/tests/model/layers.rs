@@ -37,7 +37,6 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
     let view = gpureplay_kit::view(&compiled.recording);
     let mut session = open(&view, &mut workspace, &mut values);
-    // Another input's sum replaces the first layer's result.
     let a2 = tags(3);
     let other = added(&[&a2, &b]);
     let mut values = crate::app::values(&compiled, &[("sum", &other)]);
@@ -95,7 +94,6 @@ fn branched(last: u64) -> Run {
     Run::finish(app, &given)
 }
 
-/// The last job also reads `last`.
 fn observed(run: &Run, granularity: Granularity, last: u64) -> Compiled {
     let options = by(granularity);
     let reads = |inputs: [u64; 2]| BTreeSet::from([CODE, POOL, inputs[0], inputs[1]]);

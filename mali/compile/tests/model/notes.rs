@@ -106,7 +106,7 @@ impl Noted {
         self.add_with(kernel, [a, b, sum], (COUNT as u64, 7));
     }
 
-    /// `scalar` is a number argument.
+    /// `sizes`: work-items, and a number argument.
     pub(crate) fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
         self.queue(kernel, operands, sizes);
         self.work(operands);
@@ -118,7 +118,6 @@ impl Noted {
         self.driver.run(POOL, &job);
     }
 
-    /// Queued, but not started.
     pub(crate) fn queue(
         &mut self,
         kernel: &str,

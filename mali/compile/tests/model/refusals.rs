@@ -97,7 +97,6 @@ fn regions_map_as_much_as_a_recording_may_have() {
 fn submissions_have_as_many_jobs_in_all_as_they_may() {
     const CHAIN: u64 = 0x100_0000;
     const LONG: u64 = 0xffff;
-    // Each header is 64 bytes behind the one before.
     let header = |index: u64| {
         let next = match index + 1 {
             LONG => 0,
@@ -167,7 +166,6 @@ fn addresses_that_no_gpu_has_are_refused() {
 #[test]
 fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
     let submitted = |space: u32| read(|trace| trace.submit(1, space, 0)).map(|_| ());
-    // The last valid one; the error is then that the job does not end.
     let last = submitted(15);
     let unfinished = matches!(last, Err(CompileError::JobUnfinished { job: 0 }));
     assert!(unfinished, "{last:?}");

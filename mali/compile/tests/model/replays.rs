@@ -134,7 +134,7 @@ fn a_weights_memory_may_hold_something_else_later() {
             ..Options::default()
         });
         assert_eq!(compiled.summary.setup_chains, 1);
-        // It must find the weight again, also a replaced one.
+        // A replay must find the weight again, also a replaced one.
         let second = [("a", &a2), ("w", &w2)];
         let results = replay(&compiled, &[&[("a", &a), ("w", &w2)], &second]);
         assert_eq!(results, [expected(&a, &w2), expected(&a2, &w2)]);
@@ -143,7 +143,6 @@ fn a_weights_memory_may_hold_something_else_later() {
     let results = replay(&inside, &[&[("a", &a2)], &[("a", &a)]]);
     assert_eq!(results, [expected(&a2, &w), run.out.clone()]);
 
-    // A tensor written in every run is no weight.
     let late = [
         file(Role::Input, "a", &a),
         file(Role::Weight, "other", &other),

@@ -8,7 +8,6 @@ use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 
-/// Distinct values, so that they can be found.
 fn totals() -> Tensor {
     tags(9)
 }

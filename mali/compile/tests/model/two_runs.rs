@@ -64,7 +64,6 @@ fn without_notes_differences_are_tensors() {
             (Role::Output, "output", Some(OUT), vec![COUNT as u64]),
         ]
     );
-    // Tagging with the files finds the same.
     assert_eq!(found.tensors[0].tensor.bytes(), a.bytes());
     assert_eq!(found.tensors[1].tensor.bytes(), one.out.bytes());
     differential::compare(&first, &found.tensors, &second, &found.second, &[]).unwrap();
@@ -162,7 +161,6 @@ fn work_that_depends_on_the_input_is_refused() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
     let first = App::default().record(&a, &b);
     let longer = App::default().record_with(&a2, &b, |app| app.submit(POOL));
-    // One job has less to do: the app computed its shape from the input.
     let smaller = App {
         items: COUNT / 2,
         ..App::default()

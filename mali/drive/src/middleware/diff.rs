@@ -25,7 +25,6 @@ pub struct Diff<A, B> {
     second: B,
     chains: u32,
     divergence: Option<Divergence>,
-    /// Registers that may differ.
     ignored: fn(u32) -> bool,
 }
 
@@ -96,7 +95,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
     }
 }
 
-/// Only one has registers.
+/// Only one of the devices has registers.
 const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
 /// Treats a device as lending the other: reset, memory stays.
@@ -105,7 +104,7 @@ fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
     gpu.reset()
 }
 
-// What is forgotten here reaches only the first.
+// A call that is forgotten here reaches only the first device.
 #[deny(clippy::missing_trait_methods)]
 impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
     type Inner = A;
@@ -130,7 +129,7 @@ impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let first = self.first.wait_irq(lines, timeout_us);
-        // The second may be slower.
+        // The second device may be slower.
         let second = self.second.wait_irq(lines, timeout_us);
         if first == Lines::NONE { second } else { first }
     }

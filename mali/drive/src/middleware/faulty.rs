@@ -54,7 +54,6 @@ pub struct Faulty<G> {
     fired_us: u64,
     /// Until the next reset.
     lasting: bool,
-    /// The register of the fault.
     register: u32,
 }
 
@@ -117,7 +116,6 @@ impl<G: Gpu> Faulty<G> {
         self.gpu
     }
 
-    /// Whether this call goes wrong.
     fn fires(&mut self, kinds: &[FaultKind]) -> bool {
         let now = !self.fired && self.calls >= self.at && kinds.contains(&self.kind);
         self.calls += 1;
@@ -129,8 +127,7 @@ impl<G: Gpu> Faulty<G> {
         now
     }
 
-    /// Whether this fault has happened since the last reset.
-    fn is(&self, kind: FaultKind) -> bool {
+    fn lasts(&self, kind: FaultKind) -> bool {
         self.lasting && self.kind == kind
     }
 
@@ -145,15 +142,13 @@ impl<G: Gpu> Faulty<G> {
 
 /// In GPU_FAULT_STATUS.
 const EXTERNAL_FAULT: u32 = 0x80;
-/// They disturb any read.
-const READS: [FaultKind; 4] = [
+const READ_FAULTS: [FaultKind; 4] = [
     FaultKind::ReadOnes,
     FaultKind::ReadZero,
     FaultKind::EndlessPoll,
     FaultKind::PowerLoss,
 ];
-/// They disturb a job's end.
-const JOBS: [FaultKind; 4] = [
+const JOB_FAULTS: [FaultKind; 4] = [
     FaultKind::FailedJob,
     FaultKind::MmuFault,
     FaultKind::BusFault,
@@ -168,7 +163,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
     }
 
     fn read32(&mut self, register: u32) -> u32 {
-        if self.fires(&READS) {
+        if self.fires(&READ_FAULTS) {
             self.register = register;
             return if self.kind == FaultKind::ReadOnes {
                 u32::MAX
@@ -176,15 +171,15 @@ impl<G: Gpu> Wrapper for Faulty<G> {
                 0
             };
         }
-        let gone = self.is(FaultKind::EndlessPoll) && self.register == register;
-        if gone || self.is(FaultKind::PowerLoss) {
+        let gone = self.lasts(FaultKind::EndlessPoll) && self.register == register;
+        if gone || self.lasts(FaultKind::PowerLoss) {
             return 0;
         }
         let value = self.gpu.read32(register);
         if register == JOB_INT_RAWSTAT && value != 0 {
-            self.fires(&JOBS);
+            self.fires(&JOB_FAULTS);
         }
-        if !self.lasting || !JOBS.contains(&self.kind) {
+        if !self.lasting || !JOB_FAULTS.contains(&self.kind) {
             return value;
         }
         match (self.kind, register) {
@@ -192,7 +187,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
             (FaultKind::BusFault, GPU_INT_RAWSTAT) => value | 1,
             (FaultKind::BusFault, GPU_FAULT_STATUS) => EXTERNAL_FAULT,
             (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
-            // Failed jobs stay failed.
+            // Completed chains become failed ones, in the upper half; failed ones stay.
             (_, JOB_INT_RAWSTAT) => value << 16 | value & 0xffff_0000,
             _ => value,
         }
@@ -200,7 +195,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
 
     fn write32(&mut self, register: u32, value: u32) {
         let lost = self.fires(&[FaultKind::LostWrite, FaultKind::PowerLoss]);
-        if !lost && !self.is(FaultKind::PowerLoss) {
+        if !lost && !self.lasts(FaultKind::PowerLoss) {
             self.gpu.write32(register, value);
         }
     }
@@ -213,18 +208,18 @@ impl<G: Gpu> Wrapper for Faulty<G> {
             return lines;
         }
         self.fires(&[FaultKind::LostInterrupt, FaultKind::StuckInterrupt]);
-        let stuck = self.is(FaultKind::StuckInterrupt);
+        let stuck = self.lasts(FaultKind::StuckInterrupt);
         // Without power no line rises.
-        let silent = self.is(FaultKind::PowerLoss);
+        let silent = self.lasts(FaultKind::PowerLoss);
         let lines_left = if silent { Lines::NONE } else { lines };
         let raised = self
             .gpu
             .wait_irq(lines_left, if stuck { 0 } else { timeout_us });
         if stuck {
             lines
-        } else if self.is(FaultKind::BusFault) {
+        } else if self.lasts(FaultKind::BusFault) {
             Lines(Lines::GPU.0 & lines.0)
-        } else if self.is(FaultKind::LostInterrupt) || silent {
+        } else if self.lasts(FaultKind::LostInterrupt) || silent {
             Lines::NONE
         } else {
             raised
@@ -260,10 +255,10 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         self.gpu.fill_memory(va, length, byte)
     }
 
-    // Only the end can be disturbed here.
+    // A device without registers can only be disturbed at a chain's end.
     fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
         let ended = self.gpu.run_chain(work)?;
-        if ended.is_err() || !self.fires(&JOBS) {
+        if ended.is_err() || !self.fires(&JOB_FAULTS) {
             return Some(ended);
         }
         let (status, address) = (EXTERNAL_FAULT, 0);
@@ -280,7 +275,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        let refused = self.is(FaultKind::NoReset);
+        let refused = self.lasts(FaultKind::NoReset);
         self.lasting = false;
         if refused {
             return Err(DeviceError::ResetFailed);

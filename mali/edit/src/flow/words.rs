@@ -90,7 +90,6 @@ fn results(word: Instruction) -> (u64, bool) {
     (bits(to.register, count), to.low && to.high)
 }
 
-/// Registers that may be read, and those surely written.
 fn uses(word: Instruction) -> (u64, u64) {
     let sources = word
         .sources()

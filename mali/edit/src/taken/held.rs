@@ -19,7 +19,6 @@ impl Held {
         }
     }
 
-    /// Address 0 is no buffer.
     pub(super) fn buffer(&mut self, memory: &Memory, at: u64, length: u64) {
         if at == 0 {
             self.buffers.push(Vec::new());

@@ -109,7 +109,6 @@ impl Valhall {
         Ok(())
     }
 
-    /// Descriptors without addresses.
     pub(super) fn bare(&self) -> Vec<Vec<u8>> {
         let environment = self
             .environment
@@ -140,7 +139,6 @@ impl Valhall {
         bare
     }
 
-    /// Bytes per thread, and of all work groups of a core.
     pub(super) fn storage(&self) -> [u64; 2] {
         self.storage.map_or([0; 2], |storage| {
             let groups = match storage.wls_base() {

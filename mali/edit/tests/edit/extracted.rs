@@ -16,7 +16,6 @@ use crate::shipped;
 
 type Snapshots = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Memory starts full of one byte, and is kept before and after each chain.
 struct Kept {
     inner: OnModel,
     fill: u8,

@@ -194,7 +194,6 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
         assert!(matches!(error, EditError::Differs(_)), "{error}");
         assert!(error.to_string().contains("unproven, because"), "{error}");
     }
-    // As it was recorded it is equal, and still unproven.
     let tried = subject.try_out(&sized(subject.launch())).unwrap();
     assert!(tried.different == 0 && !tried.proof.is_proven());
 }

@@ -59,7 +59,6 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     }
 }
 
-/// The first single bit that fits, does no more and computes something else.
 fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
     let own = code(subject);
     for bit in 0..own.len() * 8 {
@@ -162,7 +161,6 @@ fn the_pooling_of_lenet_touches_a_quarter_of_the_lines_with_wider_groups() {
         name: format!("{local:?}"),
         change: Ok(sized(Launch::over(global, local).unwrap())),
     });
-    // As in docs/analysis.md.
     let tuning = tune(&subject, &candidates, 0, By::Lines, &AtomicU64::new(0)).unwrap();
     let costs: Vec<_> = tuning.rows.iter().map(|row| row.cost).collect();
     assert_eq!(costs, [Some(4000), Some(4000), Some(948)]);

@@ -91,7 +91,6 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     assert_eq!(outputs(&new, &saxpy), outputs(&saxpy, &saxpy));
 }
 
-/// Tensors at 0xd00_0000, with other names.
 fn elsewhere(view: &View<'_>) -> Vec<u8> {
     const TO: u64 = 0x0d00_0000;
     let mut regions: Vec<Region> = view.regions().to_vec();

@@ -21,7 +21,7 @@ pub const fn file() -> [u8; FILE_SIZE] {
         0,
         0,
         HEADER + ENTRY,
-        // Type 0, and bytes.
+        // Type 0, and the entry's bytes.
         ENTRY << 8,
         FLAGS,
         SECTION,
@@ -48,7 +48,7 @@ mod tests {
         let file = file();
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| file[at + byte]));
         assert_eq!(word(0), 0xc3f1_3a6e);
-        // Its second byte.
+        // The major version.
         assert_eq!(file[5], 0);
         assert_eq!(word(16) as usize, file.len());
         assert_eq!(word(20), 24 << 8);

@@ -5,37 +5,34 @@
 //! A request is an input bit unlike the output's acknowledge bit. Control blocks have fixed places, and say where
 //! inputs and outputs are.
 
-/// Also of the global control block.
+/// Address of the section, and of the global control block in it.
 pub const SECTION: u32 = 0x0400_0000;
 /// Control blocks, global input and output, two pages per group.
 pub const SECTION_SIZE: u32 = 0x4000 + GROUP_PAGES * 8;
 
-/// Of the first group.
-const GROUP_CONTROLS: u32 = SECTION + 0x1000;
-/// Before those of its streams.
-const STREAM_CONTROLS: u32 = 0x40;
-/// In bytes, between control blocks.
+const FIRST_GROUP_CONTROL: u32 = SECTION + 0x1000;
+const GROUP_CONTROL_BYTES: u32 = 0x40;
+/// Bytes between control blocks of a group's streams.
 pub const STREAM_STRIDE: u32 = 12;
 /// Global input.
 pub const GLOBAL_INPUT: u32 = SECTION + 0x2000;
 /// Global output.
 pub const GLOBAL_OUTPUT: u32 = SECTION + 0x3000;
-/// For a group's inputs and outputs.
 const GROUP_PAGES: u32 = 0x2000;
 
 /// Stride in bytes between groups' control blocks.
 pub const fn group_stride(streams: u32) -> u32 {
-    STREAM_CONTROLS + STREAM_STRIDE * streams
+    GROUP_CONTROL_BYTES + STREAM_STRIDE * streams
 }
 
 /// Control block of a group.
 pub const fn group_control(streams: u32, group: u32) -> u32 {
-    GROUP_CONTROLS + group_stride(streams) * group
+    FIRST_GROUP_CONTROL + group_stride(streams) * group
 }
 
 /// Control block of a stream.
 pub const fn stream_control(streams: u32, group: u32, stream: u32) -> u32 {
-    group_control(streams, group) + STREAM_CONTROLS + STREAM_STRIDE * stream
+    group_control(streams, group) + GROUP_CONTROL_BYTES + STREAM_STRIDE * stream
 }
 
 /// Input of a group.
@@ -105,7 +102,7 @@ pub mod group {
     pub const OUTPUT: u32 = 0x08;
     /// Control: suspend buffer's bytes.
     pub const SUSPEND_SIZE: u32 = 0x0c;
-    /// Control: in protected mode.
+    /// Control: suspend buffer's bytes in protected mode.
     pub const PROTECTED_SUSPEND_SIZE: u32 = 0x10;
     /// Control: number of streams.
     pub const STREAMS: u32 = 0x14;
@@ -126,9 +123,9 @@ pub mod group {
     pub const SUSPEND_BUFFER: u32 = 0x40;
     /// Input: the address space.
     pub const CONFIG: u32 = 0x50;
-    /// Output: the group's.
+    /// Output: endpoints of the group.
     pub const ENDPOINTS_NOW: u32 = 0x10;
-    /// Output: asked for.
+    /// Output: endpoints that the group asked for.
     pub const ENDPOINTS_ASKED: u32 = 0x14;
     /// Output: bit 0, idle.
     pub const STATE: u32 = 0x18;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers unlike the job manager's: identity, power, MMU and GPU interrupts are alike.
 
-/// With doorbells.
+/// Bytes of the register window, with doorbells.
 pub const WINDOW_SIZE: u32 = 0x20_0000;
 
 /// Read: front end, processor.
@@ -28,7 +28,7 @@ pub const MCU_STATUS_CHANGED: u32 = 1 << 19;
 pub const LATEST_FLUSH: u32 = 0x1_0000;
 /// Write: doorbell 0 (global); a page each.
 pub const DOORBELLS: u32 = 0x8_0000;
-/// In bytes.
+/// Bytes between doorbells.
 pub const DOORBELL_STRIDE: u32 = 0x1_0000;
 
 /// The doorbell at an offset.

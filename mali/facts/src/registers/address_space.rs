@@ -24,7 +24,7 @@ registers! {
     FAULTEXTRA_HI = 0x3C, Read, Fault, 0, "More about the last fault, high word.";
 }
 
-/// In bytes.
+/// Bytes between address spaces.
 pub const STRIDE: u32 = 0x40;
 
 /// Offset of a register in bytes, from the window's start.
@@ -187,7 +187,7 @@ impl FaultStatus {
         }
     }
 
-    /// The GPU's unit.
+    /// Unit of the GPU that made the access.
     pub const fn source(self) -> u16 {
         (self.0 >> 16) as u16
     }

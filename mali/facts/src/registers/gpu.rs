@@ -127,7 +127,7 @@ bitflags! {
     pub struct GpuInterrupt: u32 {
         /// See GPU_FAULT_STATUS.
         const FAULT = 1 << 0;
-        /// Before the first was cleared.
+        /// Another fault, before the first was cleared.
         const MULTIPLE_FAULT = 1 << 7;
         /// Soft or hard.
         const RESET_COMPLETED = 1 << 8;
@@ -135,7 +135,7 @@ bitflags! {
         const POWER_CHANGED_SINGLE = 1 << 9;
         /// All domains' new states.
         const POWER_CHANGED_ALL = 1 << 10;
-        /// In memory.
+        /// A sample of counters is in memory.
         const PRFCNT_SAMPLE_COMPLETED = 1 << 16;
         /// A cache clean is over.
         const CLEAN_CACHES_COMPLETED = 1 << 17;

@@ -28,7 +28,7 @@ registers! {
     FLUSH_ID_NEXT = 0x70, ReadWrite, JobSlot, 0, "LATEST_FLUSH_ID when the chain's memory was last written.";
 }
 
-/// In bytes.
+/// Bytes between job slots.
 pub const STRIDE: u32 = 0x80;
 
 /// Offset of a register in bytes, from the window's start.
@@ -76,7 +76,7 @@ bitflags! {
         const END_FLUSH_INVALIDATE = 1 << 13;
         /// Skip flushes that FLUSH_ID_NEXT shows unnecessary.
         const FLUSH_REDUCTION = 1 << 14;
-        /// Of status to job headers.
+        /// The GPU writes no status to job headers.
         const DISABLE_WRITE_BACK = 1 << 15;
     }
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The register map of Mali job-manager GPUs (Midgard, Bifrost, Valhall-JM) as one table.
 //!
-//! Everything that names a register takes the name from here: the recorder's log, the recording's verifier, the
-//! GPU model and the dumps. Offsets are bytes from the start of the GPU's register window; each register is 32 bits
-//! wide, 64-bit quantities are a `_LO`/`_HI` pair.
+//! Offsets are bytes from the start of the GPU's register window; each register is 32 bits wide, 64-bit quantities are
+//! a `_LO`/`_HI` pair.
 //!
 //! Glossary: *JS* is a job slot (a queue that runs one job chain at a time and holds one more in its `_NEXT`
 //! registers), *AS* an address space (one set of GPU page tables), *core* a shader core, *chain* a linked list of
@@ -36,11 +35,11 @@ pub use job_slot::{JobCommand, JobConfig, JobConfigFlags, JobStatus};
 pub use map::{Block, Located, all, by_name, lookup};
 pub use register::{Access, Class, Register};
 
-/// On job-manager GPUs.
+/// Bytes of a job-manager GPU's registers.
 pub const WINDOW_SIZE: u32 = 0x4000;
 
-/// At most (see `JS_PRESENT`).
+/// Most that a GPU has (see `JS_PRESENT`).
 pub const JOB_SLOTS: u32 = 16;
 
-/// At most (see `AS_PRESENT`).
+/// Most that a GPU has (see `AS_PRESENT`).
 pub const ADDRESS_SPACES: u32 = 16;

@@ -58,7 +58,6 @@ pub struct Register {
     pub doc: &'static str,
 }
 
-/// Constants of offsets, and a table.
 macro_rules! registers {
     ($($name:ident = $offset:literal, $access:ident, $class:ident, $reset:literal, $doc:literal;)*) => {
         $(#[doc = $doc] pub const $name: u32 = $offset;)*
@@ -76,7 +75,6 @@ macro_rules! registers {
 }
 pub(crate) use registers;
 
-/// Commands by their numbers.
 macro_rules! commands {
     ($(#[$outer:meta])* $name:ident { $($(#[$doc:meta])* $command:ident = $number:literal,)* }) => {
         $(#[$outer])*

@@ -92,7 +92,6 @@ const ATTRIBUTE_TYPES: &[(u32, &str)] = &[
 const AXES: &[(u32, &str)] = &[(0, "x"), (1, "y"), (2, "z")];
 const REDUCTIONS: &[(u32, &str)] = &[(0, "average"), (1, "minimum"), (2, "maximum")];
 
-/// Of texels or compressed blocks.
 #[rustfmt::skip]
 const CLUMP_FORMATS: &[(u32, &str)] = &[
     (0, "RAW8"), (1, "RAW16"), (2, "RAW32"), (3, "RAW64"), (4, "RAW128"), (8, "RAW24"), (9, "RAW48"), (10, "RAW96"), (16,

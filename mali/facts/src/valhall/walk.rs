@@ -8,13 +8,12 @@ use super::{
 use crate::walk::{Pointer, Problem, Purpose, Reading, Visitor, descriptor};
 use crate::{Layout, Memory, Profile, job};
 
-/// Listed, of a table or a texture's planes.
+/// Most descriptors listed of a table, and planes of a texture.
 pub const LONGEST_TABLE: u64 = 4096;
 
-/// Behind the payload, in bytes.
 const ENVIRONMENT: u64 = ComputePayload::SIZE as u64;
 
-/// In Mesa's OpenGL and OpenCL drivers.
+/// Resource table of uniform buffers in Mesa's OpenGL and OpenCL drivers.
 const UNIFORM_BUFFERS: u64 = 0;
 
 /// Header, payload, environment.
@@ -52,7 +51,7 @@ fn word(layout: &Layout, field: &str, at: u64) -> Pointer {
 }
 
 impl Reading<'_> {
-    /// `named`: by offset in the environment.
+    /// `named`: the pointer at an offset in the environment.
     fn environment(&mut self, at: u64, named: impl Fn(u64) -> Pointer) {
         let Some(environment) = descriptor!(self, ShaderEnvironment, at, Pointer::Chain) else {
             return;
@@ -62,7 +61,7 @@ impl Reading<'_> {
             offset.map_or(Pointer::Fixed, &named)
         };
         let place = environment.program();
-        // Without code there is none.
+        // An environment without code names no program.
         if place != 0
             && let Some(program) = descriptor!(self, ShaderProgram, place, pointer("Shader"))
         {
@@ -108,10 +107,9 @@ impl Reading<'_> {
         }
     }
 
-    /// Descriptors have types.
     fn table(&mut self, table: u64, resource_at: u64, resource: &Resource) {
         let size = Buffer::SIZE as u64;
-        // In the word's low 56 bits.
+        // The address is in the word's low 56 bits.
         let pointer = Pointer::Word {
             at: resource_at,
             shift: 0,
@@ -195,7 +193,6 @@ mod tests {
     use super::*;
     use crate::walk::Found;
 
-    /// Counts, and ends the walk after so many descriptors.
     struct Counted {
         descriptors: u32,
         problems: u32,
@@ -216,8 +213,7 @@ mod tests {
         }
     }
 
-    /// Memory is one repeated word.
-    fn walked(word: u32, most: u32) -> Counted {
+    fn walked_over_repeated(word: u32, most: u32) -> Counted {
         let read = |_: u64, to: &mut [u8]| {
             for bytes in to.chunks_exact_mut(4) {
                 bytes.copy_from_slice(&word.to_le_bytes());
@@ -237,13 +233,13 @@ mod tests {
     fn hostile_lists_end_where_the_visitor_does() {
         // The visitor's limit, and one more per resource.
         for kind in [1, 2, 9] {
-            let counted = walked(0xffff_ffc0 | kind, 1000);
+            let counted = walked_over_repeated(0xffff_ffc0 | kind, 1000);
             assert!((1000..1100).contains(&counted.descriptors), "{kind}");
-            // The program is none.
+            // The environment names no program.
             assert_eq!(counted.problems, 1);
         }
         // Unknown types are told, and tables end.
-        let counted = walked(0xffff_ffff, 1000);
+        let counted = walked_over_repeated(0xffff_ffff, 1000);
         assert_eq!(u64::from(counted.problems), 63 * LONGEST_TABLE + 1);
     }
 

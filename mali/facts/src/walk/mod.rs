@@ -16,7 +16,7 @@ use crate::{
     Surface, Texture, UniformBuffer, WriteValue, clause_address, job, valhall,
 };
 
-/// Listed; real textures have fewer.
+/// Most surfaces listed of a texture; real ones have fewer.
 const MAXIMUM_SURFACES: u64 = 4096;
 
 /// What memory is for.
@@ -92,7 +92,6 @@ pub enum Pointer {
     Fixed,
 }
 
-/// Pointer in a field of a job's [`Draw`].
 const fn in_draw(field: &str) -> Pointer {
     match Draw::LAYOUT.offset_of(field) {
         Some(offset) => Pointer::Job(job::COMPUTE_DRAW + offset),
@@ -100,7 +99,7 @@ const fn in_draw(field: &str) -> Pointer {
     }
 }
 
-/// Of a [`UniformBuffer`]'s address.
+/// Left shift of the address in a [`UniformBuffer`].
 const UNIFORM_SHIFT: u32 = 8;
 
 /// Memory that a job names.
@@ -114,7 +113,7 @@ pub struct MemoryUse {
     pub address: u64,
     /// In bytes; `None` if unknown.
     pub length: Option<u64>,
-    /// The job's.
+    /// What the job does with it.
     pub access: Access,
     /// Where its address is written.
     pub pointer: Pointer,
@@ -131,7 +130,7 @@ pub struct Found<'a> {
     pub address: u64,
     /// Its words.
     pub words: &'a [u32],
-    /// Of it, or its table.
+    /// Pointer to it, or to its table.
     pub pointer: Pointer,
 }
 
@@ -140,19 +139,19 @@ pub struct Found<'a> {
 pub enum Problem {
     /// The chain ends too early.
     Chain(ChainEnd),
-    /// In unknown memory.
+    /// A descriptor of this name is in unknown memory.
     Unknown(&'static str),
-    /// No such type.
+    /// No job has this type.
     JobType(u64),
-    /// Unknown to the walk.
+    /// The walk does not know such jobs.
     NotShown(JobType),
-    /// Out of order.
+    /// Shifts of an [`Invocation`] are out of order.
     Shifts,
-    /// Not for tables.
+    /// Tables have no descriptors of this type.
     DescriptorType(u32),
-    /// None, or of another stage.
+    /// It is no program, or one of another stage.
     Program,
-    /// Not 0.
+    /// Offsets of work groups are not 0.
     Offsets,
 }
 
@@ -180,7 +179,7 @@ pub trait Visitor {
         true
     }
 
-    /// Up to the next one.
+    /// A job; what follows is its, up to the next one.
     fn job(&mut self, address: u64, job_type: Option<JobType>) {
         let _ = (address, job_type);
     }

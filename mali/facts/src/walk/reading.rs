@@ -10,7 +10,6 @@ pub(crate) struct Reading<'a> {
     pub(crate) visitor: &'a mut dyn Visitor,
 }
 
-/// `None` if unknown.
 macro_rules! descriptor {
     ($reading:expr, $type:ident, $address:expr, $pointer:expr) => {
         descriptor!($reading, $type, $address, $pointer, None)
@@ -49,7 +48,6 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// False: unknown memory.
     pub(crate) fn known(
         &mut self,
         address: u64,
@@ -85,7 +83,7 @@ impl<'a> Reading<'a> {
         });
     }
 
-    /// `bytes` of one each; cores have room for all that they run.
+    /// `bytes`: of one thread and of one work group. Each core has storage for all that it can run.
     pub(crate) fn storage(&mut self, bases: [u64; 2], bytes: [u64; 2], instances: u64) {
         let cores = u64::from(self.profile.core_id_range());
         let threads = u64::from(self.profile.max_threads);

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Parameter, if any, and text.
 #[derive(Debug)]
 struct Macro {
     parameter: Option<String>,
@@ -15,7 +14,7 @@ struct Macro {
 pub(crate) struct Macros(BTreeMap<String, Macro>);
 
 impl Macros {
-    /// The directory is the repository's.
+    /// `folder` is relative to the repository.
     pub(crate) fn of_folder(folder: &str) -> Macros {
         let mut macros = Macros::default();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -39,7 +38,7 @@ impl Macros {
             let definition = definition.split("/*").next().unwrap_or_default().trim();
             let end = definition.find(|c: char| c != '_' && !c.is_ascii_alphanumeric());
             let (name, rest) = definition.split_at(end.unwrap_or(definition.len()));
-            // It follows at once.
+            // A parameter follows the name without a blank.
             let (parameter, text) =
                 match rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
                     Some((parameter, text)) => (Some(parameter.to_owned()), text),
@@ -52,7 +51,6 @@ impl Macros {
         }
     }
 
-    /// Macros that stand for something.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -14,7 +14,6 @@ use mali_facts::registers::{
     gpu, job, job_slot, lookup, mmu,
 };
 
-/// Prefixes of macros about hardware.
 const PREFIXES: &[&str] = &[
     "ADDRESS_SPACE",
     "AS0_",
@@ -35,7 +34,7 @@ const PREFIXES: &[&str] = &[
     "TRANSTAB_",
 ];
 
-/// In both directions; callers compare macros with parameters.
+/// Each value has its macro, and each macro about hardware a value. Callers compare macros with parameters.
 fn compare(macros: &Macros, values: &[(&str, u64)], calls: &[&str]) {
     for &(name, value) in values {
         assert_eq!(macros.value(name), Some(value), "{name}");
@@ -226,7 +225,7 @@ fn rules(source: &str, table: &str) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// No address spaces, no commands of the whole GPU.
+/// The guard lets through no address spaces and no commands of the whole GPU.
 #[test]
 fn guard_of_the_nano_driver() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nano-driver/guard.c");

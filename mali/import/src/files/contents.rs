@@ -64,7 +64,7 @@ pub(crate) struct Page {
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     file: Vec<u8>,
-    /// In file order.
+    /// Regions in file order.
     pub regions: Vec<MemoryRegion>,
     pub(crate) pages: BTreeMap<u64, Page>,
 }

@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn tables_map_as_much_as_a_recording_may_have() {
-        // Blocks of 1 GiB: a recording may have four and no more.
+        // Blocks of 1 GiB.
         let mapped = |blocks: usize, pages: usize| {
             let mut first: Vec<_> = (0..blocks).map(|entry| (entry, 0xc1)).collect();
             first.push((blocks, 0x3003));

@@ -49,10 +49,10 @@ impl fmt::Display for AssembleError<'_> {
 
 impl core::error::Error for AssembleError<'_> {}
 
-/// Takes text as disassembled.
+/// Encodes text as disassembled.
 ///
 /// # Errors
-/// What the text has that no word has.
+/// The text names what no instruction word encodes.
 pub fn assemble(text: &str) -> Result<u64, AssembleError<'_>> {
     let text = text.trim();
     let (head, operands) = text.split_once(' ').unwrap_or((text, ""));

@@ -96,7 +96,7 @@ impl Instruction {
         Some(self.value(&BRANCH_OFFSET)?.saturating_add(1))
     }
 
-    /// Behind a branch, a barrier, an end.
+    /// Whether a block ends here: at a branch, a barrier or an end.
     pub fn ends_block(self) -> bool {
         matches!(self.op, Op::Branchz | Op::Branchzi | Op::Barrier) || self.flow().ends()
     }

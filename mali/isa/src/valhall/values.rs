@@ -6,7 +6,6 @@
 pub struct Values {
     /// Empty ones are reserved, and so is what lies beyond.
     names: &'static [&'static str],
-    /// The name that is not written.
     default: &'static str,
 }
 
@@ -38,7 +37,6 @@ macro_rules! values {
 
 // Each set of values, then the one that is not written.
 values! {
-    /// What happens after an instruction: waits, reconvergence, the end.
     FLOW = [
         "none", "wait0", "wait1", "wait01", "wait2", "wait02", "wait12", "wait012", "wait0126", "wait",
         "reconverge", "", "", "discard", "", "end"
@@ -63,27 +61,17 @@ values! {
     SWIZZLES_32_BIT = ["none", "", "h0", "h1", "b0", "b1", "b2", "b3"], "none";
     /// Part widened to 64 bits.
     SWIZZLES_64_BIT = ["none", "", "h0", "h1", "b0", "b1", "b2", "b3", "w0"], "none";
-    /// One byte.
     LANE_8_BIT = ["b0", "b1", "b2", "b3"], "";
     /// What a branch compares with zero.
     COMBINE = ["none", "h0", "h1", "and", "lowbits"], "none";
-    /// One half.
     LANE_16_BIT = ["h0", "h1"], "";
-    /// Where 8 loaded bits go.
     LOAD_LANE_8_BIT = ["b0", "b1", "b2", "b3", "h0", "h1", "w0", "d0"], "b0";
-    /// Where 16 loaded bits go.
     LOAD_LANE_16_BIT = ["h0", "h1", "w0", "d0"], "h0";
-    /// Where 24 loaded bits go.
     LOAD_LANE_24_BIT = ["identity"], "identity";
-    /// Where 32 loaded bits go.
     LOAD_LANE_32_BIT = ["w0", "d0"], "w0";
-    /// Where 48 loaded bits go.
     LOAD_LANE_48_BIT = ["", "", "", "", "identity"], "identity";
-    /// Where 64 loaded bits go.
     LOAD_LANE_64_BIT = ["", "", "", "", "", "", "", "identity"], "identity";
-    /// Where 96 loaded bits go.
     LOAD_LANE_96_BIT = ["", "", "", "", "", "", "identity"], "identity";
-    /// Where 128 loaded bits go.
     LOAD_LANE_128_BIT = ["", "", "", "", "", "", "", "identity"], "identity";
     /// Rounding: to the nearest even, up, down, to zero.
     ROUND_MODE = ["rte", "rtp", "rtn", "rtz"], "rte";
@@ -91,61 +79,39 @@ values! {
     RESULT_TYPE = ["i1", "f1", "m1", "u1"], "";
     /// Half that is read as f16 and widened.
     WIDEN = ["none", "h0", "h1"], "none";
-    /// Range of a result.
     CLAMP = ["none", "clamp_0_inf", "clamp_m1_1", "clamp_0_1"], "none";
-    /// What a comparison asks.
     CONDITION = ["eq", "gt", "ge", "ne", "lt", "le", "gtlt", "total"], "";
-    /// Dimensions of a texture.
     DIMENSION = ["1d", "2d", "3d", "cube"], "";
-    /// Where the level of detail comes from.
     LOD_MODE = ["zero", "computed", "", "", "explicit", "computed_bias", "grdesc"], "";
-    /// Type of an element in registers.
     REGISTER_FORMAT = ["auto", "", "f32", "f16", "s32", "s16", "u32", "u16"], "";
-    /// Components that a texture instruction returns.
     WRITE_MASK = ["", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"], "rgba";
-    /// Component that a gather returns.
     FETCH_COMPONENT = ["gather4_r", "gather4_g", "gather4_b", "gather4_a"], "";
     /// Mesa's compiler leaves it at 0: the texture's format decides. Its disassembler calls that reserved.
     REGISTER_TYPE = ["reserved", "f", "u", "s"], "";
-    /// Bits of a texel in registers.
     REGISTER_WIDTH = ["16", "32"], "";
     /// Bits of a varying, then of a texel, in registers.
     VARYING_TEXTURE_REGISTER_WIDTH = ["16", "32", "16.32", "32.32"], "";
-    /// Number of elements.
     VECTOR_SIZE = ["none", "v2", "v3", "v4"], "none";
-    /// Slot of a message.
     SLOT = ["slot0", "slot1", "slot2", "", "", "", "", "slot7"], "";
-    /// Hint to the cache.
     MEMORY_ACCESS = ["none", "istream", "estream", "force"], "none";
-    /// Lanes that exchange values.
     SUBGROUP_SIZE = ["subgroup2", "subgroup4", "subgroup8", "subgroup16"], "subgroup16";
-    /// How the other lane follows from the number.
     LANE_OPERATION = ["none", "xor", "accumulate", "shift"], "none";
-    /// What an inactive lane gives.
     INACTIVE_RESULT = [
         "zero", "umax", "i1", "v2i1", "smin", "smax", "v2smin", "v2smax", "v4smin", "v4smax", "f1", "v2f1",
         "infn", "inf", "v2infn", "v2inf"
     ], "zero";
-    /// What chooses between two sources.
     MUX = ["neg", "int_zero", "fp_zero", "bit"], "int_zero";
-    /// Where a varying is sampled.
     SAMPLE_MODE = ["center", "centroid", "sample", "explicit"], "";
-    /// What becomes of a varying that is stored.
     UPDATE_MODE = ["store", "retrieve", "", "clobber"], "";
-    /// Both in one field.
     SAMPLE_AND_UPDATE_MODE = [
         "center_store", "centroid_store", "sample_store", "explicit_store", "center_clobber", "",
         "sample_clobber", "retrieve"
     ], "";
-    /// Type of a varying in memory.
     SOURCE_FORMAT = ["src_flat32", "src_flat16", "src_f32", "src_f16"], "";
-    /// What an atomic operation does.
     ATOMIC_OPERATION = [
         "", "", "aadd", "", "", "", "", "", "asmin", "asmax", "aumin", "aumax", "aand", "aor", "axor",
         "axchg"
     ], "";
-    /// What an atomic operation without operand does.
     ATOMIC_OPERATION_WITH_1 = ["ainc", "adec", "aumax1", "asmax1", "aor1"], "";
-    /// What becomes of a NaN.
     NAN_MODE = ["none", "flush_nan", "quiet_nan"], "";
 }

@@ -40,7 +40,7 @@ fn header(random: &mut Rng, wide: bool) -> ClauseHeader {
     }
 }
 
-/// Sources read port 0 or 1 where they can.
+/// An instruction with random modifiers and sources that its slot may have.
 fn instruction(random: &mut Rng, op: Op) -> Instruction {
     loop {
         let mut instruction = Instruction::new(op);

@@ -19,7 +19,7 @@ const PRODUCTS: [Product; 5] = [
     Product::G52,
 ];
 
-/// Emitted in place of an operation that a product lacks.
+/// An operation, and what Mesa emits for products that lack it.
 const REPLACED: [(&str, &str); 4] = [
     ("FRCP.f32", "FRCP_APPROX.f32"),
     ("FRSQ.f32", "FRSQ_APPROX.f32"),
@@ -47,7 +47,7 @@ fn samples_contain_only_what_their_product_has() {
             .map(|info| info.name)
             .collect();
         assert!(denied.is_empty(), "{product}: {denied:?}");
-        // All compiled the same kernels: either the operation or its replacement.
+        // The kernels are the same for all products: each emits the operation or its replacement.
         for (operation, other) in REPLACED {
             let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
             let has = Op::find(Unit::Add, operation).unwrap();

@@ -87,7 +87,7 @@ impl Recording {
     }
 }
 
-/// Known from these recordings only, with counts in each (by another tool).
+/// Operations known from these recordings only, as another tool counted them in each.
 const SILICON: [(&str, usize, usize); 32] = [
     ("*F32_TO_S32", 0, 2),
     ("*FMAX.f32", 39, 99),

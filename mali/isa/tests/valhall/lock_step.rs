@@ -14,7 +14,6 @@ fn random_words_agree_with_the_reference_decoder() {
     compare(80);
 }
 
-/// `cargo test -p mali-isa --test valhall -- --ignored`: 300,132 words.
 #[test]
 #[ignore = "takes ten seconds; the test above is a sample of it"]
 fn many_random_words_agree_with_the_reference_decoder() {

@@ -208,7 +208,6 @@ fn walks_refuse_what_memory_decides() {
     assert_eq!(end, Err(WalkError::TooLong(100)));
 }
 
-/// As the fuzz target.
 #[test]
 fn random_streams_never_panic() {
     let mut source = fastrand::Rng::with_seed(0x10);

@@ -126,7 +126,7 @@ fn walks_find_what_mesa_printed() {
             let name = theirs.split(['.', ' ']).next().unwrap();
             assert_eq!(Instruction::decode(word).unwrap().op().row().name, name);
             if name == "REQ_RESOURCE" {
-                // Before came the context's first stream, and a handler.
+                // The dispatch's stream begins; before came the context's first stream and a handler.
                 (words, registers) = (Vec::new(), [0; 96]);
             }
             words.push(word);

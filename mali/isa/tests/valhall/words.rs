@@ -45,7 +45,7 @@ fn texts_of_words_that_keep_the_limits_assemble_to_the_words() {
     assert!(kept > 5_000, "{kept} words kept the limits");
 }
 
-/// An unused page, the second of two equal constants, the register of an empty group.
+/// Bits of an unused page, the second of two equal constants, the register of an empty group.
 fn not_shown(instruction: Instruction) -> u64 {
     let mut bits = 3 << 57;
     for byte in 0..4 {

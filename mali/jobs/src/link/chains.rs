@@ -34,7 +34,6 @@ pub(crate) fn chains(verified: &Verified<'_>) -> Result<Vec<Vec<Job>>, LinkError
     Ok(chains)
 }
 
-/// The first job of an index counts.
 #[derive(Default)]
 pub(crate) struct Indices(HashMap<u64, u64>);
 
@@ -47,7 +46,7 @@ impl Indices {
         Self(places)
     }
 
-    /// Place of an index's job, from 1; `None` for no job.
+    /// Place of the index's job in the chain, from 1; index 0 is no job.
     pub(crate) fn place(&self, index: u64) -> Option<u64> {
         self.0.get(&index).copied().filter(|_| index != 0)
     }

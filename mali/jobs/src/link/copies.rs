@@ -25,8 +25,7 @@ impl Page {
 }
 
 pub(crate) struct Copies {
-    /// By chain: page and copy.
-    places: Vec<BTreeMap<u64, u64>>,
+    page_copies: Vec<BTreeMap<u64, u64>>,
     pub(crate) start: u64,
     pub(crate) pages: u64,
     contents: BTreeMap<u64, Page>,
@@ -35,7 +34,7 @@ pub(crate) struct Copies {
 impl Copies {
     pub(crate) fn new(survey: &Survey, start: u64) -> Self {
         let mut next = start;
-        let mut places = Vec::new();
+        let mut page_copies = Vec::new();
         for chain in &survey.chains {
             let mut own = BTreeMap::new();
             for object in chain.objects() {
@@ -49,10 +48,10 @@ impl Copies {
                 *copy = next;
                 next = next.saturating_add(PAGE);
             }
-            places.push(own);
+            page_copies.push(own);
         }
         let mut copies = Self {
-            places,
+            page_copies,
             start,
             pages: (next - start) / PAGE,
             contents: BTreeMap::new(),
@@ -65,12 +64,12 @@ impl Copies {
 
     pub(crate) fn place(&self, chain: usize, address: u64) -> u64 {
         let page = address - address % PAGE;
-        let copy = self.places.get(chain).and_then(|own| own.get(&page));
+        let copy = self.page_copies.get(chain).and_then(|own| own.get(&page));
         copy.map_or(address, |copy| copy + address % PAGE)
     }
 
     pub(crate) fn moves(&self, chain: usize, found: &Chain) -> bool {
-        let own = self.places.get(chain);
+        let own = self.page_copies.get(chain);
         let moves =
             |address: u64| own.is_some_and(|own| own.contains_key(&(address - address % PAGE)));
         found.known
@@ -135,7 +134,7 @@ impl Copies {
 
     /// Addresses and bytes to upload, ascending, each in one page.
     pub(crate) fn uploads(&self) -> Vec<(u64, Vec<u8>)> {
-        /// A shorter gap costs less than an action.
+        /// Bytes: a shorter gap costs less than another action.
         const GAP: usize = 32;
         let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
         for (base, page) in &self.contents {

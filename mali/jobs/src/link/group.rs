@@ -20,7 +20,7 @@ use crate::link::linked::{Linked, Place};
 use crate::link::proof;
 use crate::link::survey::{Chain, PAGE, Survey, pages, survey};
 
-/// Default jobs of a chain. The GPU goes to others, and a run ends early, only between chains.
+/// Default jobs of a chain. Only between chains does the GPU go to others, or a run end early.
 pub const MOST_JOBS: u32 = 64;
 
 /// Joins chains that follow each other, up to `most_jobs` (at least 1) jobs in a chain.
@@ -145,7 +145,7 @@ impl Writer<'_, '_> {
                     }
                     Action::Rearm { .. } | Action::Seek { .. } => {}
                     Action::Upload { va, length, .. } | Action::Fill { va, length, .. }
-                        if self.is_left_out(va, length.into()) => {}
+                        if self.is_copied(va, length.into()) => {}
                     _ => out.push(std::mem::take(&mut group)),
                 }
             }
@@ -180,8 +180,7 @@ impl Writer<'_, '_> {
             && all + jobs(next) <= u64::from(self.most_jobs)
     }
 
-    /// True if only copies are read of all its pages now.
-    fn is_left_out(&self, va: u64, length: u64) -> bool {
+    fn is_copied(&self, va: u64, length: u64) -> bool {
         pages(va, va.saturating_add(length)).all(|page| self.survey.copied.contains(&page))
     }
 
@@ -303,13 +302,13 @@ impl Writer<'_, '_> {
                 } => {
                     let bytes = payload.bytes(&mut history, length as usize);
                     let bytes = bytes.unwrap_or_default();
-                    for (start, end) in self.kept(va, bytes.len() as u64) {
+                    for (start, end) in self.outside_copied(va, bytes.len() as u64) {
                         let part = bytes.get((start - va) as usize..(end - va) as usize);
                         out.push(Step::Bytes(start, part.unwrap_or_default().to_vec()));
                     }
                 }
                 Action::Fill { va, length, byte } => {
-                    for (start, end) in self.kept(va, length.into()) {
+                    for (start, end) in self.outside_copied(va, length.into()) {
                         out.push(Step::Fill(start, (end - start) as u32, byte));
                     }
                 }
@@ -329,8 +328,7 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// Parts outside of pages that only copies are read of now.
-    fn kept(&self, va: u64, length: u64) -> Vec<(u64, u64)> {
+    fn outside_copied(&self, va: u64, length: u64) -> Vec<(u64, u64)> {
         let end = va.saturating_add(length);
         let mut out = Vec::new();
         let mut at = va;

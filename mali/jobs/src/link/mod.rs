@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Joins chains that follow each other, and splits chains.
 //!
-//! A driver submits a chain for each kernel and reuses the memory of its descriptors, so the processor must wait
-//! and write between chains. [`link`] gives each chain descriptors of its own, uploaded once by set-up, and joins
-//! what then follows without work of the processor: one submission, one interrupt, one status check. Every job of a
-//! later chain gets a barrier and a dependency on the last job before it. The hardware rules are in
-//! `docs/reference/descriptors.md`.
-//!
-//! [`whole`] joins all layers. [`split`] submits each job by itself, for tools that stop, measure or change single
-//! jobs.
+//! A driver submits a chain for each kernel and reuses the memory of its descriptors, so the processor must wait and
+//! write between chains. [`link`] gives each chain descriptors of its own, uploaded once by set-up, and joins what then
+//! follows without work of the processor. Every job of a later chain gets a barrier and a dependency on the last job
+//! before it. The hardware rules are in `docs/reference/descriptors.md`.
 
 mod chains;
 mod copies;

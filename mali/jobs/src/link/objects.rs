@@ -5,10 +5,10 @@ pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
 use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
-/// Bytes searched for addresses, per job.
+/// Bytes per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Per job, a table counts once: Bifrost's have at most 255 uniform buffers.
+/// Per job. A table counts once: Bifrost's have at most 255 uniform buffers.
 const MAX_OBJECTS: usize = 300;
 
 /// Byte offset of the next job's address.
@@ -36,7 +36,7 @@ pub(crate) struct Reach {
     pub(crate) words: Vec<u64>,
 }
 
-/// `None`: a descriptor is not in memory, or the job's type is none of recordings'.
+/// `None`: a descriptor is not in memory, or recordings have no jobs of this type.
 pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option<Reach> {
     let kind = job.job_type().filter(|kind| kind.is_replayed())?;
     let (at, layout) = kind.parts().last()?;

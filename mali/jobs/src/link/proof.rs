@@ -10,9 +10,8 @@ use crate::link::linked::{Linked, sound, written};
 use crate::link::objects::{Pointer, Reach, reach};
 use crate::link::survey::Survey;
 
-/// What must not change.
 #[derive(Debug, PartialEq, Eq)]
-struct Picture {
+struct Invariants {
     kind: u64,
     lengths: Vec<u64>,
     bytes: Vec<u8>,
@@ -21,7 +20,7 @@ struct Picture {
 
 const PLACE: [&str; 5] = ["Barrier", "Index", "Dependency 1", "Dependency 2", "Next"];
 
-fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
+fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Invariants> {
     let header = PLACE
         .iter()
         .fold(job.header, |header, field| header.with(field, 0));
@@ -51,7 +50,7 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
         }
         bytes.append(&mut part);
     }
-    Some(Picture {
+    Some(Invariants {
         kind,
         lengths: reach.objects.iter().map(|object| object.length).collect(),
         bytes,
@@ -59,7 +58,7 @@ fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
     })
 }
 
-/// Compares all jobs; also checks the barriers between former chains.
+/// Also checks the barriers between former chains.
 pub(crate) fn same_jobs(
     old: &Verified<'_>,
     survey: &Survey,
@@ -112,7 +111,7 @@ pub(crate) fn same_jobs(
     Ok(())
 }
 
-fn digest(picture: &Option<Picture>) -> u64 {
+fn digest(picture: &Option<Invariants>) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     match picture {

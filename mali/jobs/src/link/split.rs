@@ -14,7 +14,8 @@ use crate::link::chains::{Count, chains};
 use crate::link::error::LinkError;
 use crate::link::linked::{sound, upload_headers, written};
 
-/// Puts each job into a chain of its own, in the same order. `None`: it is so already.
+/// Puts each job into a chain of its own, in the same order, for tools that stop, measure or change single jobs.
+/// `None`: it is so already.
 ///
 /// A job alone waits for all before it: results stay the same.
 ///

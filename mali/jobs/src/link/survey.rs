@@ -15,12 +15,11 @@ use crate::link::objects::{Object, Pointer, Reach, reach};
 
 pub(crate) const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Longer uploads and fills are no descriptors.
+/// Bytes: longer uploads and fills are no descriptors.
 const LONGEST_UPLOAD: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// The configuration lacks the bit that tells chains apart.
     pub(crate) slot: u8,
     pub(crate) config: u16,
     pub(crate) timeout_us: u32,
@@ -41,7 +40,7 @@ impl Chain {
 pub(crate) struct Survey {
     pub(crate) chains: Vec<Chain>,
     pub(crate) copied: BTreeSet<u64>,
-    /// The processor writes to such pages between chains.
+    /// The processor writes to copied pages between chains.
     pub(crate) rewritten: bool,
 }
 
@@ -139,7 +138,6 @@ fn chain(
     found
 }
 
-/// Pages written after a chain of the same part of the recording.
 fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let mut part = (SegmentKind::Setup.code(), false);
@@ -198,7 +196,7 @@ fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     wanted
 }
 
-/// Something else than a changeable pointer reaches them.
+/// Pages that something else than a changeable pointer reaches.
 fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let all: BTreeSet<u64> = chains
@@ -264,7 +262,7 @@ struct Dependent<'a> {
     chains: Vec<usize>,
 }
 
-/// Takes pages away until no memory that stays points to a page that moves. Each object goes once, with all its pages.
+/// Takes pages away until no memory that stays points to a page that moves.
 fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTreeSet<u64>) {
     let page_of = |at: u64| at - at % PAGE;
     let mut by_page: BTreeMap<u64, Dependent<'_>> = BTreeMap::new();

@@ -30,7 +30,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     Ok(Some(bytes))
 }
 
-/// Joins chains as [`whole`], with the new places of jobs.
+/// Joins chains as [`whole`] does, and gives the new places of jobs.
 ///
 /// # Errors
 /// As for [`whole`].

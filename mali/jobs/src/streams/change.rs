@@ -23,8 +23,8 @@ pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Resizes the dispatch at this address: work groups as in a payload's first word, and their numbers. Returns the
-/// instruction's new address; `None` without a dispatch.
+/// Resizes the dispatch at this address: `size` as in a payload's first word. Returns the instruction's new address;
+/// `None` without a dispatch.
 pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option<(Vec<u8>, u64)> {
     let mut found = None;
     dispatches(bytes, |at, compute| {
@@ -49,7 +49,7 @@ pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option
         }
         out.push(word);
         if at == address {
-            // A later dispatch may count on what was there.
+            // A later dispatch may count on the old registers.
             out.extend(values(recorded.size, recorded.count));
         }
     }
@@ -57,20 +57,19 @@ pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option
 }
 
 const NOP: u64 = 0;
-/// The size, and the first of three numbers of work groups.
+/// Registers: the size, and the first of three numbers of work groups.
 const SIZE: u64 = 33;
 const COUNT: u64 = 37;
 
 pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
-    // Scoreboards of dispatches, and those waited for since.
-    let (mut entry, mut used) = (0u64, 0u64);
+    let (mut scoreboard, mut pending) = (0u64, 0u64);
     words(bytes).filter_map(move |word| {
         match Instruction::decode(word)?.op() {
-            Op::SetSbEntry => entry = word & ENDPOINT_ENTRY,
-            Op::Wait => used &= !(word >> AWAITED & 0xff),
+            Op::SetSbEntry => scoreboard = word & ENDPOINT_ENTRY,
+            Op::Wait => pending &= !(word >> AWAITED & 0xff),
             Op::RunCompute => {
-                let waited = used == 0;
-                used |= 1 << entry;
+                let waited = pending == 0;
+                pending |= 1 << scoreboard;
                 return Some(waited);
             }
             _ => {}
@@ -79,7 +78,7 @@ pub(crate) fn waits(bytes: &[u8]) -> impl Iterator<Item = bool> + '_ {
     })
 }
 
-/// The scoreboard of dispatches in SET_SB_ENTRY.
+/// SET_SB_ENTRY: scoreboard of dispatches.
 const ENDPOINT_ENTRY: u64 = 0xf;
-/// First bit of WAIT's mask of scoreboards.
+/// WAIT: first bit of a mask of scoreboards.
 const AWAITED: u32 = 16;

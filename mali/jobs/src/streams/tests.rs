@@ -23,8 +23,7 @@ const RUN: u64 = 4 << 56;
 const FLUSH: u64 = 0x24 << 56 | 74 << 40 | 0x11;
 const REQUEST_COMPUTE: u64 = 0x22 << 56 | 1;
 
-/// Dispatch as Mesa makes it.
-fn sound() -> Vec<u64> {
+fn mesa_words() -> Vec<u64> {
     let mut words = vec![REQUEST_COMPUTE, 0x17 << 56];
     words.extend([
         mov(0, MEMORY | 1),
@@ -69,7 +68,7 @@ fn verdict(file: &[u8]) -> Result<(), (Rule, Option<Broken>)> {
 
 #[test]
 fn a_dispatch_of_mesa_is_accepted_and_by_no_other_family() {
-    let file = recording(0, &halves(&sound()));
+    let file = recording(0, &halves(&mesa_words()));
     assert_eq!(verdict(&file), Ok(()));
     let view = Recording::parse(&file).unwrap();
     let violation = mali_drive::verify(&view, &Limits::DEFAULT).unwrap_err();
@@ -77,7 +76,7 @@ fn a_dispatch_of_mesa_is_accepted_and_by_no_other_family() {
 }
 
 fn with(change: impl FnOnce(&mut Vec<u64>)) -> Option<Broken> {
-    let mut words = sound();
+    let mut words = mesa_words();
     change(&mut words);
     match verdict(&recording(0, &halves(&words))) {
         Ok(()) => None,
@@ -91,7 +90,7 @@ fn with(change: impl FnOnce(&mut Vec<u64>)) -> Option<Broken> {
 #[test]
 fn each_rule_refuses_the_launch_that_breaks_it() {
     let refused = |file: Vec<u8>| verdict(&file).unwrap_err().1.unwrap();
-    let words = halves(&sound());
+    let words = halves(&mesa_words());
     assert_eq!(refused(recording(1, &words)), Broken::Queue(1));
     assert_eq!(refused(recording(0, &[])), Broken::Length(0));
     assert_eq!(
@@ -112,7 +111,7 @@ fn each_rule_refuses_the_launch_that_breaks_it() {
         words.remove(2);
     });
     let fault = Fault::Undefined(0);
-    let run = sound().iter().position(|word| *word == RUN).unwrap();
+    let run = mesa_words().iter().position(|word| *word == RUN).unwrap();
     assert_eq!(undefined, Some(Broken::Fault { at: run - 1, fault }));
     assert!(matches!(
         with(|words| words[5] = mov(17, 0)),
@@ -180,7 +179,7 @@ fn deep(program: ShaderProgram, storage: LocalStorage) -> Result<usize, DeepRule
     builder.segment("run", SegmentKind::Run);
     builder.upload(MEMORY + 0x200, &program.to_bytes());
     builder.upload(MEMORY + 0x240, &storage.to_bytes());
-    builder.launch(0, &halves(&sound()), 1000);
+    builder.launch(0, &halves(&mesa_words()), 1000);
     let file = builder.finish().unwrap();
     let view = Recording::parse(&file).unwrap();
     let verified = verify(&view, &Limits::DEFAULT).unwrap();
@@ -213,10 +212,10 @@ fn a_stream_is_recorded_without_jumps_and_heaps() {
         mov(72, 0x8000_0000_0000 >> 1),
         0x30 << 56 | 72 << 40,
         mov(90, 0x2000),
-        mov32(89, (sound().len() * 8) as u64),
+        mov32(89, (mesa_words().len() * 8) as u64),
         0x21 << 56 | 90 << 40 | 89 << 32,
     ];
-    let mut second = sound();
+    let mut second = mesa_words();
     second[0] |= 0xe;
     let read = |at: u64| match at {
         0x1000.. if at < 0x2000 => first.get((at as usize - 0x1000) / 8).copied(),
@@ -224,7 +223,7 @@ fn a_stream_is_recorded_without_jumps_and_heaps() {
     };
     let flat = flatten(0x1000, 40, 100, read).unwrap();
     assert_eq!(flat.dispatches.len(), 1);
-    assert_eq!(flat.words[3..], sound());
+    assert_eq!(flat.words[3..], mesa_words());
     assert_eq!(verdict(&recording(0, &halves(&flat.words))), Ok(()));
     assert_eq!(flatten(0x1000, 40, 10, read), Err(WalkError::TooLong(10)));
 }
@@ -244,8 +243,7 @@ fn dispatched(bytes: &[u8]) -> Vec<(u64, u32, [u32; 3])> {
 
 #[test]
 fn a_dispatch_is_taken_alone_and_gets_other_sizes() {
-    // The second dispatch says nothing of sizes and does not wait; the third waits.
-    let mut words = sound();
+    let mut words = mesa_words();
     let run = words.iter().position(|word| *word == RUN).unwrap();
     words.insert(run + 1, RUN);
     words.push(RUN);

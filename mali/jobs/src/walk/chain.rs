@@ -14,10 +14,10 @@ use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
 use crate::walk::rules::{DeepRule, DeepViolation};
 
-/// Bytes searched for addresses, per job.
+/// Bytes per job.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Steps for each thing that the report keeps: it takes memory.
+/// Steps for each thing in the report, as it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
 pub(crate) fn walk(
@@ -77,7 +77,6 @@ impl Walk<'_> {
         }
     }
 
-    /// False, and a broken rule, when too few are left.
     fn spend(&mut self, steps: u64, address: u64) -> bool {
         match self.steps.checked_sub(steps) {
             Some(left) => {
@@ -131,7 +130,7 @@ impl Walk<'_> {
                         u64::from(axis.extent.get() - 1) * u64::from(axis.byte_stride.get())
                     })
                     .sum();
-                // An element has at least a byte: enough to see an overlap with a descriptor's words.
+                // An element has at least a byte: enough to see an overlap.
                 piece.va.get() < end && address <= piece.va.get().saturating_add(span)
             })
     }

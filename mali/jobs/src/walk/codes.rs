@@ -176,7 +176,7 @@ impl Codes {
         }
         let (mut bytes, mut piece) = (Vec::new(), FIRST_PIECE);
         loop {
-            let there = more(memory, address, &mut bytes, piece);
+            let there = append_words(memory, address, &mut bytes, piece);
             self.decoded += bytes.len() as u64;
             if self.decoded > 2 * MAX_CODE {
                 return Err(Undecoded::TooMuch);
@@ -244,8 +244,12 @@ fn unchanged<M: Memory + ?Sized>(
     Ok(memory.read(address, &mut bytes) && bytes == known)
 }
 
-/// False where memory ends; then as many words as can be read.
-fn more<M: Memory + ?Sized>(memory: &M, address: u64, bytes: &mut Vec<u8>, count: usize) -> bool {
+fn append_words<M: Memory + ?Sized>(
+    memory: &M,
+    address: u64,
+    bytes: &mut Vec<u8>,
+    count: usize,
+) -> bool {
     let (start, end) = (bytes.len(), bytes.len() + count);
     bytes.resize(end, 0);
     let mut at = start;

@@ -24,20 +24,20 @@ pub struct Waits {
 /// What a job's descriptors say.
 #[derive(Clone, Copy, Debug)]
 pub enum Descriptors {
-    /// No compute job, or no sense.
+    /// No compute job, or descriptors that make no sense.
     None,
     /// Compute job of Bifrost.
     Bifrost(ComputeJob),
-    /// A stream has the payload in registers.
+    /// Compute job of Valhall. A stream has the payload in registers.
     Valhall(Launch, ComputePayload),
 }
 
 /// Job of a submission.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    /// Of its header; of a stream's, the instruction's on the model.
+    /// Of its header; for a stream, of the dispatch's instruction on the model.
     pub address: u64,
-    /// If its type exists.
+    /// Type, if the GPU knows it.
     pub kind: Option<JobType>,
     /// What it waits for.
     pub waits: Waits,

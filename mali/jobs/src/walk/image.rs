@@ -43,7 +43,6 @@ fn parts(va: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize, usize
 }
 
 impl Image {
-    /// `None` when there are too many.
     fn own(&mut self, page: u64) -> Option<&mut [u8; PAGE as usize]> {
         let entry = self.pages.entry(page).or_insert(Page::Filled(0));
         if let Page::Filled(byte) = *entry {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks what the chains of a verified recording point at, without a device.
 //!
-//! Applies uploads and fills to an image of GPU memory. At each submission, job headers and descriptors must lie
-//! where the recording says. The report also has what each shader was given: buffers, uniforms, and pointers in
-//! them.
-//!
-//! Results of jobs are ignored: descriptors that the GPU writes are seen as uploaded. The GPU's page tables hold
-//! only the recording's pages, whatever a descriptor says.
+//! Applies uploads and fills to an image of GPU memory. At each submission, job headers and descriptors must lie where
+//! the recording says. Results of jobs are ignored: descriptors that the GPU writes are seen as uploaded. The GPU's
+//! page tables hold only the recording's pages, whatever a descriptor says.
 
 mod chain;
 mod codes;
@@ -33,8 +30,8 @@ use report::MAX_JOBS;
 /// Jobs, counted at each submission, that are listed, changed or joined.
 pub const MAX_LISTED_JOBS: usize = 1 << 16;
 
-/// Steps of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each thing
-/// that the report keeps. Networks take a few million.
+/// Steps of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each
+/// thing that the report keeps. Networks take a few million.
 const MAX_STEPS: u64 = 1 << 26;
 
 /// Walks every chain that a recording submits.
@@ -78,8 +75,6 @@ pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepVio
     Ok(report)
 }
 
-/// Returns the GPU as [`profile`], for command streams.
-///
 /// # Errors
 /// As for [`profile`].
 fn stream_profile(verified: &streams::Verified<'_>) -> Result<&'static Profile, DeepViolation> {

@@ -21,11 +21,11 @@ pub struct Submission<'a> {
     pub action: u32,
     /// Job slot, or the queue.
     pub slot: u8,
-    /// Of the first job's header; 0 of a stream.
+    /// Address of the first job's header; 0 for a stream.
     pub head: u64,
-    /// Of a stream; empty for a chain.
+    /// Instructions of a stream; empty for a chain.
     pub words: &'a [u8],
-    /// Made ready since the last submission, in order.
+    /// Jobs made ready since the last submission, in order.
     pub rearmed: &'a [u64],
     /// Memory without what jobs wrote. Headers of earlier chains have their status: a driver may take such a word
     /// for a field of the next job.
@@ -143,8 +143,7 @@ pub fn events<F: Family, E: From<Full>>(
     Ok(())
 }
 
-/// Does an upload or fill. Returns where, and how many bytes; `None` for other actions. The error is an address
-/// without room.
+/// Where, and how many bytes; `None` unless it uploads or fills. The error is an address without room.
 fn store(
     memory: &mut Image,
     history: &mut History,
@@ -168,8 +167,7 @@ fn store(
     }
 }
 
-/// Marks jobs as done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives
-/// where, and how many bytes; the error is an address without room.
+/// Marks jobs as done, as the job manager does: no recording tells it not to (rule `job-configuration`).
 fn write_back(memory: &mut Image, head: u64) -> Result<Vec<(u64, u64)>, u64> {
     let jobs = follow(memory, head).jobs(memory);
     let headers: Vec<u64> = jobs.map(|job| job.address).collect();

@@ -31,7 +31,7 @@ pub struct Job {
     pub descriptors: usize,
     /// What it was given besides descriptors.
     pub uses: Vec<Use>,
-    /// Addresses of regions among its uniforms: what its shader reaches beyond `uses` without computing an address.
+    /// Addresses of regions among its uniforms: its shader reaches them without computing an address.
     pub pointers: Vec<u64>,
 }
 

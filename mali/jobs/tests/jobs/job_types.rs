@@ -12,8 +12,7 @@ use mali_jobs::walk::{DeepRule, DeepViolation, check};
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// Its other fields suit each type: a write-value job writes eight bytes, and a compute job reads the same payload
-/// as the invocation of one thread.
+/// A write-value job writes eight bytes; a compute job reads the same payload as the invocation of one thread.
 fn page(number: u8) -> [u8; 4096] {
     let mut page = [0; 4096];
     page[16] = 1 | number << 1;

@@ -62,10 +62,9 @@ fn chains(recording: &Recording) -> Vec<Vec<Job>> {
     out
 }
 
-/// Drops them from every header just before its chain starts.
-struct WithoutOrder(OnModel);
+struct WithoutBarriers(OnModel);
 
-impl Wrapper for WithoutOrder {
+impl Wrapper for WithoutBarriers {
     type Inner = OnModel;
 
     fn inner(&mut self) -> &mut OnModel {
@@ -91,7 +90,7 @@ impl Wrapper for WithoutOrder {
 fn model(recording: &Recording, seed: u64) -> OnModel {
     let id = mali_facts::registers::GpuId(recording.verified().recording().gpu_id());
     let profile = mali_model::Profile::by_product(id.product()).unwrap();
-    // Races would follow the host's clock.
+    // More threads race, and so follow the host's clock.
     let options = mali_model::Options {
         threads: 1,
         seed,
@@ -152,8 +151,7 @@ fn header_pages(recording: &Recording) -> usize {
     pages.len()
 }
 
-/// All but descriptors and uniforms is the same. Pages of descriptors that differ are those with headers, and at
-/// most two besides.
+/// Pages of descriptors that differ are those with headers, and at most two besides.
 fn same(what: &str, headers: usize, first: &Left, second: &Left) {
     assert_eq!(first.outputs, second.outputs, "{what}");
     let mut others = Vec::new();
@@ -179,7 +177,6 @@ fn shipped_recordings_compute_the_same_when_they_are_linked() {
         // One for each layer, and one for set-up if it has jobs.
         let layers = before.layers().len();
         assert!(together.len() <= layers + 1, "{name}: {}", together.len());
-        // Training takes seconds a run.
         let most = if name.starts_with("train") { 2 } else { 4 };
         for (case, seed) in [(0, 0), (0, 1), (1, 0), (1, 2)].into_iter().take(most) {
             let what = format!("{name}, case {case}, seed {seed}");
@@ -253,7 +250,7 @@ fn chains_have_as_many_jobs_as_they_may() {
     );
 }
 
-/// The model may reorder jobs that do not wait. A link without its barrier and its dependency shows.
+/// The model may reorder jobs that do not wait.
 #[test]
 fn a_link_without_its_barrier_is_seen() {
     for name in ["acl-gemm-g52", "digits-g52"] {
@@ -264,7 +261,7 @@ fn a_link_without_its_barrier_is_seen() {
         let right = run(&before, &shipped, 0, right).unwrap().outputs;
         let mut wrong = 0;
         for seed in 1..=4 {
-            let device = WithoutOrder(model(&after, seed));
+            let device = WithoutBarriers(model(&after, seed));
             let found = run(
                 &after,
                 &shipped,

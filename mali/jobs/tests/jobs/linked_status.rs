@@ -10,7 +10,7 @@ use mali_jobs::walk::{Full, submissions};
 
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// The job whose status is the second job's thread storage size.
+/// Its status is the second job's thread storage size.
 const FIRST: usize = 0x1c0;
 const SECOND: usize = 0x200;
 const STATE: usize = 0x340;

@@ -16,7 +16,6 @@ const TEXTURES: u64 = JOBS + 0x10_0000;
 const CHAIN: u64 = 64;
 const PAGES: u32 = 0x400;
 
-/// As many textures as a renderer state can name, with surfaces at `texels`.
 fn rule(texels: u64) -> DeepRule {
     let mut bytes = vec![0u8; 4096 * PAGES as usize];
     let mut write = |at: u64, value: u64, length: usize| {
@@ -60,7 +59,6 @@ fn rule(texels: u64) -> DeepRule {
     broken.unwrap_err().rule
 }
 
-/// Without an end, these take minutes: 17,179,607,040 surfaces.
 #[test]
 fn the_walk_ends_with_the_first_broken_rule() {
     assert_eq!(rule(DATA), DeepRule::MemoryLimit);

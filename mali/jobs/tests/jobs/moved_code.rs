@@ -28,7 +28,6 @@ fn moved(recording: &Recording) -> Recording {
 type Outputs = Vec<(String, Vec<u8>)>;
 type Words = Vec<(u64, u64)>;
 
-/// Outputs of two runs with the first case of `inputs`, and the last memory besides code, by word.
 fn run(recording: &Recording, inputs: &Recording) -> (Outputs, Words) {
     let id = recording.verified().recording().gpu_id();
     let device = Device::open(&Choice::Model(None), id, ModelOptions::default()).unwrap();

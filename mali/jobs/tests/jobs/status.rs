@@ -10,8 +10,8 @@ use mali_jobs::walk::{Full, submissions};
 
 const JOBS: u64 = 0x200_0000;
 
-/// Submits the job at `JOBS`, made ready, and then the one behind it. Gives the first one's status at both.
-fn seen() -> [u32; 2] {
+/// The job's status when it is submitted, and when the job behind it is.
+fn first_status() -> [u32; 2] {
     let mut page = [0xff; 192];
     for job in page.chunks_mut(64) {
         job.fill(0);
@@ -45,5 +45,5 @@ fn seen() -> [u32; 2] {
 
 #[test]
 fn a_job_that_ended_leaves_its_status() {
-    assert_eq!(seen(), [0, JobStatus::DONE.0]);
+    assert_eq!(first_status(), [0, JobStatus::DONE.0]);
 }

@@ -47,7 +47,6 @@ struct AnalysedJob<'a> {
     warps: u64,
     lanes: u64,
     divergent: u64,
-    /// Bytes used, lines touched, accesses of warps.
     used: u64,
     lines: u64,
     accesses: u64,

@@ -21,7 +21,6 @@ use crate::log::{Level, log};
 use crate::observer::ComputeReport;
 use crate::space::JobMemory;
 
-/// A failed job has a report too, if its descriptors make sense.
 pub(crate) fn run<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
@@ -148,7 +147,6 @@ pub(crate) fn product(profile: &Profile) -> Option<Product> {
     profile.gpu_id.name().and_then(Product::by_name)
 }
 
-/// 0: there is none.
 fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
     if base == 0 {
         return ThreadStorage::default();
@@ -160,7 +158,6 @@ fn threads_at(profile: &Profile, base: u64, bytes: u64) -> ThreadStorage {
     }
 }
 
-/// 0: there is none.
 fn groups_at(base: u64, bytes: u64, instances: u64) -> WorkgroupStorage {
     if base == 0 || bytes == 0 {
         return WorkgroupStorage::default();

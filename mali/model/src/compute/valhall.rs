@@ -25,7 +25,6 @@ pub(super) fn dispatch<B: Bus>(
     requested(profile, memory, address, &payload, &environment)
 }
 
-/// Faults name `address`.
 pub(super) fn requested<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
@@ -44,7 +43,6 @@ pub(super) fn requested<B: Bus>(
     Ok(dispatch)
 }
 
-/// Faults name `address`.
 pub(crate) fn started<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,

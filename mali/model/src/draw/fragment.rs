@@ -19,16 +19,13 @@ use crate::environment::JobFault;
 /// In pixels. Hardware's are smaller, which is not visible.
 const TILE: u32 = 64;
 
-// Host time in clauses that take at least as long.
-/// Per draw, with descriptors.
+// Costs of host time, in clauses that take at least as long.
 const DRAW_COST: u64 = 64;
-/// With three vertices from memory.
 const TRIANGLE_COST: u64 = 4;
 /// Per triangle and tile.
 const SHADING_COST: u64 = 64;
 /// Cleared, or written in lines.
 const PIXELS_OF_A_CLAUSE: u64 = 32;
-/// Written one by one.
 const SINGLE_PIXELS_OF_A_CLAUSE: u64 = 4;
 
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
@@ -88,7 +85,6 @@ fn frame_shading<B: Bus>(
     Ok((shading, placed))
 }
 
-/// Of the frame shader's rectangle.
 const FRAME_CORNERS: Corners = Corners {
     vertices: [0, 1, 2],
     provoking: 2,

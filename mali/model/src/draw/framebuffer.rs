@@ -35,7 +35,7 @@ impl Rectangle {
     }
 }
 
-/// When the frame shader runs, which loads old content.
+/// Loads old content into the tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameShader {
     Never,
@@ -46,31 +46,27 @@ pub(crate) enum FrameShader {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Framebuffer {
-    /// `None`: no pixels.
     pub(crate) bounds: Option<Rectangle>,
     pub(crate) frame: Rectangle,
     pub(crate) frame_shader: FrameShader,
     pub(crate) frame_draw: u64,
-    /// Or 0.
+    /// 0: nothing was drawn.
     pub(crate) tiler: u64,
     pub(crate) target: Target,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Per pixel of the blend unit.
     pub(crate) bytes: usize,
     pub(crate) clear: [u8; 16],
     pub(crate) plane: Option<Plane>,
-    /// Of a pixel's bytes in memory.
     source: Source,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// So many bytes of the tile's pixel.
     Raw(usize),
-    /// How many; each a byte's number, zero (4) or 255 (5).
+    /// So many bytes, by number in the tile's pixel; 4: zero, 5: 255.
     Components(usize, [u8; 4]),
 }
 
@@ -148,7 +144,7 @@ impl Target {
     }
 }
 
-/// Bytes per pixel, and their places.
+/// Bytes of the blend unit's pixel, and where those in memory come from.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
         // Eight bits for each of four components; one to four in memory.

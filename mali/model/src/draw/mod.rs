@@ -47,7 +47,6 @@ impl<B: Bus> Job<'_, B> {
         }
     }
 
-    /// Whether vertices are in packets, as on Valhall.
     fn has_packets(&self) -> bool {
         self.environment.profile.architecture.has_resource_tables()
     }
@@ -60,7 +59,6 @@ impl<B: Bus> Job<'_, B> {
         Err(JobFault::new(JobStatus::TERMINATED, self.address, text))
     }
 
-    /// Dispatch of a draw descriptor, without a shader.
     fn dispatch(&self, draw: &Draw) -> Result<Dispatch, JobFault> {
         let profile = self.environment.profile;
         let storage = match descriptor_address(draw.thread_storage()) {

@@ -23,7 +23,6 @@ pub(crate) fn count(mode: u32, vertices: u32) -> u32 {
     }
 }
 
-/// Vertices of a triangle, and the one whose values hold for all.
 pub(crate) fn vertices(mode: u32, number: u32, first_provokes: bool) -> ([u32; 3], u32) {
     let [a, b, c] = match mode {
         TRIANGLES => [3 * number, 3 * number + 1, 3 * number + 2],

@@ -15,14 +15,12 @@ use super::framebuffer::Rectangle;
 use super::primitive::Placed;
 use crate::environment::JobFault;
 
-/// Every depth passes.
 pub(super) const ALWAYS: u64 = 7;
 pub(super) const DEPTH_FROM_SHADER: u64 = 3;
 /// Pixel (bit 11) and its coverage (bit 7).
 const PRELOADS: u64 = 1 << 11 | 1 << 7;
 /// Replaces colour and alpha: source + source * 0, no component masked.
 const REPLACE: u64 = 0xf012_2122;
-/// Writes nothing.
 const OFF: [u32; 2] = [3, 0];
 
 pub(crate) struct Shading {
@@ -143,7 +141,6 @@ impl Shading {
     }
 }
 
-/// What v7 does before the shader.
 fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Preload>, JobFault> {
     if job.environment.profile.architecture == Architecture::V6 {
         return Ok(None);

@@ -9,7 +9,6 @@ use mali_facts::{TILER_STATE_OFFSET, TilerContext, TilerHeap, descriptor_address
 use super::{Job, primitive};
 use crate::environment::JobFault;
 
-/// Marks the model's context and records.
 const MARK: u32 = 0x5741_5244;
 const RECORD_BYTES: u64 = 32;
 /// Per framebuffer.
@@ -21,9 +20,7 @@ pub(crate) struct Record {
     pub(crate) draw: u64,
     pub(crate) mode: u32,
     pub(crate) vertices: u32,
-    /// Flat values come from a triangle's first vertex, not its last.
     pub(crate) first_provokes: bool,
-    /// Vertex shaders' output on Valhall.
     pub(crate) packets: u64,
 }
 
@@ -61,7 +58,7 @@ struct List {
     bottom: u64,
     count: u64,
     room: u64,
-    /// At the heap's end.
+    /// Bottom of the vertices, which grow down from the heap's end.
     vertices: u64,
     taken: u64,
 }
@@ -142,7 +139,6 @@ pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Re
     Ok(job.memory.write(at, state.as_flattened())?)
 }
 
-/// Draws of a tiler context in order.
 pub(crate) fn records<B: Bus>(job: &Job<'_, B>, context: u64) -> Result<Vec<Record>, JobFault> {
     if context == 0 {
         return Ok(Vec::new());

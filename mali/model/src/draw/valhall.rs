@@ -77,7 +77,6 @@ fn allocation<B: Bus>(job: &Job<'_, B>, vertex_job: u64) -> Result<VertexAllocat
     Ok(VertexAllocation::from_bytes(&job.memory.bytes(at)?))
 }
 
-/// Behind all positions.
 fn attributes(record: &Record, allocation: &VertexAllocation) -> Packets {
     let positions = u64::from(record.vertices) * u64::from(POSITION);
     Packets {

@@ -66,7 +66,6 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     tiler::add(job, descriptor_address(tiler.context()), &record)
 }
 
-/// Positions, then varyings, if any.
 fn shade<B: Bus>(
     job: &Job<'_, B>,
     draw: &Draw,

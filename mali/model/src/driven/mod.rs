@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU as the kernel's driver has it: powered, one address space at a time, a chain or a stream at a time.
-//!
-//! For whoever stands in for the driver, and keeps its files and memory objects.
 
 mod chains;
 mod streams;
@@ -29,11 +27,11 @@ pub struct Rights {
 pub struct Map {
     /// GPU address.
     pub va: u64,
-    /// On the bus.
+    /// Address on the bus.
     pub address: u64,
-    /// In bytes.
+    /// Bytes.
     pub size: u64,
-    /// Of all its pages.
+    /// Rights on all its pages.
     pub rights: Rights,
 }
 

@@ -10,9 +10,9 @@ use super::{Map, NoRoom};
 
 /// Bus address of page tables.
 pub const BASE: u64 = 1 << 28;
-/// Of page tables at the most: 4 GiB need 2048 tables of pages and six above.
+/// Most bytes of page tables: 4 GiB need 2048 tables of pages and six above.
 pub const BYTES: u64 = 16 << 20;
-/// Of a block, whose pages need no table.
+/// Bytes of a block, whose pages need no table.
 pub const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
 
 const LAST: u32 = LEVELS - 1;
@@ -24,7 +24,6 @@ pub(super) struct Tables<'a, B: Bus> {
 }
 
 impl<'a, B: Bus> Tables<'a, B> {
-    /// Replaces all tables.
     pub(super) fn new(bus: &'a B, format: Format) -> Option<Self> {
         let end = BASE;
         let mut tables = Self { bus, format, end };
@@ -32,7 +31,6 @@ impl<'a, B: Bus> Tables<'a, B> {
         Some(tables)
     }
 
-    /// Replaces all tables, and maps memory.
     pub(super) fn of(
         bus: &'a B,
         format: Format,
@@ -123,7 +121,6 @@ mod tests {
         }
     }
 
-    /// Entries are as the driver writes them.
     #[test]
     fn pages_and_blocks() {
         let bus = bus();
@@ -150,7 +147,6 @@ mod tests {
         assert_eq!(entry(0x200_2000, 3), 0x5000_42c1);
     }
 
-    /// High up, with code that cannot be written.
     #[test]
     fn pages_and_blocks_of_aarch64() {
         let bus = bus();
@@ -172,7 +168,7 @@ mod tests {
         assert_eq!(entry(va - 0x1000, 3), 0x5000_37c3);
     }
 
-    /// Pages 2 MiB apart.
+    /// One page in each 2 MiB needs the most tables.
     #[test]
     fn the_whole_space_has_room() {
         let bus = bus();

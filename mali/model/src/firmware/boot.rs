@@ -13,7 +13,7 @@ use super::{StreamDevice, saved};
 
 /// 1.1.0.
 const VERSION: u32 = 1 << 24 | 1 << 16;
-/// In protected mode, not modelled, but allocated by drivers.
+/// Protected mode is not modelled, but drivers allocate its buffer.
 const PROTECTED_SUSPEND_SIZE: u32 = 0x1000;
 
 impl<B: Bus> StreamDevice<B> {

@@ -19,13 +19,12 @@ use crate::log::log;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
     pub(super) started: bool,
-    /// May have work.
     pub(super) rung: bool,
-    /// Until the driver rings.
+    /// Stands still after a fault until the driver rings.
     pub(super) faulted: bool,
     pub(super) running: Option<Arc<ChainControl>>,
     pub(super) queue: Queue,
-    /// Last advance, in cycles.
+    /// Cycle of the last advance.
     pub(super) progress: u64,
 }
 
@@ -33,7 +32,7 @@ pub(super) struct Stream {
 pub(super) struct Group {
     pub(super) active: bool,
     pub(super) space: u32,
-    /// The driver knows it.
+    /// The driver was told that it is idle.
     pub(super) idle: bool,
     /// State to take when no stream of it runs.
     pub(super) pending: Option<State>,
@@ -130,7 +129,6 @@ impl<B: Bus> StreamDevice<B> {
         self.settle(number)
     }
 
-    /// Earlier reports in the slot do not count.
     fn start_stream(&mut self, number: u32, at: u32, state: State) -> Result<(), MmuFault> {
         let memory = self.memory();
         let output = stream_output(number, at);
@@ -146,7 +144,7 @@ impl<B: Bus> StreamDevice<B> {
         slot.started = request & stream::STATE_MASK == stream::STARTED;
         slot.progress = now;
         if slot.started && slot.queue.failed && state == State::Resumed {
-            // No stream, or one that cannot go on.
+            // The suspend buffer holds no stream, or one that cannot go on.
             let code = StreamStatus::FIRMWARE_INTERNAL_ERROR;
             memory.put(output + stream::FATAL, code.0)?;
             return self.stream_event(number, at, stream::FATAL_EVENT);
@@ -185,7 +183,6 @@ impl<B: Bus> StreamDevice<B> {
         self.memory().put(group_output(number) + group::STATE, 0)
     }
 
-    /// Rings streams that wait for a sync object.
     pub(super) fn ring_waiting(&mut self) -> Result<(), MmuFault> {
         for number in 0..self.gpu.groups {
             for at in 0..self.gpu.streams {
@@ -205,7 +202,7 @@ impl<B: Bus> StreamDevice<B> {
         group.streams.get_mut(at as usize)
     }
 
-    /// Reports idle groups, one and all.
+    /// Tells the driver when the group gets idle, and when all groups are.
     pub(super) fn settle(&mut self, number: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let Some(slot) = self.groups.get(number as usize) else {

@@ -36,7 +36,6 @@ impl<B: Bus> Memory<B> {
         self.mapped().write(address.into(), &value.to_le_bytes())
     }
 
-    /// Reads 64 bits at any address.
     pub(super) fn get_wide(&self, address: u64) -> Result<u64, MmuFault> {
         Ok(u64::from_le_bytes(self.mapped().bytes(address)?))
     }

@@ -53,9 +53,8 @@ pub struct StreamDevice<B: Bus> {
     processor: Processor,
     flush_id: u32,
     groups: Vec<Group>,
-    /// The driver knows it.
     idle: bool,
-    /// Counts resets and halts, which older streams must not touch.
+    /// Counts resets and halts: what a stream from before one returns is dropped.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,

@@ -15,7 +15,7 @@ use crate::interrupt::Interrupts;
 use crate::log::log;
 use crate::power::{self, Function, Power};
 
-/// They keep what is written.
+/// Bytes of the registers that keep what is written.
 const CONTROL: u32 = 0x1000;
 const CYCLES: u32 = 0x90;
 const TIME: u32 = 0x98;
@@ -92,7 +92,6 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Registers of the identity stay.
     fn keep(&mut self, offset: u32, value: u32) {
         let mut fixed = self.gpu.profile.identity();
         if offset == CSF_ID || fixed.any(|(register, _)| register == offset) {
@@ -186,7 +185,6 @@ impl<B: Bus> StreamDevice<B> {
         self.processor = Processor::Disabled;
     }
 
-    /// Completes a reset when no older stream can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

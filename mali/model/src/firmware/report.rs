@@ -36,7 +36,7 @@ impl<B: Bus> StreamDevice<B> {
         }
         let since = now - slot.progress;
         match finished.end {
-            End::Turn | End::More | End::Stopped => slot.rung = true,
+            End::Turn | End::Cut | End::Stopped => slot.rung = true,
             End::Fault(_) => slot.faulted = true,
             _ => {}
         }
@@ -53,7 +53,7 @@ impl<B: Bus> StreamDevice<B> {
             self.ring_waiting()?;
         }
         match finished.end {
-            End::More => {
+            End::Cut => {
                 let limit = self.memory().get(GLOBAL_INPUT + global::PROGRESS_TIMER)?;
                 if limit != 0 && since > u64::from(limit) << 10 {
                     self.group_event(number, group::NO_PROGRESS)?;
@@ -78,7 +78,6 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Shows why the stream waits, if it does.
     fn show_wait(&mut self, number: u32, at: u32, sync: Option<&Sync>) -> Result<(), MmuFault> {
         let memory = self.memory();
         let output = stream_output(number, at);

@@ -17,7 +17,6 @@ fn bits(mask: u32) -> impl Iterator<Item = u32> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Answers doorbell 0: the driver has changed requests.
     pub(super) fn global_doorbell(&mut self) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(GLOBAL_INPUT + REQUEST)?;
@@ -53,7 +52,7 @@ impl<B: Bus> StreamDevice<B> {
             memory.put(output + group::ENDPOINTS_NOW, endpoints)?;
             memory.put(output + group::ENDPOINTS_ASKED, endpoints)?;
         }
-        // Status words are always up to date.
+        // An update of the status needs no work: its words are always up to date.
         let done = changed & !group::STATE_MASK;
         if done != 0 {
             memory.put(output + REQUEST, acknowledged ^ done)?;
@@ -130,7 +129,7 @@ impl<B: Bus> StreamDevice<B> {
         Ok(())
     }
 
-    /// Differs from the request until the driver makes them equal.
+    /// The acknowledged bit differs from the request's until the driver makes them equal.
     fn set_event(&self, input: u32, output: u32, bit: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let request = memory.get(input)?;

@@ -9,11 +9,8 @@ const MAGIC: u32 = 0x5355_5331;
 pub(super) const WORDS: usize = 8 + SAVED_WORDS;
 const WAITS: u32 = 1;
 const FAILED: u32 = 1 << 1;
-/// Until the value is greater.
 const GREATER: u32 = 1 << 2;
-/// The sync object has 64 bits.
 const WIDE: u32 = 1 << 3;
-/// Refuses an error.
 const REJECTS: u32 = 1 << 4;
 
 pub(super) const fn size(streams: u32) -> u32 {
@@ -49,7 +46,6 @@ pub(super) fn words(queue: &Queue) -> [u32; WORDS] {
     words
 }
 
-/// `None`: no such state.
 pub(super) fn queue(words: &[u32; WORDS]) -> Option<Queue> {
     let (head, sequencer) = words.split_first_chunk::<8>()?;
     let [

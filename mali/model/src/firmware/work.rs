@@ -18,8 +18,7 @@ use crate::environment::{ChainControl, Environment, RUN};
 use crate::log::log;
 use crate::streams::{Happened, Runner, StreamFault};
 
-/// Instructions, at most.
-const PIECE: u32 = 1 << 16;
+const MOST_INSTRUCTIONS: u32 = 1 << 16;
 const WORD: u64 = 8;
 
 #[derive(Default)]
@@ -39,7 +38,6 @@ struct Ring {
 /// A piece of a stream to run.
 pub struct StreamWork<B: Bus> {
     environment: Environment<B>,
-    /// With the ring's positions.
     memory: Memory<B>,
     ring: Ring,
     queue: Queue,
@@ -50,17 +48,14 @@ pub struct StreamWork<B: Bus> {
 
 #[derive(Debug)]
 pub(super) enum End {
-    /// Empty ring.
     Empty,
-    /// After a change of a sync object, before a call.
+    /// Before a call, after a sync object changed: the driver is told between jobs.
     Turn,
     Blocked(Sync),
-    /// The piece's limit.
-    More,
+    Cut,
     Stopped,
-    /// It can go on.
+    /// The stream can go on after it.
     Fault(StreamFault),
-    /// It cannot go on.
     Fatal(StreamFault),
     /// The firmware's memory is not mapped.
     Lost(MmuFault),
@@ -82,7 +77,7 @@ pub struct StreamFinished {
 impl StreamFinished {
     /// The stream goes on without a report.
     pub fn is_cut(&self) -> bool {
-        matches!(self.end, End::More)
+        matches!(self.end, End::Cut)
     }
 }
 
@@ -220,7 +215,7 @@ impl<B: Bus> StreamWork<B> {
             }
             queue.waiting = None;
         }
-        for _ in 0..PIECE {
+        for _ in 0..MOST_INSTRUCTIONS {
             if self.environment.control.request() != RUN {
                 return Ok(End::Stopped);
             }
@@ -236,7 +231,6 @@ impl<B: Bus> StreamWork<B> {
                 },
             };
             let word = runner.fetch(address, address);
-            // The driver is told between jobs.
             let calls = |word: &u64| word >> 56 == u64::from(Op::Call.row().opcode);
             if done.changed && position.is_some() && word.as_ref().is_ok_and(calls) {
                 return Ok(End::Turn);
@@ -260,10 +254,9 @@ impl<B: Bus> StreamWork<B> {
                 }
             }
         }
-        Ok(End::More)
+        Ok(End::Cut)
     }
 
-    /// `None`: it is the driver's.
     fn position(&self) -> Result<Option<u64>, MmuFault> {
         let end = self.memory.get_wide(self.ring.input)?;
         let position = self.memory.get_wide(self.ring.output)?;
@@ -284,7 +277,7 @@ impl<B: Bus> StreamWork<B> {
     }
 }
 
-/// Whether a stream can go on: after faults of shaders, sync objects' errors, and limits.
+/// After faults of shaders, sync objects' errors, and limits.
 fn can_go_on(status: StreamStatus) -> bool {
     let code = status.0 & 0xff;
     matches!(code, 0x50..=0x5b)

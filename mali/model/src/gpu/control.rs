@@ -39,7 +39,7 @@ impl<B: Bus> Gpu<B> {
         self.flush_id = self.flush_id.wrapping_add(1);
     }
 
-    /// All zero, to PRFCNT_BASE.
+    /// Writes a sample with all counters zero.
     pub(super) fn sample_counters(&mut self) {
         let space = self.word(gpu::PRFCNT_CONFIG) >> 4 & 0xf;
         let base = u64::from(self.word(gpu::PRFCNT_BASE_LO))
@@ -112,7 +112,6 @@ impl<B: Bus> Gpu<B> {
         self.complete_reset();
     }
 
-    /// Over when no older chain can write to memory.
     pub(super) fn complete_reset(&mut self) {
         if self.reset_pending && self.outstanding == 0 {
             self.reset_pending = false;

@@ -97,7 +97,7 @@ pub struct Gpu<B: Bus> {
     job_state: u32,
     flush_id: u32,
     cycle_counter: bool,
-    /// Counts resets, which older chains must not touch.
+    /// Counts resets: what a chain from before a reset returns is dropped.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
@@ -247,7 +247,6 @@ impl<B: Bus> Gpu<B> {
         let started = self.slots.iter_mut().find_map(Slot::take)?;
         let chain = started.chain;
         let index = chain.config.address_space() as usize;
-        // It translates nothing.
         let space = match self.spaces.get(index) {
             Some(space) => space.space().clone(),
             None => Arc::default(),
@@ -311,7 +310,6 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// Starts the queued chain if the slot is free; updates JS_STATE.
     fn update_slot(&mut self, index: u32) {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
@@ -346,7 +344,7 @@ impl<B: Bus> Gpu<B> {
             outcome.tail
         );
         if let Some(fault) = &outcome.mmu {
-            // Stalled ones were shown.
+            // A stalled access has shown its fault already.
             let registers = self.spaces.get(space as usize);
             if !registers.is_some_and(|registers| registers.space().take_shown()) {
                 self.report_fault(space, fault);

@@ -18,7 +18,7 @@ use crate::environment::{Environment, JobFault};
 use crate::observer::JobReport;
 use crate::space::JobMemory;
 
-/// Per submission; more is taken for a loop.
+/// Instructions of a submission; more are taken for a loop.
 pub(crate) const LONGEST: u32 = 1 << 20;
 
 pub(crate) enum Happened {
@@ -46,14 +46,13 @@ impl<'a, B: Bus> Runner<'a, B> {
         }
     }
 
-    /// `at` names it in a fault.
     pub(crate) fn fetch(&self, address: u64, at: u64) -> Result<u64, StreamFault> {
         let word = self.memory.bytes(address);
         word.map(u64::from_le_bytes)
             .map_err(|fault| unmapped(at, fault))
     }
 
-    /// Executes an instruction. After an error, dispatches do nothing.
+    /// After an error, dispatches do nothing.
     pub(crate) fn step(
         &self,
         queue: &mut Sequencer,
@@ -148,7 +147,7 @@ impl<'a, B: Bus> Runner<'a, B> {
         result
     }
 
-    /// A value, then 32 bits of error.
+    /// A sync object is a value of 32 or 64 bits, then 32 bits of error.
     pub(crate) fn sync(&self, at: u64, sync: Sync, error: u32) -> Result<Happened, StreamFault> {
         let size = if sync.wide { 8 } else { 4 };
         let mut bytes = [0; 8];
@@ -190,7 +189,6 @@ impl<'a, B: Bus> Runner<'a, B> {
     }
 }
 
-/// Payload and environment of a dispatch, as in a job's memory.
 pub(crate) fn asked(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [count, offset] = [compute.count, compute.offset];
     let payload = [

@@ -44,7 +44,7 @@ fn inside(x: u32, y: u32) -> bool {
     (left..right).contains(&x) && (top..bottom).contains(&y)
 }
 
-/// The diagonal goes from first to third corner; the last vertex decides.
+/// The diagonal leads from the first to the third corner; the last vertex gives the colour.
 fn drawn(x: u32, y: u32) -> Option<[u32; 4]> {
     let [left, top, right, bottom] = DRAWN.map(|v| f64::from(v) * 2.0);
     let (x2, y2) = (f64::from(2 * x + 1), f64::from(2 * y + 1));
@@ -85,7 +85,7 @@ fn triangles_are_drawn_over_what_was_there() {
 #[test]
 fn a_message_before_the_shader_does_what_its_instruction_does() {
     let mut machine = machine("g52");
-    // Lookup: varying 0, texture 0, level 0; the shader follows its own.
+    // Before the shader: a lookup of texture 0 at varying 0, level 0. The shader starts behind its own lookup.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 2 | 1 << 15);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -95,7 +95,7 @@ fn a_message_before_the_shader_does_what_its_instruction_does() {
 #[test]
 fn a_varying_before_the_shader_is_interpolated() {
     let mut machine = machine("g52");
-    // Varying 0, four singles, is the pixel's place, blended as words.
+    // Before the shader: varying 0, four singles, is the pixel's place. It is blended as words.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 1 | 3 << 11);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -134,7 +134,6 @@ fn without_draws_a_frame_stays_as_it_is() {
 #[test]
 fn bounds_and_scissor_limit_what_is_written() {
     let mut machine = machine("g52");
-    // From column 5 on; framebuffer up to line 9.
     machine.memory.write32(JOBS + VIEWPORT + 24, 5);
     machine
         .memory
@@ -195,7 +194,7 @@ fn a_target_can_consist_of_tiles() {
 fn two_draws_come_in_order() {
     let mut machine = machine("g52");
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // Both draws' varyings lie in one place, so both show the last one's colours; both are there.
+    // Both draws' varyings lie in one place, so both draws show the last one's colours.
     for vertex in 0..4 {
         let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
         machine.memory.write_words(at, &colour(vertex + 40));

@@ -8,10 +8,8 @@ use crate::machine::{CONFIG, Format, JOBS, Machine};
 use crate::picture::{self, *};
 
 const MARK: u32 = 0x5741_5244;
-/// Of a framebuffer, at most.
-const DRAWS: u32 = 1024;
+const MOST_DRAWS: u32 = 1024;
 const TILE: u32 = 64;
-/// No scissor.
 const EVERYTHING: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -24,12 +22,10 @@ struct Frame {
     scissor: u32,
     /// Word 1: where pixels go.
     target: u32,
-    /// Else clears.
     loads: bool,
 }
 
 impl Frame {
-    /// Untouched tiles are not written.
     fn new(columns: u32, lines: u32) -> Self {
         Self {
             columns,
@@ -42,9 +38,8 @@ impl Frame {
         }
     }
 
-    /// Without vertices.
     fn with_draws(self) -> Self {
-        let draws = DRAWS;
+        let draws = MOST_DRAWS;
         Self { draws, ..self }
     }
 
@@ -68,7 +63,7 @@ impl Frame {
             let words = [x, y, 0, 1f32.to_bits()];
             memory.write_words(JOBS + POSITIONS + vertex * 16, &words);
         }
-        memory.write64(JOBS + HEAP + 24, HEAP_MEMORY + u64::from(DRAWS) * 32);
+        memory.write64(JOBS + HEAP + 24, HEAP_MEMORY + u64::from(MOST_DRAWS) * 32);
         memory.write32(JOBS + TILER + 128, MARK);
         memory.write32(JOBS + TILER + 132, self.draws);
         memory.write32(JOBS + VIEWPORT + 28, self.scissor);
@@ -82,7 +77,6 @@ impl Frame {
         machine
     }
 
-    /// Counted from a job's fixed cost.
     fn exceeds(&self, clauses: u64) -> bool {
         let limit = JOB_COST + clauses;
         let mut machine = self.machine(limit);
@@ -112,7 +106,7 @@ impl Frame {
 fn each_draw_of_each_tile_counts() {
     let tiles = 6;
     let frame = Frame::new(3 * TILE, 2 * TILE).with_draws();
-    let draws = u64::from(DRAWS);
+    let draws = u64::from(MOST_DRAWS);
     frame.counts(tiles * draws, (tiles + 65) * (draws + 1));
     let scissor = 0;
     let vertices = 2;
@@ -129,7 +123,7 @@ fn each_draw_of_the_list_counts() {
     let tile = Frame::new(1, 1);
     tile.counts(1, 16);
     tile.with_draws()
-        .counts(u64::from(DRAWS) * 32, u64::from(DRAWS) * 128);
+        .counts(u64::from(MOST_DRAWS) * 32, u64::from(MOST_DRAWS) * 128);
 }
 
 #[test]
@@ -153,7 +147,7 @@ fn pixels_count_when_they_are_cleared_and_written() {
         ..cleared
     };
     linear.counts(pixels / 32, pixels / 4);
-    // Pixels singly, all tiles in one place.
+    // Pixels are written one by one, and all tiles lie in one place.
     let interleaved = Frame {
         target: 1 | 7 << 3 | 1 << 8 | 0o3210 << 16,
         ..cleared
@@ -168,7 +162,7 @@ fn pixels_count_when_they_are_cleared_and_written() {
 
 #[test]
 fn triangles_count_whether_or_not_they_show() {
-    let (draws, vertices) = (DRAWS, 4);
+    let (draws, vertices) = (MOST_DRAWS, 4);
     let fans = u64::from(draws) * 2;
     let nowhere = Frame {
         draws,
@@ -176,7 +170,7 @@ fn triangles_count_whether_or_not_they_show() {
         scissor: 0,
         ..Frame::new(TILE, TILE)
     };
-    let read = u64::from(DRAWS) * 64;
+    let read = u64::from(MOST_DRAWS) * 64;
     nowhere.counts(read + 3 * fans, read + 16 * fans);
     // Starting a shader counts even for a few pixels.
     let shown = Frame {

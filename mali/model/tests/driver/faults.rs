@@ -45,7 +45,6 @@ const fn of_access(
 const READ: FaultAccess = FaultAccess::Read;
 const WRITE: FaultAccess = FaultAccess::Write;
 
-/// `prepare` may change the compute job at JOBS.
 const CASES: &[Case] = &[
     of_job("type 0", JobStatus::JOB_CONFIG_FAULT, |m| {
         m.memory.job(JOBS, JobType::NotStarted, 0)
@@ -169,7 +168,7 @@ fn chains_that_cannot_be_read() {
         (NOWHERE, CONFIG, unread, mmu::page_fault(0)),
         (0, CONFIG, unread, mmu::page_fault(0)),
         (JOBS + 32, CONFIG, wrong, 0),
-        // Not set up, and missing.
+        // Space 5 is not set up; space 15 does not exist.
         (JOBS, CONFIG | 5, unread, mmu::page_fault(5)),
         (JOBS, CONFIG | 15, unread, mmu::page_fault(15)),
     ] {

@@ -7,7 +7,6 @@ use mali_model::Options;
 
 use crate::machine::{Format, GPUS, JOBS, Machine};
 
-/// Of [`crate::machine::PageMemory::compute_job`], by access.
 const POINTERS: [(FaultAccess, u64); 3] = [
     (FaultAccess::Read, JOBS + 0x180),
     (FaultAccess::Write, JOBS + 0x190),
@@ -21,7 +20,6 @@ const NO_MEMORY: u64 = 0x80_0000_0000;
 const TOO_LARGE: u64 = 1 << 41;
 const NEVER_EXECUTE: u64 = 1 << 54;
 
-/// And accesses that it refuses.
 struct Entry {
     name: &'static str,
     level: u32,
@@ -57,7 +55,6 @@ fn entries(format: Format) -> Vec<Entry> {
             });
         };
         add("no entry", 0, ALL, absent, level);
-        // Type 2 does not exist.
         add("reserved", 2, ALL, absent, level);
         if level < 3 {
             add("table too far", TOO_LARGE | 3, ALL, far, level);
@@ -69,7 +66,7 @@ fn entries(format: Format) -> Vec<Entry> {
             continue;
         }
         let leaf = if level == 3 && !lpae { 3 } else { 1 };
-        // The first page has the same place in a block as in memory.
+        // Points to the page or block in which RAM starts.
         let page = Ram::BASE & !((1 << (39 - 9 * level)) - 1) | leaf;
         let data = page | writable | NEVER_EXECUTE;
         let [read, write, execute] = [&ALL[..1], &ALL[1..2], &ALL[2..]];
@@ -105,7 +102,6 @@ fn entries_of_every_level_fault_by_access() {
     }
 }
 
-/// At `pointer`; then the next job.
 fn check(gpu: &str, format: Format, case: &Entry, access: FaultAccess, pointer: u64) {
     let name = format!(
         "{gpu}, {format:?}, level {}: {}, {access:?}",

@@ -23,7 +23,6 @@ fn run(machine: &mut Machine) -> JobStatus {
     machine.run(SLOT, JOBS)
 }
 
-/// Jumps to itself.
 fn endless(machine: &Machine, threads: u32) {
     machine.memory.compute_job(JOBS, threads, 0);
     machine.memory.write(CODE, &[0; 64]);

@@ -17,10 +17,8 @@ use mali_model::{Gpu, Options, Profile};
 
 pub(crate) const GPUS: [&str; 6] = ["g31", "g52", "g57", "g71", "g72", "g76"];
 
-/// Shaders are clauses.
 pub(crate) const BIFROST: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
 
-/// ARMv8 tables as Arm's driver uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Lpae,
@@ -34,7 +32,7 @@ pub(crate) enum Rights {
     Execute,
 }
 
-/// `u2[i] = u0[i] + u1[i]` in floats, one per thread, from a runtime.
+/// `u2[i] = u0[i] + u1[i]` in floats, one element per thread: Bifrost code from a runtime.
 pub(crate) const ADD: [u8; 0x110] = [
     0x29, 0x42, 0x00, 0xc0, 0x43, 0xc0, 0x88, 0x8b, 0x91, 0x65, 0x07, 0xc0, 0x48, 0x08, 0x40, 0x29,
     0x21, 0x42, 0x00, 0xc0, 0x0b, 0xc0, 0x8a, 0x83, 0x91, 0x65, 0x07, 0x0c, 0x02, 0x40, 0xc0, 0x58,
@@ -55,7 +53,7 @@ pub(crate) const ADD: [u8; 0x110] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 ];
 
-/// The same from u0, u2 to u4, for Valhall.
+/// The same kernel in Valhall's code, with the pointers in u0, u2 and u4.
 const ADD_WORDS: [&str; 11] = [
     "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
     "IADD.u32 r2, u0, r0",
@@ -70,16 +68,14 @@ const ADD_WORDS: [&str; 11] = [
     "STORE.i32.slot2.end @r0, r6, offset:0",
 ];
 
-/// Bytes from a Valhall job.
 pub(crate) const ENVIRONMENT: u64 = job_header::PAYLOAD + ComputePayload::SIZE as u64;
 
 pub(crate) const JOBS: u64 = 0x200_0000;
 pub(crate) const CODE: u64 = 0x300_0000;
 pub(crate) const DATA: u64 = 0x400_0000;
-/// Never mapped.
 pub(crate) const NOWHERE: u64 = 0x7_0000_0000;
 
-/// As panfrost's, for address space 0.
+/// As panfrost configures a job slot for address space 0.
 pub(crate) const CONFIG: u32 = 0x8_7300;
 
 pub(crate) struct Machine<B: Bus = Ram> {
@@ -96,7 +92,6 @@ pub(crate) struct PageMemory {
 }
 
 impl Machine {
-    /// A powered Mali-G52, address space 0.
     pub(crate) fn new() -> Machine {
         Machine::of("g52")
     }
@@ -224,7 +219,6 @@ impl<B: Bus> Machine<B> {
         assert_eq!(shown, fault, "{name}: {status}");
     }
 
-    /// Without a reset.
     #[track_caller]
     pub(crate) fn expect_next(&mut self, name: &str) {
         self.clear_interrupts();
@@ -263,12 +257,10 @@ impl<B: Bus> Machine<B> {
         self.set_slot(slot, job_slot::COMMAND_NEXT, JobCommand::Start as u32);
     }
 
-    /// RAWSTAT.
     pub(crate) fn job_interrupts(&mut self) -> u32 {
         self.gpu.read32(job::JOB_INT_RAWSTAT)
     }
 
-    /// RAWSTAT.
     pub(crate) fn mmu_interrupts(&mut self) -> u32 {
         self.gpu.read32(mmu::MMU_INT_RAWSTAT)
     }
@@ -288,7 +280,6 @@ impl PageMemory {
         self.root
     }
 
-    /// Zero pages.
     pub(crate) fn map(&mut self, va: u64, count: u64, rights: Rights) {
         for page in 0..count {
             let va = va + page * 4096;
@@ -375,7 +366,8 @@ impl PageMemory {
         self.write64(address + 48, value);
     }
 
-    /// Adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000 by 16; state at `address + 0x100`.
+    /// A job that adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16. Its state lies at
+    /// `address + 0x100`.
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
         self.job(address, JobType::Compute, next);
         if self.valhall {
@@ -438,7 +430,6 @@ impl PageMemory {
         self.write(address + 0x100, &program.to_bytes());
     }
 
-    /// Of [`PageMemory::compute_job`].
     #[track_caller]
     pub(crate) fn expect_sums(&self, count: u32) {
         for index in 0..count {

@@ -45,7 +45,7 @@ fn an_instruction_that_a_product_lacks_is_a_fault_that_names_it() {
         ("FEXP.f32", two, &["g31", "g52", "g72", "g76"]),
         ("CLPER.i32", two, &["g52", "g76"]),
         ("CLPER_OLD.i32", two, &["g31", "g71", "g72"]),
-        // From G71 recordings; structure; Mesa.
+        // Known from G71 recordings, from the encoding's structure, and from Mesa, in this order.
         ("AND.i32", two, &["g71", "g72"]),
         ("LSHIFT_XOR.i32", &[Source::Port0; 3], &[]),
         ("FRCP_APPROX.f32", one, &BIFROST),
@@ -102,7 +102,6 @@ fn storing(gpu: &str, seed: u64, pages: u64) -> Machine {
 
 #[test]
 fn storage_of_threads_is_for_all_cores() {
-    // Threads per core, cores.
     for (gpu, threads, cores) in [
         ("g31", 768, 1),
         ("g52", 768, 2),

@@ -10,8 +10,7 @@ use fastrand::Rng;
 
 use crate::machine::{CODE, DATA, Format, JOBS, Machine, Rights};
 
-/// Meaningful more often.
-fn word(random: &mut Rng) -> u32 {
+fn plausible_word(random: &mut Rng) -> u32 {
     match random.u8(..6) {
         0 => 0,
         1 => u32::MAX,
@@ -32,7 +31,6 @@ fn machine() -> Machine {
     machine
 }
 
-/// After a reset.
 fn expect_recovery(machine: &mut Machine) {
     machine.command(GpuCommand::SoftReset);
     machine.memory.map(JOBS, 16, Rights::ReadWrite);
@@ -53,8 +51,8 @@ fn register_traffic() {
             let offset = offsets[random.u64(..offsets.len() as u64) as usize];
             match random.u64(..4) {
                 0 => _ = machine.gpu.read32(offset),
-                1 => machine.submit(random.u64(..4) as u32, JOBS, word(&mut random)),
-                _ => machine.gpu.write32(offset, word(&mut random)),
+                1 => machine.submit(random.u64(..4) as u32, JOBS, plausible_word(&mut random)),
+                _ => machine.gpu.write32(offset, plausible_word(&mut random)),
             }
         }
         machine.gpu.run();
@@ -70,7 +68,7 @@ fn descriptors() {
         let mut machine = machine();
         for _ in 0..=random.u64(..12) {
             let at = JOBS + 4 * random.u64(..0x190 / 4);
-            machine.memory.write32(at, word(&mut random));
+            machine.memory.write32(at, plausible_word(&mut random));
         }
         let mut text = String::new();
         let mut writer = Text::new(&mut text, Architecture::V7);
@@ -108,7 +106,7 @@ fn page_tables() {
             let mut random = Rng::with_seed(3000 + seed);
             let mut machine = Machine::with("g52", format, Options::default());
             machine.memory.compute_job(JOBS, 64, 0);
-            // Tables come first.
+            // The first pages of memory are the page tables.
             for _ in 0..=random.u64(..8) {
                 let page = machine
                     .gpu

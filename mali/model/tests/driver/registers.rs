@@ -71,7 +71,6 @@ fn reset_restores_every_register() {
 fn units_switch_on_and_off() {
     let mut gpu = gpu_named("g76");
     let changed = (GpuInterrupt::POWER_CHANGED_SINGLE | GpuInterrupt::POWER_CHANGED_ALL).bits();
-    // register, value, READY register, expected, interrupt
     for (register, value, ready, expected, interrupts) in [
         (gpu::L2_PWRON_LO, u32::MAX, gpu::L2_READY_LO, 1, changed),
         (gpu::L2_PWRON_LO, 1, gpu::L2_READY_LO, 1, 0),

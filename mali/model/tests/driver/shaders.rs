@@ -12,7 +12,6 @@ use mali_model::{Finished, Options};
 
 use crate::machine::{BIFROST, CODE, CONFIG, DATA, Format, JOBS, Machine};
 
-/// The FAU value is slot 0.
 pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
     code_with(0, name, sources)
 }
@@ -95,7 +94,7 @@ fn shaders_that_cannot_go_on() {
     }
 }
 
-/// Stores 0 where 4.0 was, then loops; with a thread in it.
+/// Stores 0 where 4.0 was, then loops.
 fn endless(gpu: &str) -> (Machine, JoinHandle<Finished>) {
     let mut shader = code("STORE.i32", &[Source::FauLow, Source::FauHigh]);
     let again = CODE + shader.len() as u64;
@@ -120,7 +119,7 @@ fn stops_of_a_shader_that_does_not_end() {
     {
         let (mut machine, runner) = endless(gpu);
         if soft {
-            // After the running job, which never ends.
+            // A soft stop acts after the running job, which never ends.
             machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
             thread::sleep(Duration::from_millis(5));
             assert!(!runner.is_finished(), "the job still runs");

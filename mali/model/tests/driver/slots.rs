@@ -10,7 +10,6 @@ use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, NOWHERE};
 const A: u64 = JOBS;
 const B: u64 = JOBS + 0x1000;
 
-/// A writes 1, B writes 2.
 fn two_jobs() -> Machine {
     let machine = Machine::new();
     machine.memory.write_value_job(A, DATA, 1, 0);
@@ -59,7 +58,7 @@ fn a_chain_runs_and_reports() {
     }
 }
 
-/// Two jobs write to one place; results by seeds. `link` changes the second header.
+/// What is left, over seeds, where both jobs write.
 fn left_by_seeds(link: impl Fn(&mut Machine)) -> std::collections::BTreeSet<u64> {
     let left = |seed| {
         let options = Options {
@@ -106,7 +105,7 @@ fn jobs_wait_for_what_their_headers_say_and_for_nothing_else() {
         left_by_seeds(|machine| second(machine, 0, 1 << 16)),
         [2].into()
     );
-    // The first job may change what follows.
+    // Suppress prefetch: the first job may change the headers behind it.
     let suppress = |machine: &mut Machine| {
         second(machine, 0, 0);
         let word = machine.memory.read32(A + 16) | 1 << 11;

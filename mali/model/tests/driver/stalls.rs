@@ -14,7 +14,6 @@ use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, Rights};
 
 const HOLE: u64 = 0x800_0000;
 
-/// The channel tells of stalls.
 fn stalling() -> (Machine, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel();
     let options = Options {
@@ -55,7 +54,6 @@ fn memory_can_be_mapped_while_an_access_waits() {
     machine
         .memory
         .write_value_job(JOBS + 0x400, HOLE + 0x1000, 7, 0);
-    // To unmapped memory.
     machine.memory.write64(JOBS + 0x190, HOLE);
     let runner = started(&mut machine);
     for page in [HOLE, HOLE + 0x1000] {

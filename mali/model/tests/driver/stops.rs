@@ -49,7 +49,6 @@ fn stop_commands_before_the_chain_runs() {
     }
 }
 
-/// Runs in a circle and counts nothing.
 fn endless() -> Machine {
     let machine = Machine::new();
     machine.memory.write_value_job(JOBS, DATA, 1, JOBS);

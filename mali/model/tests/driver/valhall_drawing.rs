@@ -65,7 +65,6 @@ fn machine() -> Machine {
     machine
 }
 
-/// The rest is as in Bifrost.
 fn write(memory: &PageMemory) {
     let at = |offset: u64| JOBS + offset;
     for (shader, code) in (CODE..).step_by(0x100).zip(SHADERS) {
@@ -122,7 +121,6 @@ fn write(memory: &PageMemory) {
         .with("Depth cull enable", 1)
         .with("Depth function", 7);
     memory.write(at(DEPTH), &depth.to_bytes());
-    // The descriptor names another type.
     let blend = Blend { words: [0; 4] }
         .with("Enable", 1)
         .with("Equation", 0xf012_2122)
@@ -206,7 +204,6 @@ fn triangles_are_drawn_over_what_was_there() {
 fn a_second_draw_keeps_the_first_ones_vertices() {
     let mut machine = machine();
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // The other covers a pixel more, in its last vertex's colour.
     let last = [7, 8, 9, 10];
     for (vertex, [x, y]) in (0..).zip([[0, 0], [1, 0], [1, 1], [0, 1u32]]) {
         let [x, y] = [x, y].map(|v| (v as f32).to_bits());
@@ -226,7 +223,7 @@ fn a_second_draw_keeps_the_first_ones_vertices() {
 fn what_is_not_modelled_is_refused() {
     let config = JobStatus::JOB_CONFIG_FAULT;
     let invalid = JobStatus::DATA_INVALID_FAULT;
-    // Place and word; failing slot and status.
+    // What is wrong; a word's offset and value; the failing job's slot and status.
     let cases: [(&str, u64, u32, u32, JobStatus); 12] = [
         ("indices", drawing::PRIMITIVE, 12 | 1 << 8, 1, config),
         ("a layer index", drawing::PRIMITIVE, 12 | 1 << 20, 1, config),

@@ -26,7 +26,6 @@ fn vecadd(b: &mut Bench) -> Result<(), String> {
     b.run()?;
     let want = x.iter().zip(&y).map(|(x, y)| x + y);
     same(&b.get(2, 64), want.clone())?;
-    // In place.
     b.alias(2, 0);
     b.run()?;
     same(&b.get(0, 64), want)

@@ -6,7 +6,6 @@ use crate::machine::Machine;
 
 const BUFFER: usize = 65536;
 
-/// Not part of the dump.
 const SHADER: u64 = 0xe000_0000;
 
 pub(crate) struct Bench {
@@ -21,7 +20,7 @@ pub(crate) struct Bench {
 pub(crate) enum Within {
     /// Of single precision.
     Ulps(f64),
-    /// Relative, or absolute below 1.
+    /// Relative to the value, or absolute if it is below 1.
     Relative(f64),
 }
 
@@ -106,7 +105,6 @@ impl Bench {
         self.arguments[index]
     }
 
-    /// The rest gets an unexpected pattern.
     pub(crate) fn fill(&self, index: usize, bytes: &[u8]) {
         let mut all = vec![0xa5; BUFFER.min(0x4000.max(bytes.len()))];
         all[..bytes.len()].copy_from_slice(bytes);

@@ -38,7 +38,6 @@ fn put(b: &Bench, address: u64, values: &[f32]) {
     );
 }
 
-/// 64 by 32 texels, linear.
 fn picture(b: &mut Bench) -> Vec<f32> {
     let values = b.floats(64 * 32 * 4, -2.0, 2.0);
     put(b, texels(b, 0), &values);
@@ -94,7 +93,7 @@ fn img_dim(b: &mut Bench) -> Result<(), String> {
     same(&b.get(0, 128), want)
 }
 
-/// Row 1 of slice or layer 2.
+/// `offset` leads to row 1 of a slice or layer.
 fn slice(b: &mut Bench, offset: u64) -> Result<(), String> {
     let source = b.floats(256, -2.0, 2.0);
     put(b, texels(b, 0) + offset, &source);
@@ -164,7 +163,7 @@ fn gles_shared(b: &mut Bench) -> Result<(), String> {
     close(&got, want, Within::Relative(1e-5))
 }
 
-/// Push uniforms name the second first.
+/// Push uniforms name the second buffer first.
 fn arguments(b: &Bench) -> (u64, u64) {
     let (one, two) = (b.argument(0), b.argument(1));
     (one.max(two), one.min(two))

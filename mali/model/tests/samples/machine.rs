@@ -49,7 +49,7 @@ impl Machine {
             log: lines.clone(),
             clause_budget: 1 << 24,
             observer,
-            // Several threads: also by lot.
+            // With several threads also in an order by lot.
             seed: threads as u64 - 1,
             ..Options::default()
         };
@@ -85,7 +85,6 @@ impl Machine {
         self.gpu.write32(0x2418, 1);
     }
 
-    /// Zero pages.
     pub(crate) fn map(&mut self, address: u64, bytes: u64) {
         for page in (address >> 12)..(address + bytes).div_ceil(4096) {
             if self.pages.contains_key(&page) {
@@ -145,12 +144,11 @@ impl Machine {
             .fold(0, |value, &byte| value << 8 | u64::from(byte))
     }
 
-    /// `word` words after the first job's start.
+    /// The pointer `word` words behind the start of the first job.
     pub(crate) fn draw(&self, word: u64) -> u64 {
         self.pointer(self.chain + word * 4)
     }
 
-    /// On job slot 1.
     pub(crate) fn run(&mut self) -> Result<(), String> {
         // The dumps' storage is for four cores of 256 threads: enough for one core.
         let affinity = 1;

@@ -20,11 +20,10 @@ type Check = Box<dyn Fn(&mut Bench) -> Result<(), String>>;
 
 type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
 
-/// With other data each.
 const ROUNDS: u64 = 4;
 
-/// Shaders without a dump run in that of `memory_of`, of the same generation. No OpenGL ES samples for G71 and G76
-/// (five kernels), no indirect dispatch for G31 and G72.
+/// Shaders without a dump run in that of `memory_of`, of the same generation. G71 and G76 have no OpenGL ES samples
+/// (five kernels), G31 and G72 no indirect dispatch.
 fn kernels(product: u16, memory_of: u16, expected: usize) {
     let Some(samples) = support::shared("reference/shader-samples") else {
         return;

@@ -59,7 +59,6 @@ pub(crate) const FUNCTIONS: &[(&str, Domain, Within, Function)] = &[
 
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Domain {
-    /// With special ones.
     All,
     Normal,
     /// To ±1000, near whole numbers too.
@@ -148,7 +147,7 @@ fn select(x: f64) -> f64 {
     let step = if x < 1.0 { 0.0 } else { 1.0 };
     let t = x.clamp(0.0, 1.0);
     let sign = if x == 0.0 { 0.0 } else { x.signum() };
-    // It looks at bits: 1 is true.
+    // `select` looks at bits: 1 is true.
     let chosen = if x > 3.0 { 2.0 * x } else { x };
     chosen + step + t * t * (3.0 - 2.0 * t) + (x + (2.0 - x) * 0.25) + sign + x.to_degrees()
 }

@@ -90,7 +90,6 @@ fn run_on(choice: &str, name: &str, recording: Recording) -> Result<(), gpurepla
     let options = gpureplay_library::ModelOptions::default();
     let device = Device::open(&choice.parse().unwrap(), id, options).unwrap();
     let mut session = Session::on(recording, device);
-    // Another GPU than the recorded one.
     session.ignore_identity(choice != "model");
     for (tensor, file) in &case.inputs {
         session.bind_file(tensor, folder(name).join(file)).unwrap();
@@ -120,7 +119,6 @@ fn with_fewer_cores_no_storage_grows() {
         let compared = compare(read, &made, Effort::default()).unwrap();
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
-        // Storage is too small: deep verification and the model see it.
         let all = without_cores(&made.bytes, 0);
         let grown = files_of(&all);
         let view = grown.view().unwrap();
@@ -165,7 +163,6 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     };
     let compared = compare(read, &made, effort).unwrap_or_else(|error| panic!("{name}: {error}"));
     println!("{name}: {compared:?}, {} jobs", made.jobs);
-    // Silicon of version 6 is not taken to version 7.
     let mixed = Options {
         mix_versions: true,
         ..Options::default()
@@ -185,7 +182,7 @@ fn silicon_mnist_on_g72_for_ten_inputs() {
     silicon_on_g72("mnist", 10);
 }
 
-/// Takes ten minutes on two cores: `cargo test --release -p gpureplay-retarget -- --ignored`.
+/// Takes ten minutes on two cores.
 #[test]
 #[ignore = "long: cargo test --release -p gpureplay-retarget -- --ignored"]
 fn silicon_alexnet_on_g72() {
@@ -236,7 +233,6 @@ fn a_recording_whose_storage_was_not_grown_is_refused_and_faults() {
     assert_eq!(refusal.rule, TargetRule::Deep, "{refusal}");
     assert!(refusal.text.contains("buffer-region"), "{refusal}");
     assert!(check_for(&verified, profile("g31")).is_ok());
-    // On the model of the larger GPU the jobs reach beyond their storage.
     let recording = Recording::open(folder(name)).unwrap();
     let error = run_on("model:g76", name, recording);
     let error = error.unwrap_err().to_string();

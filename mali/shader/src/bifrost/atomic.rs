@@ -33,7 +33,6 @@ fn operation(name: Name) -> (Atomic, Option<u32>) {
 }
 
 impl Translator<'_> {
-    /// `ATOM_C`: keeps operation and argument.
     pub(super) fn atomic(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
         // Perhaps the previous tuple's result, still valid.
         let argument = Some(self.source(2)?);
@@ -46,7 +45,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ATOM_C1`: the operation has its own argument.
     pub(super) fn atomic_of_one(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
         self.side = Side::Atomic {
             op: self.ins.atomic(),
@@ -98,7 +96,6 @@ impl Translator<'_> {
         }
     }
 
-    /// `ATOM_CX`: the access.
     pub(super) fn atomic_access(&mut self) -> Result<(), Trap> {
         let Side::Atomic {
             op,

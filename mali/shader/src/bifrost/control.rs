@@ -95,7 +95,6 @@ impl Translator<'_> {
         self.branch_to(0, Condition::Always)
     }
 
-    /// `BARRIER`: waits for the work group.
     pub(super) fn wait(&mut self) -> Result<(), Trap> {
         self.barrier = true;
         Ok(())
@@ -151,8 +150,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Lanes of a group as a power of two.
-    fn group(&mut self) -> u32 {
+    fn group_log2(&mut self) -> u32 {
         self.program.sees_warp = true;
         match self.ins.subgroup() {
             Subgroup::Subgroup2 => 1,
@@ -163,7 +161,7 @@ impl Translator<'_> {
     }
 
     pub(super) fn ballot(&mut self) -> Result<(), Trap> {
-        let (d, a, log2) = (self.dest, self.source(0)?, self.group());
+        let (d, a, log2) = (self.dest, self.source(0)?, self.group_log2());
         let fill = u32::from(self.ins.immediate("fill").unwrap_or(0));
         let run = Run::Message(warp::ballot);
         self.emit(run, d, [a, 0, 0, 0], log2 | fill << 8);
@@ -179,7 +177,7 @@ impl Translator<'_> {
     }
 
     pub(super) fn lane_permute(&mut self) -> Result<(), Trap> {
-        let (d, log2) = (self.dest, self.group());
+        let (d, log2) = (self.dest, self.group_log2());
         let (a, b) = (self.source(0)?, self.source(1)?);
         let inactive = match self.ins.inactive_result() {
             InactiveResult::Zero => 0,

@@ -137,7 +137,6 @@ impl Translator<'_> {
         self.arranged(row, lanes, signed)
     }
 
-    /// Half-precision source in a row's low half, modifiers applied.
     pub(super) fn half_source(&mut self) -> Result<u16, Trap> {
         let row = self.source(0)?;
         let row = match self.ins.lanes0() {

@@ -144,7 +144,6 @@ impl Translator<'_> {
         let [a, b, c] = self.singles()?;
         let e = self.source(3)?;
         match (how, self.ins.special()) {
-            // NaN is canonical.
             (Round::Even, isa::Special::None | isa::Special::Left) => {
                 map!(self, d, [a, b, c, e], |a, b, c, e| {
                     scale::fma_rscale(a, b, c, e, Round::Even, Special::None)
@@ -208,7 +207,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Applies clamp modifier and clause header to a single.
     pub(super) fn finish_single(&mut self) {
         let (d, header) = (self.dest, self.clause.header);
         if self.flushes() {

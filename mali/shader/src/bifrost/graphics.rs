@@ -36,7 +36,6 @@ impl Translator<'_> {
         self.interpolated(units::varying, 1)
     }
 
-    /// An immediate, or source `index`.
     fn interpolated(&mut self, run: OnMemory, index: usize) -> Result<(), Trap> {
         let index = match self.ins.immediate("index") {
             Some(index) => self.number(index.into()),
@@ -84,7 +83,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Sources: vertex, instance, attribute.
     fn attribute(&mut self, run: OnMemory, staging: u32, m: u32) -> Result<(), Trap> {
         if self.tuple.fma.op.mnemonic() == M::DtselImm {
             return Err(self.trap("names a table of attributes, which is not modelled"));

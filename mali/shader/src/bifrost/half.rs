@@ -104,7 +104,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Applies clamp modifier and clause header to halves.
     pub(super) fn finish_halves(&mut self) {
         let d = self.dest;
         if self.flushes() {

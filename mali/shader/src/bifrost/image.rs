@@ -58,7 +58,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Their first values may be seen.
     pub(super) fn reads_staging(&mut self, count: u8) {
         let first = self.clause.header.staging_register;
         for register in first..=first.saturating_add(count - 1).min(63) {
@@ -86,7 +85,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Register format as conversion descriptors number it.
     pub(super) fn format(&self) -> u32 {
         match self.ins.register_format() {
             Format::F16 => RegisterFormat::F16 as u32,
@@ -99,7 +97,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Components less one.
     pub(super) fn vector(&self) -> u32 {
         match self.ins.vector_size() {
             VectorSize::None => 0,

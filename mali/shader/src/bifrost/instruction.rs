@@ -30,7 +30,6 @@ impl Translator<'_> {
         match self.ins.op.mnemonic() {
             M::Nop => Ok(()),
 
-            // Single precision.
             M::FaddF32 => self.fadd(),
             M::FmaF32 => self.fma(),
             M::FmaxF32 => self.fmax(true),
@@ -44,7 +43,6 @@ impl Translator<'_> {
             M::LdexpF32 => self.ldexp(),
             M::QuietF32 => self.quiet(),
 
-            // Half precision.
             M::FaddV2f16 => self.fadd_halves(),
             M::FmaV2f16 => self.fma_halves(),
             M::FmaRscaleV2f16 => self.fma_rscale_halves(),
@@ -97,7 +95,6 @@ impl Translator<'_> {
             M::ClzV4u8 => self.clz(U8),
             M::PopcountI32 => direct!(self, |a| integer::popcount(a)),
             M::BitrevI32 => direct!(self, |a| integer::bitrev(a)),
-            // In 64-bit tuples only.
             M::ImadI64 => Err(self.trap("is not in a 64-bit tuple")),
 
             M::IcmpI32 | M::IcmpU32 => self.icmp(U32),
@@ -311,7 +308,6 @@ impl Translator<'_> {
             M::TexsCubeF16 => self.sample_simple(true, true),
             M::LdGclkU64 => self.clock(),
 
-            // In a compute shader they fault when executed.
             M::LdAttr | M::LdAttrImm => self.load_attribute(),
             M::LeaAttr | M::LeaAttrImm => self.varying_address(),
             M::LdVarFlat | M::LdVarFlatImm => self.flat_varying(),

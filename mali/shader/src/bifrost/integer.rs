@@ -25,7 +25,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPI`: begins a comparison of long numbers.
+    /// Long numbers are compared word by word, from the lowest: `ICMPI`, `ICMPM`, `ICMPF`.
     pub(super) fn icmp_low(&mut self, signed: bool) -> Result<(), Trap> {
         let (d, a, b) = (self.dest, self.source(0)?, self.source(1)?);
         let truth = truth(self.ins.result_type());
@@ -36,7 +36,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPM`: goes on with a comparison of long numbers.
     pub(super) fn icmp_middle(&mut self) -> Result<(), Trap> {
         let (d, a, b, c) = (self.dest, self.source(0)?, self.source(1)?, self.source(2)?);
         rare!(self, d, [a, b, c], 0, |_, a, b, c| integer::icmpm(
@@ -48,7 +47,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `ICMPF`: ends a comparison of long numbers.
     pub(super) fn icmp_top(&mut self) -> Result<(), Trap> {
         let (d, a, b, c) = (self.dest, self.source(0)?, self.source(1)?, self.source(2)?);
         rare!(self, d, [a, b, c], 0, |_, a, b, c| integer::icmpf(

@@ -12,7 +12,6 @@ use mali_isa::{Extend, Lanes, Segment, Unit};
 use super::{Side, Translator, Trap};
 
 impl Translator<'_> {
-    /// Checks that `count` registers follow.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let first = self.clause.header.staging_register;
         if u32::from(first) + count > 64 {

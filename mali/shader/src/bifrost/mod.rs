@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From decoded clauses to micro-operations.
 //!
-//! Modifiers choose a function or add micro-operations on temporary rows. A tuple's FMA result is written late if
-//! its ADD instruction reads the register's old value.
+//! Modifiers choose a function or add micro-operations on temporary rows.
 // Closures can be inlined by request, paths cannot.
 #![allow(clippy::redundant_closure)]
 
@@ -42,11 +41,10 @@ use crate::MESSAGES;
 /// More than eight tuples and six constants.
 const LONGEST_CLAUSE: usize = 256;
 
-/// A product's, or all known.
+/// `None`: every known instruction, not a product's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
-/// The last is for all.
 static BIFROST: [Bifrost; Product::ALL.len() + 1] = {
     let (mut all, mut at) = ([Bifrost(None); Product::ALL.len() + 1], 0);
     while at < Product::ALL.len() {
@@ -149,7 +147,6 @@ impl Translate for Bifrost {
                 (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {
                 }
                 (Err(error), _) => {
-                    // What could not be decoded, too.
                     code.used(address, &bytes[..length]);
                     return Err(Trap {
                         kind: FaultKind::InvalidEncoding,
@@ -317,7 +314,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Staging registers included.
     fn add_touches(&self, register: u8) -> bool {
         let reads = self
             .tuple

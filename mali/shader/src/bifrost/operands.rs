@@ -12,7 +12,6 @@ use super::{Translator, Trap};
 use crate::stage::STAGE_WORDS;
 
 impl Translator<'_> {
-    /// Row of a source, unmodified.
     pub(super) fn source(&mut self, index: usize) -> Result<u16, Trap> {
         let source = self.ins.sources().get(index).copied();
         let source = source.ok_or_else(|| self.trap("lacks a source"))?;
@@ -121,7 +120,7 @@ impl Translator<'_> {
         self.modified_halves(row, index)
     }
 
-    /// Lanes `h00` or `h11`: the half as low half, modified.
+    /// Of lanes `h00` or `h11`, modified.
     pub(super) fn low_half(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         if self.lanes(index) == Lanes::H11 {

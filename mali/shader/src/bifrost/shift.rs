@@ -77,7 +77,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `SHADDXH`: high word of a sum of addresses.
     pub(super) fn add_high_words(&mut self) -> Result<(), Trap> {
         let (offset, base) = (self.source(1)?, self.source(0)?);
         let row = self.add_high(offset, base)?;
@@ -150,7 +149,7 @@ impl Translator<'_> {
         self.rows(run, d, sources, m);
     }
 
-    /// `SHADDXL`: the low word; the ADD instruction uses the high word's row.
+    /// The ADD instruction uses the high word's row.
     pub(super) fn add_low(&mut self, extend: Extend) -> Result<(), Trap> {
         let (a, b) = (self.source(0)?, self.source(1)?);
         let amount = u32::from(self.ins.immediate("shift").unwrap_or(0)) & 7;

@@ -181,7 +181,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `FPOW_SC_DET`: special cases of base and exponent.
     pub(super) fn power_special(&mut self, halves: bool) -> Result<(), Trap> {
         let (a, b) = if halves {
             // Integers have all 32 bits.

@@ -86,7 +86,6 @@ pub const fn tile_index(x: u32, y: u32) -> u32 {
     spread(x ^ y) | spread(y) << 1
 }
 
-/// Four bits, each followed by a zero.
 #[inline]
 const fn spread(v: u32) -> u32 {
     let v = v & 15;

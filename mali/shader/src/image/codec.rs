@@ -33,7 +33,6 @@ impl Texels for TexelFormat {
     }
 }
 
-/// Numbers or integers, by format.
 fn unpack(format: &TexelFormat, bytes: &[u8]) -> [u32; 4] {
     let mut raw = [0u8; 16];
     for (to, from) in raw.iter_mut().zip(bytes) {
@@ -195,7 +194,6 @@ fn share(components: [u32; 4]) -> (u32, u32) {
     )
 }
 
-/// The nearest multiple of 1/256.
 fn snap(word: u32) -> u32 {
     let v = f32::from_bits(word) as f64;
     if v.is_finite() {
@@ -241,7 +239,6 @@ mod tests {
 
     #[test]
     fn every_value_of_small_formats_survives() {
-        // All values of one component of 8 or 16 bits give the same bytes again.
         for number in [163, 99, 131, 195, 164, 100, 132, 196, 199, 75, 93] {
             let format = f(number);
             for v in 0..=u16::MAX {

@@ -274,7 +274,7 @@ pub enum Mipmap {
 /// A sampler descriptor (32 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
-    /// Of three coordinates.
+    /// By coordinate.
     pub wrap: [Wrap; 3],
     /// Coordinates are fractions.
     pub normalized: bool,
@@ -296,7 +296,6 @@ pub struct Sampler {
     pub border: [u32; 4],
 }
 
-/// Each generation has the same fields in other places.
 macro_rules! decoded {
     ($sampler:expr) => {{
         if $sampler.descriptor_type() as u32 != descriptor_type::SAMPLER {

@@ -47,7 +47,7 @@ impl<F, E> Lookup<'_, F>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
 {
-    /// Inside; before the texture's swizzle.
+    /// `at` is inside; the texture's swizzle is not applied.
     fn texel(&mut self, level: Level, at: [u32; 3]) -> Result<Texel, E> {
         let record = self
             .texture
@@ -94,7 +94,6 @@ where
     Ok(lookup.swizzled(texel))
 }
 
-/// `None`: the border.
 fn wrap(i: i64, size: u32, mode: Wrap) -> Option<u32> {
     let n = size as i64;
     let inside = |i: i64| (0..n).contains(&i).then_some(i as u32);
@@ -112,7 +111,7 @@ fn wrap(i: i64, size: u32, mode: Wrap) -> Option<u32> {
     }
 }
 
-/// Into an exact range, fractions wrapped first.
+/// Limited to the range in which singles are exact.
 fn in_texels(position: f32, size: u32, normalized: bool, mode: Wrap) -> f32 {
     const LIMIT: f32 = 16_777_216.0;
     if position.is_nan() {
@@ -207,7 +206,6 @@ fn axes(t: &Texture, s: &Sampler, c: &Coordinates, extent: Extent, nearest: bool
     }
 }
 
-/// Compares with the first component: one or zero.
 fn compared(function: u32, reference: f32, texel: Texel) -> Texel {
     let depth = f32::from_bits(texel[0]);
     let yes = match function {

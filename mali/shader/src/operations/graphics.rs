@@ -23,12 +23,11 @@ use crate::state::State;
 const POSITION: u16 = 58;
 /// Column low, line high half.
 const PIXEL: u16 = 59;
-/// Covered samples, as bits.
 const COVERAGE: u16 = 60;
 /// On Valhall: number in the packets, vertex, instance; of a fragment, the last is the sample.
 const VERTEX: [u16; 3] = [59, 60, 61];
 
-/// Of [`blend`]: the bits name the colour's type, not the descriptor.
+/// Modifier of [`blend`]: the modifiers name the colour's type, not the descriptor.
 pub(crate) const TYPED: u32 = 1 << 16;
 
 fn invalid(text: impl Into<String>) -> Trouble {
@@ -63,7 +62,7 @@ fn pixel(core: &Core<'_>, fragments: &Fragments, lane: usize) -> Result<[u32; 2]
     ])
 }
 
-/// The starting lanes, if not all.
+/// Returns the lanes that start; `None`: all.
 pub(crate) fn begin(
     rows: &mut Rows,
     core: &mut Core<'_>,
@@ -202,7 +201,6 @@ impl Attribute {
         })
     }
 
-    /// Attribute that a handle names, on Valhall.
     fn named(core: &mut Core<'_>, handle: u32, what: &str) -> Result<Self, Trouble> {
         let (state, read) = State::with_memory(core)?;
         let descriptor = valhall::Attribute {
@@ -385,7 +383,6 @@ impl Corners {
         Ok(Corners(corners))
     }
 
-    /// Value at the centre, right in perspective.
     fn at(&self, fragments: &Fragments, [x, y]: [u32; 2]) -> [f32; 4] {
         let weights = fragments.triangle.weights(x, y);
         let (mut value, mut sum) = ([0.0f64; 4], 0.0);

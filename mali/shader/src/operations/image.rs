@@ -179,7 +179,6 @@ pub(super) fn put_address(
         .put(lane, &[va as u32, (va >> 32) as u32, conversion]);
 }
 
-/// Bits 9:8 of the modifiers.
 pub(crate) fn components(m: u32) -> usize {
     (m >> 8 & 3) as usize + 1
 }
@@ -279,7 +278,6 @@ pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_
     Ok(())
 }
 
-/// Into two registers.
 pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let now = core.cycles;
     core.results.0[0].0.fill(now as u32);

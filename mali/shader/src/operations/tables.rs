@@ -25,10 +25,9 @@ pub(crate) struct Request {
     pub(crate) what: What,
     pub(crate) dimension: Dimension,
     pub(crate) array: bool,
-    /// With a fetch's level.
     pub(crate) offsets: bool,
     pub(crate) shadow: bool,
-    /// Or its bias.
+    /// Level or bias.
     pub(crate) lod: bool,
     /// 32 bits each.
     pub(crate) wide_handles: bool,
@@ -102,7 +101,6 @@ impl Request {
         }
     }
 
-    /// Handles of texture and sampler.
     fn handles(self, low: u32, high: u32) -> [u32; 2] {
         if self.wide_handles {
             return [high, low];

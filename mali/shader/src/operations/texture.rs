@@ -160,7 +160,6 @@ pub(crate) fn texture_operation(op: &MicroOp, rows: &mut Rows, core: &mut Core<'
     Ok(())
 }
 
-/// Staging words of a texel, and registers for all components.
 fn result(format: u32, texel: Texel, kind: Kind) -> ([u32; 4], usize) {
     use gpureplay_shader::alu::{Clamp, float};
     let clamp = [

@@ -15,7 +15,6 @@ use super::{Translator, Trap};
 use crate::operations::warp;
 
 impl Translator<'_> {
-    /// Branches by a source that is zero or not.
     pub(super) fn branch(&mut self) -> Result<(), Trap> {
         let distance = self.ins.branch();
         let distance = distance.ok_or_else(|| self.trap("lacks a target"))?;

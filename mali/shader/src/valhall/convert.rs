@@ -9,7 +9,6 @@ use mali_isa::valhall::Op;
 use super::{Translator, Trap};
 
 impl Translator<'_> {
-    /// False: it is none of these.
     pub(super) fn convert(&mut self, op: Op) -> Result<bool, Trap> {
         let (d, how) = (self.dest, self.round());
         match op {

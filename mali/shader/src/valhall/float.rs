@@ -12,7 +12,6 @@ use super::{Translator, Trap};
 use crate::Subnormals;
 
 impl Translator<'_> {
-    /// False: it is none of these.
     pub(super) fn float(&mut self, op: Op) -> Result<bool, Trap> {
         let d = self.dest;
         match op {
@@ -114,7 +113,6 @@ impl Translator<'_> {
         [row, self.number(constant as u32)]
     }
 
-    /// `FMA_RSCALE`: a scaled multiply-add.
     fn scaled(&mut self, special: Special) -> Result<(), Trap> {
         let (d, [a, b, c], e) = (self.dest, self.singles()?, self.source(3)?);
         each!(special, SPECIAL: Special { None, Zero, Left, Scale16 } => {

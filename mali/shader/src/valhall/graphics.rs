@@ -20,7 +20,6 @@ impl Translator<'_> {
         Ok(group.first.into())
     }
 
-    /// Sources: vertex, instance, handle.
     pub(super) fn load_attribute(&mut self) -> Result<(), Trap> {
         let handle = self.named([&RESOURCE_TABLE, &RESOURCE_INDEX])?;
         let ([vertex, instance], first) = (self.sources()?, self.first()?);
@@ -50,7 +49,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Offset in a vertex's attributes.
     pub(super) fn packet_varying(&mut self) -> Result<(), Trap> {
         self.at_centre()?;
         if self.ins.named(&SOURCE_FORMAT) != Some("src_flat32") {

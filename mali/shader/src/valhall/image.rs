@@ -16,7 +16,6 @@ use crate::operations::image::store_conversion;
 use crate::operations::tables::{self, What};
 
 impl Translator<'_> {
-    /// Components less one.
     pub(super) fn vector(&self) -> u32 {
         match self.ins.named(&VECTOR_SIZE) {
             Some("v2") => 1 << 8,
@@ -26,7 +25,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Register format as conversion descriptors number it.
     pub(super) fn format(&self) -> Result<u32, Trap> {
         Ok(match self.ins.named(&REGISTER_FORMAT) {
             None | Some("auto") => AUTO,

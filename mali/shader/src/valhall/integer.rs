@@ -9,7 +9,6 @@ use mali_isa::valhall::{CONSTANT, Op, RHADD, SATURATE};
 use super::{Translator, Trap};
 
 impl Translator<'_> {
-    /// False: it is none of these.
     pub(super) fn integer(&mut self, op: Op) -> Result<bool, Trap> {
         use Element::{S8, S16, S32, U8, U16, U32};
         let d = self.dest;
@@ -62,7 +61,6 @@ impl Translator<'_> {
                 map!(self, d, [a], |a| a.reverse_bits());
             }
             Op::MkvecV2i16 => {
-                // The first of two in an order.
                 let [a, b] = [self.scalar(0, false)?, self.scalar(1, false)?];
                 map!(self, d, [a, b], |a, b| a | b << 16);
             }
@@ -125,7 +123,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Added to the third source.
     fn accumulate_dot_product(&mut self, signed: bool) -> Result<(), Trap> {
         if self.saturates() {
             return Err(self.trap("saturates, which is not translated"));

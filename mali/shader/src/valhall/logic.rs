@@ -11,13 +11,11 @@ use mali_isa::valhall::{CONDITION, MUX, NOT_RESULT, Op, RESULT_TYPE, SIGNED};
 
 use super::{Translator, Trap};
 
-/// In bits.
 const WORD: u32 = 32;
 const HALF: u32 = 16;
 const BYTE: u32 = 8;
 
 impl Translator<'_> {
-    /// False: it is none of these.
     pub(super) fn logic(&mut self, op: Op) -> Result<bool, Trap> {
         use Element::{S8, S16, S32, U8, U16, U32};
         use Logic::{And, Or, Xor};
@@ -94,7 +92,6 @@ impl Translator<'_> {
             self.source(2)?,
             self.source(1)?,
         ];
-        // The common way to write logic.
         let unshifted = self
             .operand(1)?
             .code

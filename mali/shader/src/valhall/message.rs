@@ -47,7 +47,6 @@ pub(super) fn cost(op: Op) -> u32 {
 
 enum Into {
     Whole,
-    /// How many.
     Words(u32),
     /// The lowest, and how many.
     Part(u32, u32),

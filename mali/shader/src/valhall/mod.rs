@@ -251,7 +251,6 @@ impl Translator<'_> {
         }
     }
 
-    /// Refuses a word that touches a result too early.
     fn arrived(&self, pending: &mut Pending) -> Result<(), Trap> {
         match pending.next(self.ins).filter(|_| cfg!(debug_assertions)) {
             None => Ok(()),

@@ -22,7 +22,6 @@ impl Translator<'_> {
         self.row(operand.code, 0)
     }
 
-    /// Rows of the first sources, unmodified.
     pub(super) fn sources<const N: usize>(&mut self) -> Result<[u16; N], Trap> {
         let mut rows = [0; N];
         for (byte, row) in rows.iter_mut().enumerate() {
@@ -31,7 +30,6 @@ impl Translator<'_> {
         Ok(rows)
     }
 
-    /// Rows of a source of 64 bits.
     pub(super) fn pair(&mut self, byte: usize) -> Result<[u16; 2], Trap> {
         let code = self.operand(byte)?.code;
         Ok([self.row(code, 0)?, self.row(code, 1)?])
@@ -95,7 +93,7 @@ impl Translator<'_> {
 
     pub(super) fn selected(&self, byte: usize) -> Result<Part, Trap> {
         let operand = self.operand(byte)?;
-        // The first of two in an order.
+        // Some kinds select an order of two halves: the first one counts.
         let halves = matches!(operand.kind, Kind::I16S | Kind::F16S);
         Ok(match operand.selected() {
             Some("h01") if halves => Part::H0,
@@ -126,7 +124,6 @@ impl Translator<'_> {
         self.part(row, part, signed)
     }
 
-    /// Extended to the elements' width.
     pub(super) fn arranged(&mut self, byte: usize, signed: bool) -> Result<u16, Trap> {
         let operand = self.operand(byte)?;
         let row = self.row(operand.code, 0)?;
@@ -182,7 +179,6 @@ impl Translator<'_> {
         self.modified_halves(row, operand)
     }
 
-    /// Modified, as low half.
     pub(super) fn low_half(&mut self, byte: usize) -> Result<u16, Trap> {
         let (operand, mut row) = (self.operand(byte)?, self.source(byte)?);
         if self.selected(byte)? == Part::H1 {

@@ -15,7 +15,6 @@ const NO_SUBNORMAL: u32 = 4;
 const NO_INFINITY: u32 = 8;
 
 impl Translator<'_> {
-    /// False: it is none of these.
     pub(super) fn table(&mut self, op: Op) -> Result<bool, Trap> {
         let d = self.dest;
         match op {

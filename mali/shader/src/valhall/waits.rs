@@ -70,7 +70,6 @@ mod tests {
         assert_eq!(early(&[LOAD, "NOP.wait1", reads]), None);
         assert_eq!(early(&[LOAD, "NOP.wait", reads]), None);
         assert_eq!(early(&[LOAD, "IADD.u32.wait1 r0, r3, r1"]), Some((3, 1)));
-        // A write or a store is too early, as well.
         assert_eq!(early(&[LOAD, "MOV.i32 r2, r1"]), Some((2, 1)));
         let store = "STORE.i32.slot0 @r3, r4, offset:0";
         assert_eq!(early(&[LOAD, store]), Some((3, 1)));

@@ -12,7 +12,6 @@ use super::{Translator, Trap};
 const UP: u32 = 32;
 
 impl Translator<'_> {
-    /// False: it is none of these.
     pub(super) fn wide(&mut self, op: Op) -> Result<bool, Trap> {
         match op {
             Op::IaddU64 => self.sum_wide(false, false)?,
@@ -32,7 +31,7 @@ impl Translator<'_> {
         Ok(true)
     }
 
-    /// Adds pairs of rows; the sum's low word is no row of the others.
+    /// `to[0]` is none of the other rows.
     pub(super) fn add_wide(&mut self, to: [u16; 2], a: [u16; 2], b: [u16; 2]) {
         map!(self, to[0], [a[0], b[0]], |a, b| a.wrapping_add(b));
         map!(
@@ -93,7 +92,6 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// Shifted by the word's number.
     fn shift_and_add(&mut self, signed: bool) -> Result<(), Trap> {
         let [a, b] = [self.pair(0)?, self.wide_source(1, signed)?];
         let by = self.ins.value(&SHIFT).unwrap_or(0);
@@ -104,7 +102,6 @@ impl Translator<'_> {
         self.finish_wide(to)
     }
 
-    /// Count in the second source, logic with the third.
     fn shift_wide(&mut self, logic: Logic, left: bool) -> Result<(), Trap> {
         let kind = match (left, self.ins.value(&SIGNED)) {
             (true, _) => Double::Left,

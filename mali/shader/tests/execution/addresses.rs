@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores of every width at any address, in all patterns, by each kind of vectors. Threads copy; the
-//! reference copies bytes.
+//! Loads and stores of every width at any address, in all patterns, by each kind of vectors.
 
 use crate::support::*;
 use fastrand::Rng;
@@ -60,7 +59,6 @@ fn with_table(space: &Flat, table: u64, threads: u32) -> Dispatch {
 
 /// For stores no two overlap.
 fn offsets(random: &mut Rng, threads: usize, width: usize, stores: bool) -> Vec<usize> {
-    // Or around a page's end.
     let start = match random.usize(..3) {
         0 => random.usize(..64),
         1 => 4096 - random.usize(..width * threads + 1).min(4095),
@@ -164,7 +162,7 @@ fn a_fault_names_the_first_thread_that_raises_it() {
     let target = space.put(&[0; 4096]);
     let mut dispatch = with_table(&space, table, 64);
     let end = gpureplay_memory::Ram::BASE + (PAGES * 4096) as u64;
-    // In 16 bytes, from 32 before the end on.
+    // In units of 16 bytes; the memory ends at 32.
     let orders: [Order; 8] = [
         |thread| thread,
         |thread| 63 - thread,

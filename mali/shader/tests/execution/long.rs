@@ -8,7 +8,6 @@ const CLAUSES: u32 = 3000;
 
 const THREADS: u32 = 100;
 
-/// Works on r0 and r1, writes r0.
 fn step(name: &str, flow_control: FlowControl) -> Vec<u8> {
     let header = ClauseHeader {
         flow_control,

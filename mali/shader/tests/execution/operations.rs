@@ -112,7 +112,6 @@ fn subnormals_are_flushed_where_the_clause_says_so() {
 
 #[test]
 fn pairs_of_instructions_share_what_no_register_holds() {
-    // Low words, then high words with the first's condition.
     let low = instruction(Unit::Fma, "ICMPI.u32", &[Port0, Port1]);
     let high = instruction(Unit::Add, "ICMPF.i32", &[FauLow, FauHigh, Stage]);
     let low = with(low, &[(Modifier::Compare, Compare::Gt as u8)]);
@@ -120,7 +119,6 @@ fn pairs_of_instructions_share_what_no_register_holds() {
     assert_eq!(tuple(low, high, [2, 1, 0], [5, 5]), 1);
     assert_eq!(tuple(low, high, [2, 2, 0], [5, 5]), 0);
     assert_eq!(tuple(low, high, [9, 1, 0], [4, 5]), 0);
-    // Its high word is the ADD instruction's.
     let first = instruction(Unit::Fma, "RSHIFT_DOUBLE.i32", &[Port0, Port1, Port2]);
     let second = instruction(Unit::Add, "SHIFT_DOUBLE.i32", &[Port0, Port1, Port2]);
     assert_eq!(fma(first, [0x1111_2222, 0x3333_4444, 0x28]), 0x0033_3344);
@@ -279,7 +277,7 @@ fn local_storage_lies_where_the_descriptors_say() {
             .all(|&word| word == 0),
         "outside of three groups' storage"
     );
-    // Prepared rows serve no other storage.
+    // Rows prepared for one storage must not serve another.
     let host = Threads::new(1);
     let other = space.put(&[0; 4096]);
     for base in [threads, other, threads] {
@@ -315,14 +313,12 @@ fn a_shader_that_changed_is_decoded_again() {
     let threads = Threads::new(1);
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
     assert_eq!(space.words(out, 1), [0]);
-    // The id in y: 1 in the last thread.
     space.0.write(shader, &code(61)).unwrap();
     dispatch.grid.workgroup_count[1] = 2;
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
     assert_eq!(space.words(out, 1), [1]);
 }
 
-/// Notes pages of fetches.
 struct Watched {
     flat: Flat,
     fetched: std::sync::Mutex<Vec<u64>>,
@@ -387,7 +383,6 @@ fn only_pages_with_code_that_can_run_are_fetched() {
     let crossing = base + 4096 - 16;
     assert_eq!(pages(crossing, &whole), [base, base + 4096]);
     assert_eq!(pages(crossing, &whole), [base, base + 4096]);
-    // Shorter code in place of longer code.
     assert_eq!(pages(crossing, &last), [base]);
 }
 

@@ -18,7 +18,6 @@ fn partner(op: Op) -> Instruction {
     instruction(Unit::Fma, name, &[Source::Port0, Source::Port1])
 }
 
-/// With modifiers and sources that can be encoded.
 fn encodable(op: Op) -> Instruction {
     let mut random = Rng::with_seed(op as u64);
     let mut ins = Instruction::new(op);

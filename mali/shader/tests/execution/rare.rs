@@ -11,7 +11,7 @@ use Source::{FauHigh, FauLow, Port0, Port1};
 
 const ID: u8 = 60;
 
-/// The thread's number plus 1 in word (number) at slot 0.
+/// Stores the thread's number plus 1 into the word of that number behind the address in slot 0.
 fn store_number() -> Vec<u8> {
     let number = instruction(Unit::Add, "IADD.u32", &[Port1, FauLow]);
     let address = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);
@@ -73,7 +73,7 @@ fn branches_of_whole_warps() {
         with(branch, &[(Modifier::Combine, combine as u8)])
     };
     let plain = |name| instruction(Unit::Add, name, &[FauLow]);
-    // Zero in the first thread alone.
+    // The condition is zero in the first thread alone.
     for (architecture, warp) in [(Architecture::V6, 4), (Architecture::V7, 8)] {
         let check = |branch, leaves, expected: Vec<usize>| {
             assert_eq!(
@@ -86,7 +86,6 @@ fn branches_of_whole_warps() {
         for name in ["BRANCHC.i32", "BRANCHC.i16"] {
             check(combined(name, Combine::All), false, (0..warp).collect());
         }
-        // The others of its warp agree.
         check(combined("BRANCHC.i32", Combine::All), true, vec![0]);
         check(plain("BRANCH_DIVERG"), false, (0..20).collect());
         check(plain("BRANCH_NO_DIVERG"), false, vec![]);

@@ -15,7 +15,6 @@ const THREAD_BYTES: u32 = 256;
 
 const THREADS: u32 = 64 + 37;
 
-/// Special in one of its meanings, or any.
 fn word(random: &mut Rng) -> u32 {
     let bits = random.u64(..);
     let half = |bits: u64| {
@@ -39,7 +38,6 @@ fn word(random: &mut Rng) -> u32 {
     }
 }
 
-/// From registers alone.
 fn operations() -> Vec<Op> {
     let computes = |op: &Op| {
         let info = op.info();

@@ -60,9 +60,9 @@ pub const CLEAN: u8 = 1;
 pub const INVALIDATE: u8 = 2;
 /// Bytes, for all releases.
 pub const ATOM: u32 = 48;
-/// With a render pass's number.
+/// Bytes with a render pass's number.
 pub const ATOM_OF_PASS: u32 = 56;
-/// That after a sequence number of 8 bytes.
+/// The same, after a sequence number of 8 bytes.
 pub const ATOM_OF_SEQUENCE: u32 = 64;
 
 /// `BASE_MEM_*`: what a region is for.

@@ -30,11 +30,10 @@ pub const THREAD_TLS_ALLOC: u32 = 39;
 const JOB_SLOT_FEATURES: u32 = 22;
 const JOB_SLOTS: u32 = 16;
 
-/// Parameter of one or two registers.
 #[derive(Clone, Copy)]
 struct Shown {
     number: u32,
-    /// In bytes.
+    /// Offset in bytes.
     register: u32,
     /// The next register is its high word.
     wide: bool,
@@ -82,7 +81,7 @@ static SHOWN: [Shown; 22] = [
     word(THREAD_TLS_ALLOC, gpu::THREAD_TLS_ALLOC),
 ];
 
-/// Parameters in the driver's order; without GPU_ID, of two halves.
+/// Without GPU_ID, which is two parameters.
 fn shown() -> impl Iterator<Item = Shown> {
     let slots =
         (0..JOB_SLOTS).map(|slot| word(JOB_SLOT_FEATURES + slot, gpu::JS0_FEATURES + 4 * slot));

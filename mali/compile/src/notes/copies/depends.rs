@@ -18,8 +18,7 @@ impl Depends {
     }
 }
 
-/// What host reads and copies depend on, by step. A launch passes on all that it is given. `of` says what a write
-/// brings.
+/// What host reads and copies depend on, by step. A launch passes on all that it is given.
 pub(in crate::notes) fn dependencies(
     events: &Events,
     of: impl Fn(usize, &Host) -> Depends,

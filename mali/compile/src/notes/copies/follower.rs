@@ -73,9 +73,8 @@ impl Follower<'_> {
         }
     }
 
-    /// Names one launch per copy.
     fn refuse(&mut self, copy: usize, reader: usize, given: &Given) {
-        if !self.refused.insert(copy) {
+        if !self.read_by_launch.insert(copy) {
             return;
         }
         let Some(Event::Moved(moved)) = self.first.1.list.get(copy) else {
@@ -131,7 +130,6 @@ impl Follower<'_> {
         })
     }
 
-    /// `None` if their place is unknown.
     fn changed(
         &self,
         (capture, events): Run<'_>,
@@ -285,7 +283,6 @@ impl Follower<'_> {
         }
     }
 
-    /// Reads of copies are reads of their source.
     fn read(&mut self, step: usize, object: u32, (start, end): (u64, u64)) {
         let Some(known) = self.objects.get(&object).filter(|known| known.computed) else {
             return;
@@ -329,7 +326,6 @@ impl Follower<'_> {
         });
     }
 
-    /// Turns copies that the host reads into reads.
     pub(super) fn read_back(&mut self) {
         let (capture, events) = self.first;
         let mut wanted: BTreeMap<usize, (Span, Hash)> = BTreeMap::new();

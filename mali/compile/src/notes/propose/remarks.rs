@@ -17,7 +17,6 @@ impl Builder<'_> {
         }
     }
 
-    /// The whole is an input too.
     pub(super) fn remark_on_part(&mut self, origin: Origin, name: &str) {
         let from = |step| Origin {
             step,

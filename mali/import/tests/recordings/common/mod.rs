@@ -12,7 +12,7 @@ use gpureplay_kit::{Values, floats, model, open};
 use gpureplay_on_model::OnModel;
 use mali_drive::Session;
 
-/// `None`, said aloud, if absent.
+/// `None`, which is printed, if the recordings are absent.
 pub fn directory(name: &str) -> Option<PathBuf> {
     gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))
 }

@@ -32,7 +32,7 @@ pub enum Effect {
 /// Dispatch, as the registers say it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compute {
-    /// Address; the low six bits count.
+    /// Address; the low six bits count the resources.
     pub resources: u64,
     /// Address in bits 47:0, pairs of words in 63:56.
     pub uniforms: u64,
@@ -55,7 +55,7 @@ pub struct Compute {
 /// Consecutive words of memory, and their registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Of mask bit 0's word.
+    /// Address of mask bit 0's word.
     pub address: u64,
     /// Register of mask bit 0.
     pub base: u8,

@@ -109,9 +109,7 @@ macro_rules! fields {
 
 // Name in the text, lowest bit, number of bits, what its values mean.
 fields! {
-    /// Signed number.
     ADDEND = "Immediate", 0, 32, Signed;
-    /// Where memory is.
     ADDRESS = "Address", 40, 8, Pair;
     /// Scoreboards, a bit each.
     AWAITED = "Wait mask", 16, 8, Number;
@@ -119,53 +117,35 @@ fields! {
     BASE_REGISTER = "Base register", 48, 8, Register;
     /// Needs the compute endpoint.
     COMPUTE = "Compute", 0, 1, Number;
-    /// How the value and 0 must compare.
+    /// How the register `VALUE` and 0 must compare.
     CONDITION = "Condition", 28, 3, Named(CONDITIONS);
-    /// What is added, stored or compared.
     DATA = "Data", 32, 8, Register;
     /// Draw descriptor.
     DCD = "DCD", 40, 8, Pair;
-    /// Register that is written.
     DESTINATION = "Destination", 48, 8, Register;
-    /// Number of a draw.
     DRAW_ID = "Draw ID", 40, 8, Register;
-    /// The number is given.
     DRAW_ID_REGISTER_ENABLE = "Draw ID register enable", 34, 1, Number;
     /// Transaction elimination.
     ENABLE_TEM = "Enable TEM", 0, 1, Number;
     /// Scoreboard of what endpoints run.
     ENDPOINT_ENTRY = "Endpoint entry", 0, 4, Number;
-    /// An error goes into memory with the value.
     ERROR_PROPAGATE = "Error propagate", 0, 1, Number;
-    /// An error in memory is not taken.
     ERROR_REJECT = "Error reject", 0, 1, Number;
-    /// Which exception.
     EXCEPTION_TYPE = "Exception type", 0, 8, Named(EXCEPTIONS);
     /// Which registers name uniforms.
     FAU_SELECT = "FAU select", 46, 2, Number;
-    /// First chunk of a heap.
     FIRST_HEAP_CHUNK = "First Heap Chunk", 40, 8, Pair;
-    /// Flags of a draw.
     FLAGS_OVERRIDE = "Flags override", 0, 32, Number;
-    /// Needs the fragment endpoint.
     FRAGMENT = "Fragment", 1, 1, Number;
-    /// Resources of the fragment shader.
     FRAGMENT_SRT_SELECT = "Fragment SRT select", 38, 1, Number;
-    /// Storage of the fragment shader.
     FRAGMENT_TSD_SELECT = "Fragment TSD select", 39, 1, Number;
     /// Needs the endpoint of vertices.
     IDVS = "IDVS", 3, 1, Number;
-    /// Has no meaning.
     IGNORED = "Ignored", 0, 56, Number;
-    /// Number of 48 bits.
     IMMEDIATE = "Immediate", 0, 48, Number;
-    /// Number.
     IMMEDIATE_32 = "Immediate", 0, 32, Number;
-    /// Counts the pass.
     INCREMENT_FRAGMENT_COMPLETED = "Increment Fragment Completed", 0, 1, Number;
-    /// Level-2 cache.
     L2_FLUSH_MODE = "L2 flush mode", 0, 4, Named(FLUSH_MODES);
-    /// Last chunk of a heap.
     LAST_HEAP_CHUNK = "Last Heap Chunk", 32, 8, Pair;
     /// Flush that makes this one needless.
     LATEST_FLUSH_ID = "Latest Flush ID", 40, 8, Register;
@@ -173,45 +153,34 @@ fields! {
     LENGTH = "Length", 32, 8, Register;
     /// Caches of loads and stores.
     LSC_FLUSH_MODE = "LSC flush mode", 4, 4, Named(FLUSH_MODES);
-    /// Memory comes from the heap.
     MALLOC_ENABLE = "Malloc enable", 33, 1, Number;
     /// Bit n: register base + n.
     MASK = "Mask", 16, 16, Number;
     /// Added to an address in bytes, or to a branch in instructions.
     OFFSET = "Offset", 0, 16, Signed;
-    /// What is counted.
     OPERATION = "Operation", 32, 2, Named(HEAP_OPERATIONS);
     /// Scoreboard of all other operations.
     OTHER_ENTRY = "Other entry", 4, 4, Number;
     /// All other caches.
     OTHER_INVALIDATE = "Other invalidate", 9, 1, Number;
-    /// The same, of 64 bits.
     PAIR_DATA = "Data", 32, 8, Pair;
-    /// Pair that is written.
     PAIR_DESTINATION = "Destination", 48, 8, Pair;
-    /// Pair that is read.
     PAIR_SOURCE = "Source", 40, 8, Pair;
-    /// Counts as progress.
     PROGRESS_INCREMENT = "Progress increment", 32, 1, Number;
     /// Another stream of the group.
     QUEUE = "Queue", 0, 5, Number;
-    /// Who is told.
     SCOPE = "Scope", 1, 2, Named(SCOPES);
     /// Scoreboard that ends with it.
     SIGNAL_SLOT = "Signal slot", 48, 4, Number;
-    /// Bytes behind it.
+    /// Bytes of instructions behind it.
     SIZE = "Size", 0, 16, Eighths;
-    /// Register that is read.
     SOURCE = "Source", 40, 8, Register;
-    /// First register.
     SOURCE_1 = "Source 1", 32, 8, Register;
-    /// Second register.
     SOURCE_2 = "Source 2", 40, 8, Register;
     /// Which registers name the program.
     SPD_SELECT = "SPD select", 42, 2, Number;
     /// Which registers name resources.
     SRT_SELECT = "SRT select", 40, 2, Number;
-    /// What is stored.
     STATE = "State", 32, 2, Named(STATES);
     /// How memory and the register must compare.
     SYNC_CONDITION = "Condition", 28, 4, Named(CONDITIONS);
@@ -219,26 +188,17 @@ fields! {
     TASK_AXIS = "Task axis", 14, 2, Named(AXES);
     /// Groups of a task.
     TASK_INCREMENT = "Task increment", 0, 14, Number;
-    /// Needs the tiler.
     TILER = "Tiler", 2, 1, Number;
-    /// Order of tiles.
     TILE_ORDER = "Tile order", 4, 4, Named(TILE_ORDERS);
-    /// Registers of a trace.
     TRACED_COUNT = "Register Count", 40, 8, Number;
-    /// First register of a trace.
     TRACED_REGISTERS = "Base Register", 32, 8, Register;
     /// Which registers name storage.
     TSD_SELECT = "TSD select", 44, 2, Number;
-    /// Register that is compared with 0.
     VALUE = "Value", 40, 8, Register;
-    /// Uniforms of the varying shader.
     VARYING_FAU_SELECT = "Varying FAU select", 36, 1, Number;
-    /// Resources of the varying shader.
     VARYING_SRT_SELECT = "Varying SRT select", 35, 1, Number;
-    /// Storage of the varying shader.
     VARYING_TSD_SELECT = "Varying TSD select", 37, 1, Number;
     /// Scoreboards that end before it, a bit each.
     WAIT_MASK = "Wait mask", 16, 16, Number;
-    /// Groups of a task.
     WORKGROUPS_PER_TASK = "Workgroups per task", 0, 16, Number;
 }

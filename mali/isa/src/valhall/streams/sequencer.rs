@@ -32,11 +32,11 @@ struct Frame {
 pub struct Sequencer {
     registers: [u32; REGISTERS],
     defined: u128,
-    /// With a load under way, by scoreboard.
+    /// Registers with a load under way, by scoreboard.
     pending: [u128; SCOREBOARDS],
     frames: [Frame; CALLS + 1],
     depth: usize,
-    /// Of endpoints and of other operations.
+    /// Scoreboards of endpoints and of other operations.
     entries: [u8; 2],
 }
 
@@ -295,7 +295,7 @@ impl Sequencer {
     }
 
     fn branch(&mut self, at: Instruction) -> Result<(), Fault> {
-        // The operand of one that is always taken has no meaning.
+        // A branch that is always taken (6) has an operand without a meaning.
         let condition = at.get(&CONDITION);
         let taken = match condition {
             6 => true,

@@ -13,7 +13,6 @@ use super::host::{Host, RING_SIZE, positions, suspend_buffer};
 use crate::machine::{CODE, JOBS, NOWHERE};
 use crate::streams::{dispatch, pair};
 
-/// Of a stream and its group's.
 fn events(host: &Host, number: u32, at: u32) -> (u32, u32) {
     let stream = host.get(stream_input(number, at)) ^ host.get(stream_output(number, at));
     let events = group::STREAM_EVENTS;
@@ -34,7 +33,6 @@ fn an_instruction_that_does_not_exist_is_fatal() {
     assert_eq!(fatal, StreamStatus::CS_INVALID_INSTRUCTION.0);
     let place = host.firmware.read64((output + stream::FATAL_INFO).into());
     assert_eq!(host.shared.read64(place), 0xff << 56);
-    // The group's other stream goes on.
     host.ring(1);
     assert_eq!(host.device.run(), 0);
     host.job(0, 0, 32);

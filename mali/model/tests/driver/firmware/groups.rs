@@ -54,7 +54,7 @@ fn a_stream_that_waits_is_suspended_and_goes_on_in_another_slot() {
     host.start_group(1, 1);
     let other = sync_object(1, 0);
     let kept = sync_object(7, 7);
-    // STORE_MULTIPLE of r8, from before the wait.
+    // STORE_MULTIPLE of r8, set before the wait.
     let store = 0x15 << 56 | 8 << 48 | 10 << 40 | 1 << 16;
     host.submit(
         0,
@@ -77,7 +77,7 @@ fn a_stream_that_waits_is_suspended_and_goes_on_in_another_slot() {
     assert_eq!(host.get(group_output(0) + group::STATE), 1);
     assert!(host.ask(0, State::Suspended));
     assert_eq!(host.sync(0, 0), (0, 0));
-    // Another group takes its slot; it gets the last one.
+    // Another group takes its slot, so it gets the last one.
     host.prepare_group(0, 1, suspend_buffer(3));
     assert!(host.ask(0, State::Started));
     host.prepare_group(7, 1, suspend_buffer(0));

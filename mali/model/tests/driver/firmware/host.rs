@@ -17,14 +17,11 @@ use crate::machine::{Format, JOBS, Machine, PageMemory, Rights};
 use crate::streams::{dispatch, pair, word};
 
 pub(super) const RING_SIZE: u64 = 0x1000;
-/// The app's: 16 bytes per stream.
 const SYNC: u64 = JOBS + 0x8000;
-/// The app's.
 const STREAM: u64 = JOBS + 0x1000;
 
 pub(super) struct Host {
     pub(super) device: StreamDevice<Ram>,
-    /// Address space 0.
     pub(super) firmware: PageMemory,
     pub(super) shared: PageMemory,
 }
@@ -33,7 +30,7 @@ pub(super) fn ring_at(number: u32, at: u32) -> u64 {
     0x5000_0000 + RING_SIZE * u64::from(8 * number + at)
 }
 
-/// In the firmware's space: the driver's, and 8 bytes on its own.
+/// In the firmware's space: the driver's position, then 8 bytes of the firmware's.
 pub(super) fn positions(number: u32, at: u32) -> u64 {
     JOBS + 64 * u64::from(8 * number + at)
 }
@@ -47,7 +44,6 @@ pub(super) fn sync_object(number: u32, at: u32) -> u64 {
 }
 
 impl Host {
-    /// Memory is mapped.
     pub(super) fn off() -> Host {
         Host::with(Options::default())
     }
@@ -78,7 +74,6 @@ impl Host {
         }
     }
 
-    /// With all initial requests.
     pub(super) fn started() -> Host {
         let mut host = Host::off();
         host.boot();
@@ -131,7 +126,7 @@ impl Host {
         self.ring(0);
     }
 
-    /// True: taken at once.
+    /// Returns whether the firmware took the state at once.
     pub(super) fn ask(&mut self, number: u32, state: group::State) -> bool {
         let input = group_input(number);
         let request = self.get(input) & !group::STATE_MASK | state as u32;
@@ -157,7 +152,7 @@ impl Host {
         }
     }
 
-    /// With the ring of stream `of`, where the group may have been.
+    /// `of` is the slot that had the ring before.
     pub(super) fn prepare_stream(&mut self, number: u32, at: u32, of: u32) {
         let input = stream_input(number, at);
         let (ring, positions) = (ring_at(of, at), positions(of, at));
@@ -182,7 +177,7 @@ impl Host {
         assert!(self.ask(number, group::State::Started));
     }
 
-    /// As panthor, without ringing.
+    /// Writes stream and ring as panthor does, without ringing.
     pub(super) fn submit(&mut self, number: u32, at: u32, words: &[u64]) {
         let place = STREAM + 0x400 * u64::from(8 * (number % 2) + at);
         for (address, word) in (place..).step_by(8).zip(words) {
@@ -217,14 +212,12 @@ impl Host {
         self.firmware.write64(positions, insert);
     }
 
-    /// Adds `count` floats; with its doorbell.
     pub(super) fn job(&mut self, number: u32, at: u32, count: u32) {
         self.shared.compute_job(JOBS, count, 0);
         self.submit(number, at, &dispatch(count));
         self.ring(number + 1);
     }
 
-    /// Its value and error.
     pub(super) fn sync(&self, number: u32, at: u32) -> (u64, u32) {
         let object = sync_object(number, at);
         (self.shared.read64(object), self.shared.read32(object + 8))

@@ -4,7 +4,7 @@
 use super::{code, results, run};
 use crate::support::{Flat, halves};
 
-/// Of 32 threads in two warps; r1 is the number.
+/// r0 of 32 threads in two warps; r1 is the thread's number.
 fn lanes(text: &str) -> Vec<u32> {
     let texts = [
         "MOV.i32 r1, r60",
@@ -41,7 +41,6 @@ fn lanes_find_each_other_in_their_warp() {
 
 #[test]
 fn ballots_have_a_bit_for_each_lane() {
-    // r4 is the number's low two bits.
     assert_eq!(lanes("WMASK r0, r4"), [0xeeee; 32]);
     assert_eq!(lanes("WMASK.subgroup4 r0, r4"), [0xe; 32]);
 }

@@ -218,7 +218,7 @@ type OldValue = fn(u32) -> u32;
 
 #[test]
 fn atomic_operations_count_every_lane_once() {
-    // 16 lanes on a word from 40; then their old values, in order.
+    // 16 lanes work on a word that is 40 at first: its last value, and each lane's old value.
     let cases: [(&str, u32, OldValue); 6] = [
         (
             "ATOM1_RETURN.i32.slot0.ainc.wait0 @r2, r6, offset:0x0",
@@ -271,7 +271,6 @@ fn atomic_operations_count_every_lane_once() {
 #[test]
 fn subnormal_numbers_are_kept_or_flushed() {
     use Subnormals::{Flushed, Kept, SinglesFlushed};
-    // Least numbers, and nothing added.
     let cases = [
         ("FADD.f32 r0, r2, 0x0", Kept, 1),
         ("FADD.f32 r0, r2, 0x0", SinglesFlushed, 0),
@@ -325,7 +324,6 @@ fn what_is_not_translated_is_a_fault_by_its_name() {
     }
     let zero = run(&space, &[0xff; 8], &[], 1).unwrap_err().to_string();
     assert!(zero.contains("is no instruction"), "{zero}");
-    // Meets the limit on work.
     let endless = fault(&["NOP", "BRANCHZ.eq 0x0, offset:-2"]);
     assert!(!endless.is_empty());
 }
