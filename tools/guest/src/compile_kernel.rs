@@ -155,7 +155,6 @@ impl CompileKernel {
     }
 }
 
-/// Saves the code of a recording with one job; returns the code's file.
 pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<PathBuf> {
     let code = work.join("code");
     let mut disasm = Command::new(payload::host_command(folder));

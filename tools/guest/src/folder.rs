@@ -13,7 +13,6 @@ use crate::{
     files,
 };
 
-/// Moves the guest out of the repository.
 pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
 
 #[derive(Clone, Debug)]
@@ -24,7 +23,6 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Finds the repository from cargo's environment, or upwards from here.
     pub(crate) fn find() -> Result<Folder> {
         let repository = match env::var_os("CARGO_MANIFEST_DIR") {
             Some(manifest) => Path::new(&manifest)
@@ -82,19 +80,17 @@ impl Folder {
         Ok(())
     }
 
-    /// Such as `6.12.107+deb13-arm64`.
     pub(crate) fn stock_kernel(&self) -> Result<String> {
         self.kernel("stock")
     }
 
-    /// The stock kernel's source in the build root.
     pub(crate) fn stock_source(&self) -> Result<String> {
         let release = self.stock_kernel()?;
         let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
         Ok(format!("/guest/src/linux-source-{}", version.join(".")))
     }
 
-    /// `old`, `stock` or `new`: those with headers.
+    /// `which`: `old`, `stock` or `new`, the kernels with headers.
     pub(crate) fn kernel(&self, which: &str) -> Result<String> {
         let path = self.guest.join("kernels");
         let text = files::text(&path)?;
@@ -109,7 +105,6 @@ impl Folder {
             })
     }
 
-    /// Held until dropped.
     pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
         files::create_dir(dir)?;
         let path = dir.join("lock");
@@ -124,7 +119,7 @@ impl Folder {
     }
 }
 
-/// Replaces it whole: a guest may be running it.
+/// Replaces a file whole, as a guest may be running it.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let copy = tempfile::NamedTempFile::new_in(directory).map_err(Error::io("write", to))?;

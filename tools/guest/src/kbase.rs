@@ -185,7 +185,6 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// A replay per input set is recorded; then all recordings replay.
     pub(crate) fn run(&self, driver: &Path) -> Result<Outcome> {
         let folder = self.folder;
         build::kbase_kernel(folder)?;
@@ -208,7 +207,7 @@ impl<'a> Trial<'a> {
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
-                // One wrong chain must take too long.
+                // The endless one of the wrong chains must take longer than the driver permits.
                 "--job-limit".into(),
                 panfrost::JOB_LIMIT.to_string(),
             ],
@@ -368,7 +367,6 @@ fn values(given: &str, gives: &str, set: &str, out: &str) -> [String; 3] {
 
 const RUNS: [(&str, &str); 2] = [("first", ""), ("second", "2")];
 const KILLS: u32 = 10;
-/// By an ordinary user; the recorder is not read.
 const REPLAYS: &str = concat!(include_str!("devices/user.sh"), include_str!("kbase.sh"));
 
 /// Recordings begin with the driver's probe, so it is loaded for each. In QEMU an interrupt line stays up until the

@@ -58,7 +58,7 @@ struct Measured {
     peak_kib: u64,
     files: u64,
     file_bytes: u64,
-    /// Of `seconds`.
+    /// The part of `seconds` that jobs take.
     in_jobs: f64,
 }
 
@@ -150,7 +150,6 @@ impl BenchStartup {
             accesses: many.accesses.saturating_sub(few.accesses) / u64::from(MORE_RUNS),
             interrupts: many.interrupts.saturating_sub(few.interrupts) / u64::from(MORE_RUNS),
         };
-        // All in one guest, files in its page cache.
         let runs = self.runs.max(1);
         let script = format!(
             "{PREPARE}{TAKE_BY_NANO}\
@@ -201,7 +200,7 @@ impl BenchStartup {
     }
 }
 
-/// `guest networks` makes large ones.
+/// Large recordings do not ship: `guest networks` makes them.
 fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf> {
     let shipped = folder.repository.join("recordings").join(recording);
     let made = network_dir(folder, name, "g52").join(recording);
@@ -271,10 +270,10 @@ const PREPARE: &str = "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt
      export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
      cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n";
 
-/// Seconds of a job before the guest stands still.
+/// Seconds that a job may take before the guest stands still.
 const GRACE: f64 = 0.020;
 
-/// Earlier resets; time without the guest's standstill.
+/// Per chain: the number of resets before it, and its seconds without the guest's standstill.
 fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     let text = files::text(logs.join("model.log"))?;
     let mut chains = Vec::new();
@@ -299,9 +298,8 @@ fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     Ok(chains)
 }
 
-/// Replays, and starts of the stack, have equal chain counts.
 fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()> {
-    // Resets separate programs; panfrost's or nano's start resets without a chain.
+    // Resets separate programs; when panfrost or nano starts, it resets without a chain.
     let mut sums: Vec<(u32, f64)> = Vec::new();
     for (group, seconds) in chains(logs)? {
         match sums.last_mut() {
@@ -312,7 +310,7 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
     for (program, (_, seconds)) in measured.iter_mut().zip(&sums).take(replays) {
         program.in_jobs = *seconds;
     }
-    // Panfrost resets only when idle: share the rest evenly.
+    // Panfrost resets only when idle, so starts of the stack share the rest evenly.
     let rest: f64 = sums.iter().skip(replays).map(|(_, seconds)| seconds).sum();
     let stacks = measured.len().saturating_sub(replays).max(1) as f64;
     for program in measured.iter_mut().skip(replays) {

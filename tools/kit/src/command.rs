@@ -48,7 +48,7 @@ pub fn outcome(output: Output) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// Shows the words if a test fails.
+/// Runs a program in a directory; a test that fails shows the words.
 pub fn run_in(
     folder: &Path,
     program: &str,

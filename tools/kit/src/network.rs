@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 
-/// Channels are innermost.
+/// An image whose channels are innermost.
 #[derive(Clone)]
 pub struct Image {
     /// Pixels.
@@ -41,12 +41,12 @@ impl Image {
         }
     }
 
-    /// Zero if negative.
+    /// Makes negative values zero.
     pub fn relu(self) -> Self {
         self.map(|v| v.max(0.0))
     }
 
-    /// Of each pixel.
+    /// Some channels of each pixel.
     pub fn channels(&self, first: usize, count: usize) -> Self {
         let data = self
             .data
@@ -57,7 +57,7 @@ impl Image {
         Self::new(self.height, self.width, count, data)
     }
 
-    /// Channels of both.
+    /// An image with the channels of both.
     pub fn join(&self, other: &Self) -> Self {
         let pixels = self.data.chunks_exact(self.channels);
         let data = pixels
@@ -116,7 +116,7 @@ pub fn convolution(
     Image::new(height, width, outputs, data)
 }
 
-/// Inside.
+/// Windows lie inside of the image.
 pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
     let height = (image.height - size) / stride + 1;
     let width = (image.width - size) / stride + 1;

@@ -136,7 +136,7 @@ impl Trial<'_> {
         )
         .and_then(|mut session| {
             session.run(&mut values)?;
-            // Too late to spoil the output.
+            // Too late to spoil the output, so it may fail.
             let _ = session.finish();
             Ok(())
         });
@@ -187,7 +187,6 @@ impl Trial<'_> {
     }
 }
 
-/// Longest wait per action, in microseconds.
 fn longest_wait_us(recording: &Recording<'_>) -> u64 {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());

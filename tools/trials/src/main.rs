@@ -251,7 +251,7 @@ fn processor_seconds() -> f64 {
 }
 
 fn run_soundness(time: Duration, seed: u64, save_to: Option<&Path>) -> Result {
-    /// Per recording in turn.
+    /// Changes of each recording in turn.
     const BATCH: u64 = 20;
     let started = Instant::now();
     let mut corpus = corpus::read()?;

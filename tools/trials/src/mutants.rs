@@ -27,7 +27,7 @@ use crate::parts::Parts;
 use crate::rig::{Rig, Values, model};
 use crate::shipped::Shipped;
 
-/// Wrong in one point.
+/// A recording that is wrong in one point.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// What is wrong.
@@ -36,9 +36,9 @@ pub struct Mutant {
     pub rule: &'static str,
     /// The recording.
     pub file: Vec<u8>,
-    /// For mutants of signatures.
+    /// Signature of the file, for mutants of signatures.
     pub signature: Option<Vec<u8>>,
-    /// Another GPU's product.
+    /// Product of another GPU that runs it.
     pub gpu: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ pub fn of(shipped: &Shipped) -> Vec<Mutant> {
     mutants
 }
 
-/// `None` when it would run.
+/// The rule that refuses it; `None` if it would run.
 pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
     if let Some(signature) = &mutant.signature {
         return trust::refused_by(&mutant.file, signature);

@@ -18,14 +18,14 @@ const CODE: u64 = 0x100_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// A recording of the review.
+/// A recording that attacks the replayer.
 #[derive(Clone, Debug)]
 pub struct Reviewed {
     /// What it shows.
     pub finding: &'static str,
     /// The recording.
     pub file: Vec<u8>,
-    /// `None` if within budget.
+    /// The rule that refuses it; `None` if it stays within budget.
     pub rule: Option<&'static str>,
 }
 
@@ -116,7 +116,7 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
     ]
 }
 
-/// Of deep verification; other rules refuse for every command.
+/// Rules of deep verification only; other rules refuse for every command.
 pub const DEEP: [&str; 2] = ["chain-loop", "deep-limit"];
 
 fn builder() -> Builder {
@@ -143,7 +143,6 @@ fn compute_job(entry: u64, groups: u32) -> [u8; 0x200] {
     put(0x130, 0x1_9000);
     put(0x144, 31);
     put(0x180, entry);
-    // Any size is packed.
     let size = Invocation::pack([1; 3], [groups, 1, 1]).map_or([0; 2], |size| size.words);
     put(0x20, u64::from(size[1]) << 32 | u64::from(size[0]));
     job
@@ -346,7 +345,6 @@ fn unbound() -> Vec<u8> {
     finished(builder)
 }
 
-/// Two layers; the second submits them again.
 fn resubmitted(jobs: u64, times: u32) -> Vec<u8> {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -393,7 +391,6 @@ fn states(count: u32) -> Vec<u8> {
     finished(builder)
 }
 
-/// All in the same MiB.
 fn outputs(count: u32) -> Vec<u8> {
     let mut builder = builder();
     builder.region(DATA, 256, Access::READ_WRITE, RegionKind::Data);

@@ -16,10 +16,10 @@ use mali_facts::Product;
 use mali_model::Options;
 
 const PAGES: usize = 1 << 16;
-/// Between the replay's pages.
+/// Pages of others, between those of the replay.
 const FOREIGN: usize = 64;
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
-/// Of all chains and launches of a rig.
+/// Most clauses of all chains and launches of a rig.
 const CLAUSES: u64 = 1 << 23;
 /// Microseconds per register access on the rig's clock.
 const ACCESS_US: u64 = 20;
@@ -51,7 +51,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Shares its memory.
+    /// A rig and its model share one memory.
     ///
     /// # Errors
     /// The operating system has no address space left.
@@ -188,7 +188,7 @@ impl Values {
         let input = |tensor: &gpureplay_format::layout::TensorEntry| {
             let needed = tensor.kind == Input.code() || tensor.flags & TENSOR_EXTERNAL != 0;
             let float = tensor.element == ElementType::F32.code();
-            // Classes or characters may be indices.
+            // Integers may be indices of classes or characters.
             let index = [ElementType::I32, ElementType::U32]
                 .iter()
                 .any(|integer| tensor.element == integer.code());

@@ -27,7 +27,7 @@ pub const LIMITS: Limits = Limits {
 /// Microseconds beyond a recording's waits.
 pub const OVERHEAD_US: u64 = 2_000_000;
 
-/// Decides the changes; zeros at its end.
+/// Bytes that decide the changes; zeros follow them.
 pub struct Source<'a>(pub &'a [u8]);
 
 impl Source<'_> {
@@ -45,7 +45,6 @@ impl Source<'_> {
     }
 }
 
-/// Likely to matter.
 const TELLING: [u64; 10] = [
     0,
     1,
@@ -90,7 +89,6 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
                 section[at..at + 4].copy_from_slice(&new.to_le_bytes());
             }
             4 | 5 => {
-                // From elsewhere in the section.
                 let (to, from) = (at & !7, source.below(length) & !7);
                 let end = (from + 8).min(length);
                 let value = section[from..end].to_vec();
@@ -158,7 +156,7 @@ const fn error_name(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// Runs on the model.
+/// Runs a recording on the model.
 ///
 /// # Errors
 /// A broken promise.
@@ -167,7 +165,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    // The walk must not panic.
+    // It may refuse, but not panic.
     match recording.header().family.get() {
         FAMILY_STREAMS => ended(
             file,
@@ -238,7 +236,7 @@ fn ended<F: Family>(
     })
 }
 
-/// A run's states must be in memory for the next; keeps the host's rules.
+/// States that a run must find in memory; none where a recording breaks the host's rules.
 fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     let kind = gpureplay_format::TensorKind::State.code();
     let tensors = (0..).zip(recording.tensors());

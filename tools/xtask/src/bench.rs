@@ -78,7 +78,6 @@ impl Model {
         let new = build_model(&root())?;
         let mut best: [Vec<(String, Time)>; 2] = Default::default();
         for round in 0..self.rounds.max(1) as usize {
-            // Alternates which comes first.
             for at in [round % 2, 1 - round % 2] {
                 let mut command = Command::new([old, &new][at]);
                 command.args(["1", &self.runs.to_string()]);
@@ -226,7 +225,7 @@ fn build_model(top: &Path) -> Result<PathBuf> {
     Ok(target.join("release/examples/bench"))
 }
 
-/// Name, seconds, processor seconds, error and perhaps lane operations.
+/// Name, seconds, processor seconds, error, and perhaps lane operations.
 fn parse(text: &str) -> Result<Vec<(String, Time)>> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -250,7 +249,6 @@ fn parse(text: &str) -> Result<Vec<(String, Time)>> {
         .collect()
 }
 
-/// Minimum times, maximum error.
 fn merge(best: &mut Vec<(String, Time)>, new: Vec<(String, Time)>) {
     let known: BTreeMap<String, usize> = best
         .iter()

@@ -43,13 +43,10 @@ pub(crate) struct Check {
     list: bool,
 }
 
-/// What a change concerns, by crate name.
 #[derive(Debug, Default, PartialEq)]
 struct Concerned {
     changed: BTreeSet<String>,
-    /// Unchanged users of changed crates.
     dependents: BTreeSet<String>,
-    /// Other workspaces with changes.
     workspaces: BTreeSet<String>,
 }
 

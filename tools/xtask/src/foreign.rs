@@ -20,9 +20,8 @@ use crate::{
 };
 
 const SCRIPT: &str = "tools/foreign/cases.py";
-/// Its tuner has a queue with times.
+/// Its tuner has a queue with times, which a stream would store.
 const TIMED: (&str, &str) = ("g610", "leela-zero");
-/// No recording of streams has it.
 const TIME: &str = "STORE_STATE";
 
 /// Records cases of PyOpenCL and programs of others on the model and replays them; NumPy says what is right
@@ -132,7 +131,7 @@ impl Foreign {
         record.args(["record", "--recorder", "model", "-o", "recorded"]);
         record.args(["--gpu", &self.gpu]);
         record.args(options("a"));
-        // For their settings; the cache with Mesa stays.
+        // For settings of the app; the cache with Mesa stays.
         record
             .env("HOME", here)
             .env("XDG_CACHE_HOME", crate::mesa::caches());

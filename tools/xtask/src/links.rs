@@ -29,7 +29,6 @@ impl Links {
     }
 }
 
-/// The count, or the broken ones.
 pub(crate) fn check() -> Result<String> {
     let top = root();
     let files: BTreeSet<PathBuf> =

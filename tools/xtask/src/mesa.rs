@@ -18,11 +18,10 @@ use crate::{
     repository::root,
 };
 
-/// Of Mesa's assembler.
 const CASES: (&str, &str) = ("tools/mesa/cases.sh", "valhall-cases.txt");
 /// Its hash names the directory.
 const RECIPE: &str = "tools/mesa/build.sh";
-/// Written last: for OpenCL loaders.
+/// For OpenCL loaders. Written last, so that only a whole build has it.
 pub(crate) const RUNTIME: &str = "icd/rusticl.icd";
 const TAIL: usize = 25;
 
@@ -156,7 +155,6 @@ fn write_sources(folder: &Path) -> Result<()> {
     output(mirror.arg(folder)).map(drop)
 }
 
-/// Link to the last build.
 pub(crate) fn link() -> PathBuf {
     cache().join("mesa")
 }
@@ -211,7 +209,7 @@ fn tail(log: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// The authors' values.
+    /// Values from the authors of FNV.
     #[test]
     fn hashes_are_fnv() {
         assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);

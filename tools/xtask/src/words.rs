@@ -15,8 +15,7 @@ use crate::{
     repository::{git, root},
 };
 
-/// In characters.
-const SUBJECT: usize = 72;
+const SUBJECT_CHARACTERS: usize = 72;
 const README_ROWS: usize = 8;
 
 /// Checks the words of pages, help, messages and commit subjects, by docs/words.toml.
@@ -65,8 +64,8 @@ impl Words {
         let (mut texts, mut comments) = (0, 0);
         for source in &sources {
             let text = files::text(root().join(source))?;
-            comments += commented(&text);
-            if !speaks(source) {
+            comments += comment_words(&text);
+            if !is_for_users(source) {
                 continue;
             }
             for (line, said) in strings::said(&text) {
@@ -105,7 +104,7 @@ impl Words {
 }
 
 impl Style {
-    /// Commits since `subjects_after`, without merges. None in a clone that lacks it.
+    /// Without merges; none in a clone that lacks the commit `subjects_after`.
     fn subjects(&self) -> Result<Vec<String>> {
         let range = format!("{}..HEAD", self.subjects_after);
         let known = format!("{}^{{commit}}", self.subjects_after);
@@ -119,7 +118,6 @@ impl Style {
         git(&["log", "--no-merges", "--format=%h %s", &range])
     }
 
-    /// `most` words, tables of `rows` rows.
     fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
         let page = Prose::read(text);
         let mut found = Vec::new();
@@ -150,7 +148,7 @@ impl Style {
             .collect();
         let lower = format!(" {} ", block.to_lowercase());
         for (phrase, instead) in &self.phrases {
-            if whole(&lower, phrase) {
+            if has_whole_words(&lower, phrase) {
                 found.push(format!("`{phrase}`; write {instead}: {block}"));
             }
         }
@@ -158,16 +156,14 @@ impl Style {
     }
 }
 
-/// Whether a source is for users: no test, task or trial.
-fn speaks(path: &str) -> bool {
+fn is_for_users(path: &str) -> bool {
     let mut parts = path.split('/');
     !path.starts_with("tools/")
         && !path.starts_with("fuzz/")
         && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
 }
 
-/// Words in lines of comments.
-fn commented(source: &str) -> usize {
+fn comment_words(source: &str) -> usize {
     let lines = source.lines().map(str::trim_start);
     let comments = lines.filter(|line| line.starts_with("//"));
     comments
@@ -175,15 +171,13 @@ fn commented(source: &str) -> usize {
         .sum()
 }
 
-/// Whether a phrase stands in a text as whole words.
-fn whole(text: &str, phrase: &str) -> bool {
+fn has_whole_words(text: &str, phrase: &str) -> bool {
     let letter = |place: Option<char>| place.is_some_and(char::is_alphanumeric);
     text.match_indices(phrase).any(|(at, _)| {
         !letter(text[..at].chars().next_back()) && !letter(text[at + phrase.len()..].chars().next())
     })
 }
 
-/// Prose of a page, without code blocks.
 struct Prose {
     blocks: Vec<String>,
     longest_table: usize,
@@ -234,7 +228,7 @@ fn words(text: &str) -> usize {
         .count()
 }
 
-/// Ends: full stop, colon, question or exclamation mark before a space.
+/// A sentence ends at a full stop, colon, question or exclamation mark before a space.
 fn sentences(block: &str) -> impl Iterator<Item = &str> {
     block
         .split_inclusive([' '])
@@ -247,7 +241,7 @@ fn sentences(block: &str) -> impl Iterator<Item = &str> {
 }
 
 fn subject_fault(subject: &str) -> Option<&'static str> {
-    if subject.chars().count() > SUBJECT {
+    if subject.chars().count() > SUBJECT_CHARACTERS {
         return Some("more than 72 characters");
     }
     let Some((area, rest)) = subject.split_once(": ") else {
@@ -297,13 +291,13 @@ mod tests {
     #[test]
     fn comments_count_without_their_marks() {
         let source = "//! One two.\n\n/// Three.\nfn four() {\n    // Five - six.\n}\n";
-        assert_eq!(commented(source), 5);
+        assert_eq!(comment_words(source), 5);
     }
 
     #[test]
     fn a_phrase_is_whole_words() {
-        assert!(whole(" by nobody, ever ", "nobody"));
-        assert!(!whole(" nobodys ", "nobody"));
+        assert!(has_whole_words(" by nobody, ever ", "nobody"));
+        assert!(!has_whole_words(" nobodys ", "nobody"));
     }
 
     #[test]

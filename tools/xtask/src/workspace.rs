@@ -29,7 +29,6 @@ pub(crate) enum Unsafe {
 pub(crate) struct Crate {
     pub(crate) name: String,
     pub(crate) description: String,
-    /// In the source tree.
     pub(crate) folder: String,
     /// In the source tree; empty for the top one.
     pub(crate) workspace: String,
@@ -44,7 +43,6 @@ pub(crate) struct Crate {
 pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) ours: bool,
-    /// Only tests, benchmarks and examples need it.
     pub(crate) tests_only: bool,
 }
 
@@ -75,7 +73,6 @@ struct Target {
     src_path: PathBuf,
 }
 
-/// Reads all crates, by directory.
 pub(crate) fn crates() -> Result<Vec<Crate>> {
     let top = root();
     let mut crates = Vec::new();
@@ -104,7 +101,6 @@ pub(crate) fn crates() -> Result<Vec<Crate>> {
     Ok(crates)
 }
 
-/// Tracked, or new and not ignored.
 fn manifests() -> Result<BTreeSet<String>> {
     let names = git(&[
         "ls-files",
@@ -162,7 +158,6 @@ fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
 }
 
 impl Target {
-    /// No test, example, benchmark or build script.
     fn is_product(&self) -> bool {
         let others = ["test", "example", "bench", "custom-build"];
         !self.kind.iter().any(|kind| others.contains(&kind.as_str()))
@@ -198,7 +193,6 @@ mod tests {
     fn the_root_of_a_crate_says_what_it_may_do() {
         assert_eq!(rule("//! x\n#![forbid(unsafe_code)]\n"), Unsafe::Forbidden);
         assert_eq!(rule("#![deny(unsafe_code)]\n"), Unsafe::Exceptions);
-        // Mentions do not count.
         assert_eq!(rule("// #![forbid(unsafe_code)]\n"), Unsafe::Allowed);
         assert!(has_attribute("#![no_std]\n", "no_std"));
     }

@@ -48,7 +48,7 @@ pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
     files::create_dir(folder.guest.join("cache"))?;
     let _ = fs::remove_dir_all(&dir);
     match fs::rename(&made, &dir) {
-        // Another work tree was quicker.
+        // Another work tree may have been quicker.
         Err(_) if dir.is_dir() => Ok(()),
         result => result.map_err(Error::io("create", &dir)),
     }

@@ -18,7 +18,7 @@ use crate::{
     folder::{Folder, GUEST_VARIABLE},
 };
 
-/// `old`: the previous release's kernel; `new`: backports'. Panfrost is loaded first: the run loads only panthor.
+/// `old` is the previous release's kernel, `new` that of backports. Panfrost comes first: the run loads only panthor.
 pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     let _lock = Folder::lock(&folder.local)?;
     let guest = folder.local.join(format!("kernel-{which}"));
@@ -44,7 +44,6 @@ pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     })
 }
 
-/// Finds misuse of memory, locks and atomic context.
 pub(crate) fn sanitized(folder: &Folder) -> Result<Folder> {
     own(folder, "sanitized", None)
 }

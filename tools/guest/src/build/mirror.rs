@@ -15,7 +15,7 @@ use crate::{
     files,
 };
 
-/// For machines whose apt does not point at Debian.
+/// Names a Debian mirror where apt does not.
 const MIRROR_VARIABLE: &str = "GPUREPLAY_DEBIAN_MIRROR";
 
 /// Writes apt's sources for a new Debian root into a folder: sources.list, sources-old.list (the release before), apt.conf.
@@ -33,8 +33,7 @@ impl Sources {
     }
 }
 
-/// Writes `sources.list` (suite and backports), `sources-old.list` (older kernel), `apt.conf`. Leaves unchanged
-/// files alone.
+/// Leaves unchanged files alone.
 pub(crate) fn write_sources(guest: &Path) -> Result<()> {
     let mirror = match std::env::var(MIRROR_VARIABLE) {
         Ok(mirror) => mirror,
@@ -88,7 +87,6 @@ fn acquire_options() -> Result<String> {
     let mut conf = String::from("Acquire::Retries \"3\";\nAPT::Install-Recommends \"false\";\n");
     for line in output(Command::new("apt-config").arg("dump"))?.lines() {
         if KEPT.iter().any(|name| line.starts_with(name)) {
-            // Cannot fail.
             let _ = writeln!(conf, "{line}");
         }
     }

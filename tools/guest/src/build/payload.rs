@@ -101,11 +101,11 @@ pub(crate) fn cargo_home() -> PathBuf {
 }
 
 fn command(folder: &Folder) -> Result<()> {
-    let built = cross(folder, &["-p", "gpureplay"], "gpureplay for the guest")?;
+    let built = cross_static(folder, &["-p", "gpureplay"], "gpureplay for the guest")?;
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
-/// Builds the OpenCL layer and the recorder on the guest's C library, as an app's loader loads them.
+/// On the guest's C library, as an app's loader loads them.
 fn opencl_layer(folder: &Folder) -> Result<()> {
     shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
     shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")
@@ -146,7 +146,7 @@ pub(crate) fn replayer(folder: &Folder) -> Result<()> {
 
 fn device_test(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-linux", "--example", "device_test"];
-    let built = cross(folder, &example, "device test")?;
+    let built = cross_static(folder, &example, "device test")?;
     let to = folder.payload().join("nano");
     install(&built.join("examples/device_test"), &to)
 }
@@ -155,7 +155,7 @@ fn device_tests(folder: &Folder) -> Result<()> {
     let to = folder.payload().join("nano");
     device_test(folder)?;
     let example = ["-p", "gpureplay-library", "--example", "state_faults"];
-    let built = cross(folder, &example, "faults of states")?;
+    let built = cross_static(folder, &example, "faults of states")?;
     install(&built.join("examples/state_faults"), &to)?;
     hostile(folder)
 }
@@ -187,8 +187,7 @@ fn install(program: &Path, to: &Path) -> Result<()> {
     place(program, &to.join(program.file_name().unwrap_or_default()))
 }
 
-/// Cross-compiles a package with the C library inside.
-fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
+fn cross_static(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     let target = folder.local.join("cargo");
     let flags = "-C target-feature=+crt-static";
     cross_with(folder, package, what, (flags, &target))
@@ -470,7 +469,6 @@ pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> R
     run(folder, &mut python, &log)
 }
 
-/// Development profile, as tests build it.
 pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build

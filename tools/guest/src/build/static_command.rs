@@ -46,7 +46,7 @@ impl Static {
     }
 }
 
-/// Whether an ELF file is static, for aarch64. Without an interpreter, nothing loads libraries.
+/// Without an interpreter, nothing loads libraries.
 fn is_static_aarch64(elf: &[u8]) -> bool {
     const AARCH64: u64 = 183;
     const INTERPRETER: u64 = 3;

@@ -76,7 +76,6 @@ impl Step {
 pub(crate) struct Cache(PathBuf);
 
 impl Cache {
-    /// `of` is the step whose result it fits.
     pub(crate) fn named(guest: &Path, name: &str, of: &str) -> Result<Cache> {
         let mut hash = Fingerprint::default();
         hash.file(&stamp_path(guest, of))?;
@@ -91,7 +90,7 @@ impl Cache {
         }
     }
 
-    /// Replaces it whole: others may read it.
+    /// Replaces the file whole, as others may read it.
     pub(crate) fn keep(&self, made: &Path) -> Result<()> {
         if let Some(parent) = self.0.parent() {
             files::create_dir(parent)?;

@@ -130,7 +130,6 @@ struct Judged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
-    /// Within the type's precision.
     Right,
     Wrong,
     Refused,
@@ -156,7 +155,7 @@ impl Verdict {
     }
 }
 
-/// `words` must all be in the case's line.
+/// Explains cases whose line has all `words`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cause {
@@ -200,7 +199,6 @@ fn generate(folder: &Folder, dir: &Path, seed: u32, every: u32) -> Result<()> {
     )
 }
 
-/// Skips cases with a result; ends when the time is up.
 fn run(folder: &Folder, dir: &Path, gpu: &str, timeout: u64) -> Result<Vec<Judged>> {
     let script = dir.join("run.sh");
     fs::copy(folder.recipe().join("operators/run.sh"), &script)
@@ -253,7 +251,6 @@ fn text(results: &[Judged], causes: &Causes) -> String {
     let mut text = String::new();
     for one in results.iter().filter(|one| one.result.is_bad()) {
         let why = causes.of(&one.case).unwrap_or("open");
-        // Cannot fail.
         let _ = writeln!(
             text,
             "{} {}: {} [{why}]",

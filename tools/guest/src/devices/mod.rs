@@ -135,7 +135,6 @@ impl Devices {
             expect(folder, name, share.path())?;
         }
         let options = Options {
-            // For a busy machine, and a kernel with checks.
             timeout: Duration::from_secs(
                 900 * (1 + u64::from(self.sanitized))
                     + u64::from(self.seconds + 10 * (self.runs + self.kills)),

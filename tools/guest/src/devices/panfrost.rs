@@ -100,7 +100,6 @@ impl Panfrost {
         })
     }
 
-    /// A short test; the command has longer ones.
     pub(crate) fn short(kernel: &str, gpu: &str) -> Self {
         Self {
             kernel: kernel.into(),
@@ -150,7 +149,6 @@ impl Panfrost {
             gpu: self.gpu.clone(),
             driver,
             share: Some(share.path().to_path_buf()),
-            // Generous: for a busy machine.
             timeout: Duration::from_secs(u64::from(
                 600 + 10 * (counts.iter().sum::<u32>() + self.runs * cases),
             )),
@@ -228,7 +226,6 @@ pub(crate) fn expect(
             recordings.is_empty() || wanted.any(|it| name.starts_with(it.as_str()))
         })
         .collect();
-    // May hold results of other cases.
     let _ = fs::remove_dir_all(share.join("by-model"));
     let (mut lines, mut count) = (String::new(), 0);
     for name in &names {

@@ -62,7 +62,7 @@ impl Build<'_> {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Linked<'a> {
-    /// Without: what the machine loads.
+    /// If `None`, the image replays what the machine loads.
     pub(crate) recording: Option<&'a Path>,
     /// .npy files in the order of tensors that need a value.
     pub(crate) inputs: &'a [PathBuf],

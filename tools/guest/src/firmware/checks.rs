@@ -21,7 +21,7 @@ use crate::{
     folder::Folder,
 };
 
-/// Bytes (`firmware.ld`).
+/// Bytes, as in `firmware.ld`.
 const STACK: u64 = 32 << 10;
 
 fn digits(folder: &Folder) -> PathBuf {
@@ -34,7 +34,7 @@ pub(crate) fn answers(folder: &Folder) -> Result<()> {
         let file = recording.join("recording.gpr");
         let inputs = [recording.join("inputs/3.npy")];
         let stack = files::read(recording.join("expected/3.npy"))?;
-        let (bits, expected) = (bits(&stack), largest(&stack));
+        let (bits, expected) = (bits(&stack), index_of_largest(&stack));
         let parts = Linked {
             recording: linked.then_some(&file),
             inputs: &inputs,
@@ -67,8 +67,6 @@ pub(crate) fn answers(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// Joined chains and layers: one submission per run, at most two interrupts each for set-up and run, identical
-/// bits.
 pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<()> {
     let original = digits(folder);
     let expected = files::read(original.join("expected/3.npy"))?;
@@ -133,7 +131,6 @@ fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<Str
     Ok(boot(folder, &image, &has)?.replace('\r', ""))
 }
 
-/// States continue: the text equals the host model's and NumPy's.
 pub(crate) fn writes(folder: &Folder) -> Result<()> {
     for writer in [GENERATE, DECODE] {
         let written = files::read(folder.repository.join(writer.text))?;
@@ -147,7 +144,6 @@ pub(crate) fn writes(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// Repeats disturbed steps: equal states.
 pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<()> {
     let said = go_on(folder, &GENERATE, 2, stride)?;
     let counts = (
@@ -171,25 +167,22 @@ fn reported(said: &str, word: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// Index among the last ten f32 of a .npy file.
-fn largest(npy: &[u8]) -> usize {
-    let values: Vec<f32> = last_values(npy).collect();
+fn index_of_largest(npy: &[u8]) -> usize {
+    let values: Vec<f32> = last_ten(npy).collect();
     (0..values.len())
         .max_by(|&a, &b| values[a].total_cmp(&values[b]))
         .unwrap_or(0)
 }
 
-/// The last ten f32.
-fn last_values(npy: &[u8]) -> impl Iterator<Item = f32> {
+fn last_ten(npy: &[u8]) -> impl Iterator<Item = f32> {
     let start = npy.len().saturating_sub(40);
     let values = npy.get(start..).unwrap_or_default().as_chunks::<4>().0;
     values.iter().map(|bytes| f32::from_le_bytes(*bytes))
 }
 
-/// The last ten f32 of a .npy file, as the image prints their bits.
 fn bits(npy: &[u8]) -> String {
     let word = |value: f32| format!(" {:#x}", value.to_bits());
-    last_values(npy).map(word).collect()
+    last_ten(npy).map(word).collect()
 }
 
 struct Case {
@@ -241,7 +234,6 @@ pub(crate) fn refuses(folder: &Folder) -> Result<()> {
     check(folder, &image, &fault, None)
 }
 
-/// All boots use the same flash.
 fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<()> {
     let dir = files::temporary()?;
     let file = dir.path().join("recording");
@@ -291,7 +283,7 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
 pub(crate) fn embedding(folder: &Folder) -> Result<()> {
     let recording = digits(folder);
     let file = recording.join("recording.gpr");
-    let expected = largest(&files::read(recording.join("expected/3.npy"))?);
+    let expected = index_of_largest(&files::read(recording.join("expected/3.npy"))?);
     for language in ["c", "rs"] {
         let image = bare::embedding(folder, language, &recording.join("inputs/3.npy"))?;
         let has = Machine {

@@ -23,9 +23,7 @@ use crate::{
 
 /// From `replayer/devices/firmware/src/machine.rs`.
 const LOAD_ADDRESS: &str = "0x50000000";
-/// MiB.
-const MEMORY: u32 = 512;
-/// For one run.
+const MEMORY_MIB: u32 = 512;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -100,7 +98,6 @@ pub(crate) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// Has nothing but a GPU.
     pub(crate) fn of(gpu: Gpu<'a>) -> Self {
         Self {
             gpu,
@@ -154,9 +151,9 @@ pub(crate) fn boot(folder: &Folder, image: &Path, has: &Machine<'_>) -> Result<S
     qemu.args(["-M", machine::MACHINE, "-cpu", machine::CPUS[0]])
         .args(["-nodefaults", "-no-reboot", "-display", "none"])
         .args(["-monitor", "none", "-serial", "stdio"])
-        .args(["-m", &MEMORY.to_string(), "-object"])
+        .args(["-m", &MEMORY_MIB.to_string(), "-object"])
         .arg(format!(
-            "memory-backend-memfd,id=ram0,size={MEMORY}M,share=on"
+            "memory-backend-memfd,id=ram0,size={MEMORY_MIB}M,share=on"
         ))
         .arg("-kernel")
         .arg(image)

@@ -34,7 +34,6 @@ pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
         ));
     }
 
-    // Neither is in the recording.
     for set in ["b", "c"] {
         let replayed = work.join(format!("replayed-{set}.bin"));
         let from = work.join(format!("inputs/{set}.bin"));
@@ -75,7 +74,8 @@ pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
     ))
 }
 
-/// Named jobs, if they are all of the recording. The driver starts more: a queue begins with streams without a dispatch.
+/// Returns how many jobs have names, if all have. The driver starts more: a queue begins with streams without a
+/// dispatch.
 fn all_named(manifest: &str, jobs: usize) -> std::result::Result<usize, String> {
     let named = manifest.lines().filter(|line| *line == "[[job]]").count();
     match named == jobs && jobs > 0 {
@@ -84,7 +84,6 @@ fn all_named(manifest: &str, jobs: usize) -> std::result::Result<usize, String> 
     }
 }
 
-/// Two traces without notes differ in one input and one output only.
 fn without_notes(program: &Path, work: &Path) -> Checked {
     let mut compile = Command::new(program);
     compile

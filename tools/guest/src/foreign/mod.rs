@@ -29,7 +29,7 @@ struct App {
     name: &'static str,
     /// `{s}` stands for the set of inputs.
     command: &'static str,
-    /// Tensors equal in both runs.
+    /// Number of tensors that are equal in both runs.
     weights: usize,
     /// Neither input nor output ends in zeros: traces without notes show them whole.
     unnoted: bool,
@@ -178,7 +178,6 @@ impl Foreign {
     }
 }
 
-/// Returns right ones and faults.
 pub(crate) fn run_sample(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
     let work = files::temporary()?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
@@ -255,7 +254,6 @@ fn run<'a>(
         .map(String::from)
         .into();
     command.extend(apps.iter().map(|app| app.name.to_owned()));
-    // The kernel's recorder knows job chains only.
     let driver = match StreamGpu::by_name(gpu) {
         Some(_) => Driver::Stock,
         None => Driver::Patched,

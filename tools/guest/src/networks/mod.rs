@@ -71,26 +71,23 @@ pub(crate) struct Networks {
 /// Times in seconds.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Measured {
-    /// Set-up and one run.
     pub(crate) jobs: u64,
     pub(crate) bytes: u64,
-    /// With weights outside.
     pub(crate) bytes_without_weights: u64,
     pub(crate) memory: u64,
-    /// The app in the guest.
+    /// Time of the recorded app in the guest.
     pub(crate) record: f64,
-    /// From the page cache.
+    /// With the file in the page cache.
     pub(crate) read: f64,
-    /// Reading and verifying.
     pub(crate) load: f64,
     /// Reset, memory and set-up jobs.
     pub(crate) open: f64,
     pub(crate) run: f64,
-    /// In the table's unit.
+    /// Largest relative error; in 8-bit outputs the largest difference in steps.
     pub(crate) difference: f64,
     /// Equals the live stack bit for bit.
     pub(crate) identical: bool,
-    /// Share of processor time.
+    /// Other programs' share of processor time, from 0 to 1.
     #[serde(default)]
     pub(crate) others: Option<f64>,
 }
@@ -180,7 +177,7 @@ impl Networks {
         Ok(ExitCode::from(u8::from(failed > 0)))
     }
 
-    /// False without usable traces.
+    /// Returns false without usable traces.
     fn one(&self, folder: &Folder, name: &str) -> Result<bool> {
         let app = App::find(folder, name)?;
         if !app.network {
@@ -215,7 +212,6 @@ impl Networks {
         Ok(true)
     }
 
-    /// False if never measured.
     fn times(&self, job: &Recording<'_>) -> Result<bool> {
         let output = job.default_output();
         let path = job.work.join(MEASURED);
@@ -323,7 +319,6 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
         let expected = app::file(job.work, "expected", name, SETS[1]);
         let compared =
             app::compare_files(&replayed, &expected, job.app.tolerance).map_err(Error::Usage)?;
-        // 8-bit outputs differ by whole steps.
         difference = difference.max(if job.app.exact {
             compared.max_absolute
         } else {

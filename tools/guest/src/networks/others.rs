@@ -6,16 +6,14 @@ use std::fs;
 /// Processor time so far, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Others {
-    /// Of all processors.
     all: u64,
-    /// Of it, programs and kernel.
+    /// The part of `all` that was not idle.
     busy: u64,
-    /// Of it, our ended children.
+    /// The part of `busy` that our ended children took.
     ours: u64,
 }
 
 impl Others {
-    /// `None` where the kernel does not tell.
     pub(crate) fn now() -> Option<Others> {
         let machine = fs::read_to_string("/proc/stat").ok()?;
         let program = fs::read_to_string("/proc/self/stat").ok()?;

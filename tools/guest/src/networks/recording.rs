@@ -202,7 +202,7 @@ struct Time {
     processor: f64,
 }
 
-/// Between `begin` and `took WAY MILLISECONDS`.
+/// Reads times between lines `begin` and `took WAY MILLISECONDS`.
 fn times(outcome: &Outcome) -> Vec<Time> {
     let (mut out, mut end, mut begin) = (Vec::new(), 0, Duration::ZERO);
     for line in outcome.stdout.split_inclusive(|&byte| byte == b'\n') {
@@ -228,7 +228,6 @@ fn times(outcome: &Outcome) -> Vec<Time> {
     out
 }
 
-/// 0 without runs.
 fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
     let times = times.iter().filter(|time| time.way == way);
     Sorted::new(times.map(of).collect())
@@ -236,7 +235,7 @@ fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
         .unwrap_or_default()
 }
 
-/// The last notes: dumps, hashed, clean, audited, logged; walks and milliseconds.
+/// The counters in the last notes: dumps, hashed, clean, audited, logged; then walks and milliseconds.
 fn counters(path: &Path) -> Result<Vec<u64>> {
     let wrong = |error: String| Error::Usage(format!("{}: {error}", path.display()));
     let file = File::open(path).map_err(Error::io("read", path))?;

@@ -11,7 +11,7 @@ use crate::error::Result;
 
 const SECONDS: u32 = 20;
 const SECONDS_FULL: u32 = 600;
-/// Equal seeds make equal calls, but for the other thread's changes.
+/// Equal seeds make equal calls, apart from what the other thread changes.
 const SEED: u64 = 1;
 const XTEST_SAMPLE: &str = "1001 1004 1005 1006";
 

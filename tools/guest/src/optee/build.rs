@@ -85,7 +85,6 @@ fn key_header(key: &PublicKey) -> String {
          static const uint8_t gpureplay_key[32] = {",
     );
     for byte in key.bytes() {
-        // Cannot fail.
         let _ = write!(text, " {byte:#04x},");
     }
     text + " };\n"

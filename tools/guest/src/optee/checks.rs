@@ -86,10 +86,10 @@ pub(crate) fn short(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// OP-TEE's memory gives a bus error; the kernel sees no GPU.
 fn isolation(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
-    // BL31, OP-TEE's core (code, heap with the recording), applications; QEMU has 16 MiB of it.
+    // Places of BL31, OP-TEE's core (code, and heap with the recording) and applications, in QEMU's 16 MiB of secure
+    // memory.
     let places = [
         "0x0e000000",
         "0x0e100000",
@@ -109,7 +109,7 @@ fn isolation(rig: &Rig<'_>) -> Result<String> {
         true";
     let outcome = rig.script(&share, &script)?;
     let output = outcome.said().into_owned();
-    // 128 and SIGBUS.
+    // A shell's exit code of SIGBUS, 128 + 7.
     let refused = output.lines().filter(|line| *line == "read 135").count() == places.len();
     if outcome.end != End::Exit(0)
         || !refused

@@ -109,7 +109,6 @@ pub(super) fn long(length: &Length) -> Result<Vec<u8>> {
     })
 }
 
-/// A recording whose `run` submits a job of this type.
 pub(super) fn of_jobs(gpu: u32, job_type: u8, run: impl FnOnce(&mut Builder)) -> Result<Vec<u8>> {
     let mut builder = Builder::new(gpu);
     builder.identity(0, 0xffff_0000, gpu);
@@ -119,7 +118,7 @@ pub(super) fn of_jobs(gpu: u32, job_type: u8, run: impl FnOnce(&mut Builder)) ->
     let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
     let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
     let mut job = [0; 32];
-    // And 64-bit addresses.
+    // Bit 0: the job has 64-bit addresses.
     job[16] = job_type << 1 | 1;
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(input);
@@ -131,7 +130,6 @@ pub(super) fn of_jobs(gpu: u32, job_type: u8, run: impl FnOnce(&mut Builder)) ->
         .map_err(|error| Error::Usage(format!("{error:?}")))
 }
 
-/// Nothing stays in GPU memory, and the next client is served. Repeats a run that ended too early.
 pub(super) fn cancelled(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -201,7 +199,6 @@ pub(super) fn interrupted(rig: &Rig<'_>) -> Result<String> {
     ))
 }
 
-/// Bytes change during the load: refused, or what was signed runs.
 pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<String> {
     let share = Share::new()?;
     let expected = digits(rig, &share, &["3"])?;
@@ -213,7 +210,6 @@ pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<String> {
         length / 2
     );
     let said = rig.clean(&share, &script)?.trim().to_owned();
-    // Both must have happened.
     let both = !said.starts_with("0 refused") && !said.contains(" 0 ran right");
     match both {
         true => Ok(said),

@@ -15,7 +15,7 @@ pub(super) const NOTHING: &str =
 /// The job's microseconds.
 const TIMEOUT: u32 = 2_000_000;
 
-/// Keeps all rules, but the job type is unknown to the GPU.
+/// It keeps all rules, but the GPU does not know the job's type.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
     clients::of_jobs(gpu, 127, |builder| builder.submit(1, JOB, TIMEOUT))
 }
@@ -78,7 +78,7 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<String> {
             return Err(format!("{end}: it left {left}").into());
         }
     }
-    // The check must see something during a run.
+    // Memory, cache, cores and table must be in use during a run, or the check shows nothing.
     let during = share.text("during")?;
     let used = ["0 words", "cache 0,", "cores 0,", "table 0,"];
     if used

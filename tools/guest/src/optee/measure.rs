@@ -27,11 +27,9 @@ use crate::{
     },
 };
 
-/// Recordings, and runs of each.
 const RECORDINGS: [(&str, u32); 2] = [("digits-g52", 100), ("lenet-g52", 20)];
 const TIMEOUT: u64 = 900;
 
-/// `write` keeps them in measurements/optee.json.
 pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
     payload::nano_driver(rig.folder)?;
     let share = Share::new()?;

@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// It protects nothing.
+/// Seed of the tests' key, which protects nothing.
 const TEST_SEED: [u8; 32] = [7; 32];
 /// The secure world's GPU pages follow (`pta/gpureplay_board.h`).
 const KERNEL_MEMORY: &str = "mem=1792M";

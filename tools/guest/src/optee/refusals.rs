@@ -60,7 +60,6 @@ pub(super) fn refusals(rig: &Rig<'_>) -> Result<String> {
     share.write("unsigned", &packed(&good, None)?)?;
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("forged", &packed(&changed, Some(signature))?)?;
-    // Rightly signed, and yet damaged, or against a rule.
     share.write("damaged", &pack(&changed, &key, COUNTER)?)?;
     share.write("rule", &pack(&against_a_rule()?, &key, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
@@ -139,7 +138,6 @@ const BY_THE_COMMAND: [(&str, &str); 8] = [
     ("cancelled", clients::CANCELLED),
 ];
 
-/// The script leaves words and exit codes in NAME.said.
 pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     let digits = recording(rig.folder, "digits-g52");
     let good = files::read(digits.join("recording.gpr"))?;
@@ -148,7 +146,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
     share.write("good", &pack(&good, &key, COUNTER)?)?;
     share.write("old", &pack(&good, &key, OLD)?)?;
-    // Another's signature: only the secure world refuses it.
+    // A signature of another recording: only the secure world refuses it.
     let lenet = files::read(recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
     share.write("forged", &packed(&lenet, Some(signature(&key, &good)?))?)?;
     share.write(

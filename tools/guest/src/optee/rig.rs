@@ -81,7 +81,6 @@ pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
 }
 
 impl Rig<'_> {
-    /// Any message of the secure world is allowed.
     pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
         self.boot(share, text, false)
     }
@@ -97,7 +96,6 @@ impl Rig<'_> {
         run(self.folder, &options, &words)
     }
 
-    /// Must end well; a message of the secure world ends it.
     pub(super) fn clean(&self, share: &Share, text: &str) -> Result<String> {
         let outcome = self.boot(share, text, true)?;
         if outcome.clean().is_err() {
@@ -119,7 +117,6 @@ pub(super) fn failed(outcome: &Outcome) -> String {
     )
 }
 
-/// The secure world logs errors only.
 fn quiet(outcome: &Outcome) -> Checked {
     let log = fs::read(outcome.logs.join(SECURE_LOG))
         .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;

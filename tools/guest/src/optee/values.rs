@@ -31,7 +31,6 @@ fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
     output_of("gpureplay run", &mut run).map(drop)
 }
 
-/// Makes `NAME=PATH`.
 fn assigned(name: &str, path: &Path) -> OsString {
     let mut assignment = OsString::from(format!("{name}="));
     assignment.push(path);
@@ -59,7 +58,6 @@ struct Digits {
 }
 
 impl Digits {
-    /// Makes `inputs/input.npy`, `images.bin` and `digits.pack`.
     fn new(rig: &Rig<'_>, share: &Share) -> Result<Digits> {
         let folder = rig.folder;
         let all = npy(&folder.repository.join("tools/digits/held-out/images.npy"))?;
@@ -95,7 +93,6 @@ impl Digits {
     }
 }
 
-/// Writes a shipped recording as the signed pack NAME.pack.
 pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result<PathBuf> {
     let folder = recording(rig.folder, &format!("{name}-g52"));
     let file = files::read(folder.join("recording.gpr"))?;
@@ -141,7 +138,6 @@ pub(super) fn answers(rig: &Rig<'_>) -> Result<String> {
     for case in &cases {
         let input = npy(&case.input)?;
         share.write(&format!("{}.bin", case.name), &input)?;
-        // Cannot fail.
         let _ = writeln!(
             script,
             "gpureplay_tee lenet.pack -i input:{}={name}.bin -o probabilities:{}={name}.out",
@@ -240,7 +236,6 @@ fn song(rig: &Rig<'_>, share: &Share) -> Result<Vec<u8>> {
     let generate = pack_recording(rig, share, "generate")?;
     let forced = generate.join("inputs/forced2.npy");
     share.write("forced.npy", &files::read(&forced)?)?;
-    // Both continue from the first characters.
     let state = share.path("state.safetensors");
     let begin: [OsString; 7] = [
         generate.clone().into(),

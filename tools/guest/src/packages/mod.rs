@@ -40,14 +40,12 @@ const DEBS: [&str; 5] = [
 struct Part {
     name: &'static str,
     what: &'static str,
-    /// Where the ten probabilities are.
     answers: Answers,
 }
 
 enum Answers {
     Said,
-    /// In files.
-    Written,
+    InFiles,
     None,
 }
 
@@ -55,12 +53,12 @@ const PARTS: [Part; 6] = [
     Part {
         name: "command",
         what: "apt install, the command on the model",
-        answers: Answers::Written,
+        answers: Answers::InFiles,
     },
     Part {
         name: "nano",
         what: "nano driver by DKMS, udev rule, group, preset; the command on it as a member of the group",
-        answers: Answers::Written,
+        answers: Answers::InFiles,
     },
     Part {
         name: "library",
@@ -163,7 +161,6 @@ impl Packages {
     }
 }
 
-/// The command states its commit.
 fn of_this_commit(top: &Path, made: &Made) -> Result<()> {
     let mut git = std::process::Command::new("git");
     git.current_dir(top)
@@ -225,7 +222,7 @@ impl Part {
         let seconds = &line[2];
         let written = match self.answers {
             Answers::Said => false,
-            Answers::Written => true,
+            Answers::InFiles => true,
             Answers::None => return Ok(format!("done ({seconds} s)")),
         };
         for digit in 0..10 {

@@ -41,7 +41,7 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     if step.is_done(guest) && configured.is_file() {
         return Ok(made);
     }
-    // An interrupted configuration is useless.
+    // A root whose configuration was interrupted is useless.
     remove(&guest.join("stamps/packages"))?;
     step.run(guest)?;
     configure(folder, &made)?;
@@ -49,7 +49,7 @@ pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
     Ok(made)
 }
 
-/// The packages' scripts need the guest's processor.
+/// Scripts of the packages run on the guest's processor only.
 fn configure(folder: &Folder, made: &Path) -> Result<()> {
     eprintln!("  the guest configures the packages of the root, which takes some minutes");
     let options = Options {
@@ -58,7 +58,7 @@ fn configure(folder: &Folder, made: &Path) -> Result<()> {
     };
     let outcome = session::script(folder, &options, CONFIGURE)?;
     let said = outcome.said();
-    // dpkg's audit speaks after that line.
+    // dpkg's audit speaks only after that line.
     if outcome.end == End::Exit(0) && said.ends_with("root is configured\n") {
         return Ok(());
     }

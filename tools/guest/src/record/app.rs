@@ -30,18 +30,18 @@ pub(crate) struct App {
     pub(crate) inputs: Vec<String>,
     pub(crate) weights: Vec<String>,
     pub(crate) outputs: Vec<String>,
-    /// More files for the only input; answers become cases.
+    /// More files for the only input; the live stack's answers become cases.
     #[serde(default)]
     pub(crate) samples: Vec<String>,
     #[serde(default)]
     pub(crate) images: toml::Table,
-    /// From the reference, for the first set; the recording is cut where each is complete.
+    /// Intermediate tensors from the reference, for the first set; the recording is cut where each is complete.
     #[serde(default)]
     pub(crate) layers: Vec<String>,
     #[serde(default)]
     pub(crate) labels: Vec<String>,
-    /// For `compile --tensors`: a step repeats, whose calls name what it takes, leaves and gives. Inputs and outputs
-    /// are the first's.
+    /// For `compile --tensors`: a step repeats, and its calls name what it takes, leaves and gives. Inputs and outputs
+    /// are the first step's.
     #[serde(default)]
     pub(crate) tensors: Option<PathBuf>,
     /// From tools/networks: every file in `weights` is a weight.
@@ -49,7 +49,6 @@ pub(crate) struct App {
     pub(crate) network: bool,
     #[serde(default)]
     pub(crate) ships: bool,
-    /// Relative error of an output.
     #[serde(default = "default_tolerance")]
     pub(crate) tolerance: f64,
     /// Replays must equal the recorded stack bit for bit; the reference rounds elsewhere.
@@ -68,7 +67,7 @@ fn default_tolerance() -> f64 {
     TOLERANCE
 }
 
-/// The recording's files, and others.
+/// Suffixes of files: of the recorded inputs, and of a second set.
 pub(crate) const SETS: [&str; 2] = ["", "2"];
 
 impl App {
@@ -107,7 +106,6 @@ impl App {
         }
     }
 
-    /// Answers go into `expected`.
     pub(crate) fn sample_script(&self) -> String {
         const SET: &str = "-sample";
         let mut script = String::new();
@@ -189,7 +187,6 @@ pub(crate) fn file(dir: &Path, kind: &str, name: &str, set: &str) -> PathBuf {
     dir.join(kind).join(format!("{name}{set}.npy"))
 }
 
-/// Bit for bit; errors name the bad file.
 pub(crate) fn identical(a: &Path, b: &Path) -> std::result::Result<bool, String> {
     let read = |path: &Path| read_npy(path).map_err(|error| format!("{}: {error}", path.display()));
     let (a, b) = (read(a)?, read(b)?);

@@ -40,7 +40,6 @@ pub(crate) struct Compared {
     pub(crate) given_up: usize,
     /// Beyond a job's start: one thread noted, another submitted.
     pub(crate) moved: usize,
-    /// Without a reason.
     pub(crate) unexplained: Vec<String>,
 }
 

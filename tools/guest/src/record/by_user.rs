@@ -13,7 +13,6 @@ use crate::{
     },
 };
 
-/// May only open the render node; has its own directory.
 pub(crate) const NOBODY: &str = r#"set -e
 as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 chmod a+rw /dev/dri/renderD128

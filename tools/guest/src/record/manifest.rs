@@ -10,7 +10,7 @@ use crate::{
     files,
 };
 
-/// Whole manifest, in the order of docs/reference/format.md; unchanged parts stay.
+/// All keys, in the order of docs/reference/format.md.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
@@ -43,7 +43,6 @@ pub(crate) struct Output {
     pub(crate) labels: Vec<String>,
 }
 
-/// Files by tensor.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {

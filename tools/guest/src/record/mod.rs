@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest record`: makes a recording of an example program.
-//!
-//! The guest runs it on the patched driver with two input sets, and streams raw traces. The host compiles the
-//! first, checks it against the second, and takes expected outputs from the CPU reference.
 
 pub(crate) mod app;
 pub(crate) mod both;
@@ -156,7 +153,6 @@ pub(crate) struct Recording<'a> {
     pub(crate) name: &'a str,
     pub(crate) app: &'a App,
     pub(crate) gpu: &'a str,
-    /// Shared with the guest.
     pub(crate) work: &'a Path,
     pub(crate) timeout: Duration,
     pub(crate) non_coherent: bool,
@@ -168,7 +164,6 @@ impl Recording<'_> {
         StreamGpu::by_name(self.gpu).is_some()
     }
 
-    /// Once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         if self.takes_streams() {
             return self.trace_by_user(stream);

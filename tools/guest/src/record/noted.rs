@@ -6,7 +6,6 @@ use std::{collections::BTreeSet, fmt, path::Path, process::Command};
 use super::{Recording, tensors::tensors};
 use crate::{build::step::logged, error::Result};
 
-/// Calls tell neither name nor shape.
 type Place = (String, String, u64, u64);
 
 impl Recording<'_> {
@@ -35,9 +34,7 @@ impl Recording<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
     pub(crate) tensors: usize,
-    /// The library computed them: no file.
     pub(crate) computed: usize,
-    /// The whole buffer was written; a file has the beginning.
     pub(crate) padded: usize,
 }
 

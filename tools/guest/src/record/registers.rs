@@ -6,7 +6,7 @@ use std::{fs::File, io::BufReader, path::Path};
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::{job_slot, job_slot::JobConfigFlags, mmu};
 
-/// Offset and value.
+/// A register's offset, and the value.
 type Write = (u32, u32);
 
 /// The trace must be a contiguous part of the model's log.
@@ -102,7 +102,7 @@ fn contained(recorded: &[Write], seen: &[Write]) -> Result<(), String> {
     {
         return Ok(());
     }
-    // Where the witnesses part.
+    // The longest match shows where trace and log part.
     let (start, same) = (0..seen.len())
         .map(|start| {
             let pairs = seen[start..].iter().zip(recorded);

@@ -16,9 +16,9 @@ use crate::{
     folder::{Folder, copy_dir},
 };
 
-/// Written GPU below.
+/// Stands for `GPU` in the commands below.
 const GPU: &str = "/gpu@10000000";
-/// Before any driver: loads modules that report to the model.
+/// Runs before any driver is loaded: loads modules that report to the model.
 const START: &str = include_str!("board.sh");
 /// The whole machine is marked coherent: leaving the word out is not enough.
 const NON_COHERENT: &[&str] = &["-d GPU dma-coherent", "-tx GPU dma-noncoherent"];
@@ -45,7 +45,6 @@ const SUPPLY: &[&str] = &[
     "-ts /gpu-points compatible operating-points-v2",
     "-tx /gpu-points phandle 7003",
     // 400 and 800 MHz, in two words.
-    // 400 and 800 MHz, in two words.
     "-tx /gpu-points/opp-400000000 opp-hz 0 17d78400",
     "-tu /gpu-points/opp-400000000 opp-microvolt 800000",
     "-tx /gpu-points/opp-800000000 opp-hz 0 2faf0800",
@@ -62,7 +61,6 @@ const DISABLED: &[&str] = &[
     "-ts /gpu-disabled status disabled",
 ];
 
-/// Default: QEMU's machine as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Board {
     pub(crate) non_coherent: bool,
@@ -111,7 +109,7 @@ impl Board {
         files::write(&firmware, mali_facts::firmware::file())
     }
 
-    /// `None` if the guest's own is right.
+    /// `None` if the guest's own tree is right.
     pub(super) fn tree(self, folder: &Folder, cpu: &str, to: &Path) -> Result<Option<PathBuf>> {
         if self.is_plain() && !self.disabled_first {
             return Ok(None);
@@ -143,7 +141,7 @@ impl Board {
         non_coherent.into_iter().chain(power_domain).collect()
     }
 
-    /// The guest's init must then not load the driver.
+    /// A command that loads the driver, so the guest's init must not; `None` for a plain machine.
     pub(super) fn start(self, driver: Driver) -> Option<Vec<String>> {
         let caches = if self.non_coherent {
             "gpureplay_caches"

@@ -21,7 +21,6 @@ pub(crate) enum Driver {
 }
 
 impl Driver {
-    /// Name for the guest's first program.
     pub(super) fn name(self) -> &'static str {
         match self {
             Driver::Stock => "stock",

@@ -34,7 +34,6 @@ const GPU_FAULTS: [&str; 29] = [
     "cleanly suspend MCU",
 ];
 
-/// Trouble from anywhere.
 const KERNEL_FAULTS: [&str; 15] = [
     "Kernel panic",
     "Internal error:",
@@ -122,7 +121,6 @@ mod tests {
             "[ 9.1] Kernel panic - not syncing: Attempted to kill init!",
             "[ 9.1] CS_FATAL.EXCEPTION_TYPE: 0x49 (CS_INVALID_INSTRUCTION)",
             "[ 9.1] panthor 10000000.gpu: [drm] Failed to cleanly suspend MCU",
-            // From KASAN, lockdep and checks of atomic context.
             "[ 9.1] BUG: KASAN: slab-use-after-free in nano_free+0x1c/0x60",
             "[ 9.1] WARNING: possible circular locking dependency detected",
             "[ 9.1] [ BUG: Invalid wait context ]",

@@ -38,7 +38,6 @@ pub(crate) struct Machine<'a> {
     /// The guest's `/opt/gpureplay`, read-only.
     pub(crate) payload: &'a Path,
     pub(crate) share: &'a Path,
-    /// Mountable by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
     pub(crate) kernel_options: &'a [String],
     pub(crate) interactive: bool,
@@ -52,7 +51,7 @@ pub(crate) struct Machine<'a> {
 pub(crate) const CHANNELS: [&str; 4] = ["console", "control", "out", "err"];
 
 impl Machine<'_> {
-    /// Command that runs the machine. It dies with its parent.
+    /// The process dies with its parent.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]);
@@ -105,7 +104,7 @@ impl Machine<'_> {
             ))
             .args(["-device", "virtio-blk-pci,drive=disk,addr=02.0"]);
         match self.firmware {
-            // The tree is QEMU's, without GPU; the second line is the secure world's.
+            // The device tree is QEMU's, which has no GPU. The second serial line is the secure world's.
             Some(firmware) => command.arg("-bios").arg(firmware),
             None => {
                 let own = self.folder.boot(&format!("{}.dtb", self.cpu));
@@ -205,7 +204,6 @@ pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
         .arg(root.join("usr/bin").join(name));
 }
 
-/// Puts a path into an option without UTF-8 conversion.
 pub(crate) fn with_path(before: &str, path: &Path, after: &str) -> OsString {
     let mut option = OsString::from(before);
     option.push(path);

@@ -7,7 +7,6 @@ use std::{
     path::PathBuf,
 };
 
-/// An abort has registers and call stack behind it.
 const LINES: usize = 40;
 
 /// The secure world logs errors only (OP-TEE's level 1): every line is a complaint. TF-A and OP-TEE word panics
@@ -19,7 +18,7 @@ pub(crate) fn is_complaint(line: &str) -> bool {
             .any(|word| line.contains(word))
 }
 
-/// From TF-A if QEMU outlives the power-off.
+/// TF-A says it if QEMU outlives the power-off.
 pub(crate) const LATE_POWER_OFF: &str = "PANIC at PC";
 
 pub(crate) struct SecureLog {
@@ -39,7 +38,6 @@ impl SecureLog {
         }
     }
 
-    /// Returns all complaints so far.
     pub(crate) fn look(&mut self) -> &[String] {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {

@@ -40,27 +40,25 @@ pub(crate) const SECURE_LOG: &str = "secure.log";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Profile: g52, g31...
     pub(crate) gpu: String,
     pub(crate) driver: Driver,
     pub(crate) cpu: String,
     pub(crate) memory: u32,
-    /// Times do not depend on the host's load.
     pub(crate) counted: bool,
     pub(crate) timeout: Duration,
-    /// Default: an empty temporary directory.
+    /// An empty temporary directory if `None`.
     pub(crate) share: Option<PathBuf>,
     /// Mountable by the 9p tag `extra`, read-only.
     pub(crate) extra: Option<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) model_options: Vec<String>,
     pub(crate) kernel_options: Vec<String>,
-    /// Default: new below `target/guest/runs`.
+    /// A new directory below `target/guest/runs` if `None`.
     pub(crate) logs: Option<PathBuf>,
     pub(crate) stream: bool,
     pub(crate) warm: bool,
     pub(crate) firmware: Option<PathBuf>,
-    /// It logs errors only: any message ends the run.
+    /// The secure world logs errors only, so any message of it ends the run.
     pub(crate) quiet_secure_world: bool,
     pub(crate) board: Board,
 }
@@ -116,11 +114,10 @@ pub(crate) type Checked = std::result::Result<(), String>;
 pub(crate) struct Outcome {
     pub(crate) end: End,
     pub(crate) stdout: Vec<u8>,
-    /// Bytes so far and QEMU's processor time, per arrival.
+    /// Per arrival of output: its bytes so far, and QEMU's processor time.
     pub(crate) pace: Vec<(usize, Duration)>,
-    /// With kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
+    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log and secure.log.
     pub(crate) logs: PathBuf,
-    /// Faults in the kernel log.
     pub(crate) faults: Vec<String>,
     /// Host seconds until the command's start.
     pub(crate) boot: Option<f64>,
@@ -195,7 +192,7 @@ pub(crate) fn run(
         .tempdir()
         .map_err(Error::io("create", std::env::temp_dir()))?;
     let host = private.path().join("host");
-    write_host_files(&host, options, command)?;
+    write_init_files(&host, options, command)?;
     let board = options.board.with_gpu(&options.gpu);
     board.files(folder, &host)?;
     if options.warm && options.driver != Driver::None {
@@ -250,7 +247,6 @@ pub(crate) fn run(
     run.watch(&events, options.timeout, watched)
 }
 
-/// Drop ends both processes.
 struct Running {
     model: Child,
     qemu: Option<Child>,
@@ -330,7 +326,7 @@ impl Running {
                 continue;
             }
             last_look = Some(Instant::now());
-            // After power-off TF-A may wait.
+            // After the power-off TF-A may complain while QEMU still runs.
             let running = end.is_none() && self.exit.is_none();
             if let Some(log) = secure.as_mut().filter(|_| running)
                 && !log.look().is_empty()
@@ -419,7 +415,7 @@ impl Running {
         if let Some(qemu) = &mut self.qemu {
             let _ = qemu.wait();
         }
-        // It ends when QEMU disconnects, and may still write its log.
+        // The model ends when QEMU disconnects, and may still write its log.
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(2) && matches!(self.model.try_wait(), Ok(None))
         {
@@ -547,8 +543,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .map_err(Error::start("setpriv"))
 }
 
-/// Writes what the guest's init reads.
-fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
+fn write_init_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
     files::create_dir(host)?;
     let write = |name: &str, bytes: Vec<u8>| files::write(host.join(name), bytes);
     let first = options.board.with_gpu(&options.gpu).start(options.driver);
@@ -580,7 +575,6 @@ fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_millis());
-    // Two may begin in the same millisecond.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let logs = runs.join(format!("{seconds}-{}-{number}", std::process::id()));

@@ -112,7 +112,6 @@ impl Sizes {
         })
     }
 
-    /// Each row above its goal, in words.
     pub(crate) fn above_goals(&self) -> impl Iterator<Item = String> {
         self.rows.iter().filter_map(|row| {
             let (bytes, goal) = (row.bytes.together(), row.goal?);
@@ -120,7 +119,6 @@ impl Sizes {
         })
     }
 
-    /// Last sentence of a table's text.
     pub(crate) fn compiled_by(&self) -> String {
         format!("Compiled by {}.", self.compiler)
     }
@@ -161,7 +159,6 @@ impl Sizes {
     }
 }
 
-/// As `rustc 1.97.1`.
 fn compiler(folder: &Folder) -> Result<String> {
     let text = output(in_root(folder).args(["rustc", "--version"]))?;
     let words: Vec<&str> = text.split_whitespace().take(2).collect();

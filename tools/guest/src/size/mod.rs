@@ -33,7 +33,6 @@ pub(crate) struct Size {
     write: bool,
 }
 
-/// Most stack of a bare-metal image, in bytes.
 pub(crate) fn stack_bound(folder: &Folder, image: &Path) -> Result<u64> {
     object::Object::of_program(folder, image)?.stack_bound()
 }
@@ -64,7 +63,7 @@ impl Size {
     }
 }
 
-/// Says so if `kept` has other numbers of the same compiler; another compiler's are not compared.
+/// Numbers of another compiler are not compared.
 fn is_as_kept(table: &Table, kept: &[Table], compiled_by: &str) -> bool {
     if kept == [table.clone()] {
         return true;

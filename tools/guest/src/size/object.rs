@@ -10,7 +10,6 @@ use crate::{
     folder::Folder,
 };
 
-/// Bytes of text, with read-only data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bytes {
     pub(crate) text: u64,
@@ -30,14 +29,13 @@ impl Bytes {
     }
 }
 
-/// Panic handlers need it; defined nowhere.
+/// Panic handlers call it, and it is defined nowhere: a panic fails the link.
 const PANIC: &str = "size_must_not_panic";
 
 pub(crate) struct Object {
     path: PathBuf,
     bytes: Bytes,
     needed: Vec<String>,
-    /// Empty for other processors than aarch64.
     instructions: String,
 }
 
@@ -100,7 +98,7 @@ impl Object {
         self.bytes
     }
 
-    /// Bytes: start, and an interrupt on top.
+    /// Bytes of the deepest path from the start, and of an interrupt on top.
     pub(crate) fn stack_bound(&self) -> Result<u64> {
         const ENTRIES: [&str; 2] = ["_start", "vectors"];
         let calls = Calls::of_disassembly(&self.instructions);
@@ -126,7 +124,6 @@ impl Object {
         Ok(())
     }
 
-    /// Neither instructions nor emulating routines.
     pub(crate) fn require_no_floating_point(&self) -> Result<()> {
         let instruction = self.instructions.lines().find(|line| uses_float(line));
         let routine = self.needed.iter().find(|name| emulates_float(name));
@@ -168,7 +165,7 @@ fn uses_float(line: &str) -> bool {
         })
 }
 
-/// Arm IHI 0043; GCC's soft-float library.
+/// Names from Arm IHI 0043 and from GCC's soft-float library.
 fn emulates_float(symbol: &str) -> bool {
     let arm = symbol.strip_prefix("__aeabi_").is_some_and(|rest| {
         ["f", "d", "cf", "cd"].iter().any(|kind| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 struct Function<'a> {
-    /// Over all paths.
+    /// Bytes; the most over all paths.
     frame: u64,
     calls: BTreeSet<&'a str>,
     indirect: bool,
@@ -112,7 +112,6 @@ fn lowered(mnemonic: &str, operands: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// `None` inside of `current`.
 fn target<'a>(operands: &'a str, current: &str) -> Option<&'a str> {
     let (_, rest) = operands.split_once('<')?;
     let name = rest.split(['+', '>']).next()?;

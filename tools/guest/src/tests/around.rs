@@ -38,7 +38,7 @@ const NO_CLOCK: [(&str, &str); 1] = [(
     "static bool no_clock;\nmodule_param(no_clock, bool, 0600);\n\nstatic int nano_runtime_resume(struct device *dev)\n{\n\tif (no_clock)\n\t\treturn -EIO;\n",
 )];
 
-/// With two mutants: one must be noticed, one must survive.
+/// Of two mutants one must be noticed, and one must survive.
 pub(super) fn nano(folder: &Folder) -> Result<()> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;
@@ -60,7 +60,7 @@ pub(super) fn nano(folder: &Folder) -> Result<()> {
         ..Options::sharing(Driver::None, share.path())
     };
     let outcome = session::script(folder, &options, SCRIPT)?;
-    // A guest that slept has lost disks and channel: read the kernel's log.
+    // A guest that slept has lost its disks and channel, so only the kernel's log tells.
     let log = files::text(outcome.logs.join("kernel.log"))?;
     let last = log.lines().rfind(|line| line.contains("around: "));
     let (end, logs) = (&outcome.end, outcome.logs.display());

@@ -10,11 +10,10 @@ use crate::{
     folder::Folder,
 };
 
-/// Behind all other headers.
-const BEHIND: &str = "#include \"gpureplay_nano.h\"\n";
+const LAST_INCLUDE: &str = "#include \"gpureplay_nano.h\"\n";
 /// Hints that processors ignore: around a write, around a read.
 const MARKS: [&str; 4] = ["hint\t#0x7c", "hint\t#0x7d", "hint\t#0x7e", "hint\t#0x7f"];
-/// Fewer writes and reads: marks were not compiled.
+/// Writes and reads; with fewer, the marks were not compiled.
 const AT_LEAST: (usize, usize) = (10, 5);
 
 fn marks(suffix: &str) -> String {
@@ -35,7 +34,7 @@ fn marks(suffix: &str) -> String {
     };
     let real = |name: &str| format!("{name}{suffix}");
     [
-        BEHIND.to_owned(),
+        LAST_INCLUDE.to_owned(),
         write("writel", &real("writel")),
         write("lo_hi_writeq", &real("lo_hi_writeq")),
         read("readl", &real("readl")),
@@ -59,7 +58,7 @@ pub(super) fn nano(folder: &Folder) -> Result<()> {
 fn listing(folder: &Folder, suffix: &str) -> Result<String> {
     let module = folder.local.join(format!("marked{suffix}.ko"));
     let marked = marks(suffix);
-    payload::nano_mutant(folder, "nano.h", &[(BEHIND, &marked)], &module)?;
+    payload::nano_mutant(folder, "nano.h", &[(LAST_INCLUDE, &marked)], &module)?;
     let mut disassemble = in_root(folder);
     disassemble
         .args(["aarch64-linux-gnu-objdump", "-d"])

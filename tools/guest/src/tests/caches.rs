@@ -16,7 +16,7 @@ use crate::{
 };
 
 const SCRIPT: &str = include_str!("caches.sh");
-/// The first also on mutants.
+/// The first also replays on mutants.
 const RECORDINGS: [&str; 2] = ["digits-g52", "lenet-g52"];
 
 const BOARD: Board = Board {
@@ -33,7 +33,7 @@ struct Mutant {
     noticed_by: &'static str,
 }
 
-/// All of `memory.c`. Unmapping also invalidates, but pages are then read no more.
+/// All of `memory.c`'s maintenance calls. Unmapping invalidates too, but such pages are read no more.
 const MUTANTS: [Mutant; 5] = [
     Mutant {
         name: "pages-not-cleaned-when-mapped",

@@ -27,7 +27,6 @@ pub(super) fn all(folder: &Folder, gpu: &str) -> Result<Sample> {
     )
 }
 
-/// The kernel's driver sees no failing job.
 pub(super) fn misused(folder: &Folder) -> Result<Sample> {
     payload::user_recorder(folder)?;
     run(
@@ -38,7 +37,6 @@ pub(super) fn misused(folder: &Folder) -> Result<Sample> {
     )
 }
 
-/// All of both on a GPU with command streams, recorded in the app.
 pub(super) fn on_panthor(folder: &Folder) -> Result<Sample> {
     payload::user_recorder(folder)?;
     let all = cases::names().chain(cases::misused());

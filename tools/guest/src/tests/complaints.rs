@@ -16,7 +16,6 @@ use crate::{
 
 const KERNELS: [&str; 3] = ["old", "stock", "new"];
 
-/// Only the nano driver needs them.
 const NEEDED: [&str; 2] = ["CONFIG_PM", "CONFIG_IOMMU_IO_PGTABLE_LPAE"];
 
 pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
@@ -24,7 +23,7 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for which in KERNELS {
         let release = folder.kernel(which)?;
-        // Compiles everything.
+        // A new directory, so that make compiles everything.
         let name = format!("nano-{which}");
         let _ = fs::remove_dir_all(folder.local.join(&name));
         let work = nano_sources(folder, &name)?;
@@ -39,7 +38,7 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Without them the nano driver builds, or fails for another reason.
+/// Returns options without which the nano driver builds, or fails for another reason.
 pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;
@@ -100,7 +99,6 @@ fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
     listen(&mut command, "checkpatch")
 }
 
-/// Includes a non-zero exit status.
 fn listen(command: &mut Command, what: &str) -> Result<Vec<String>> {
     let output = command
         .stdin(Stdio::null())

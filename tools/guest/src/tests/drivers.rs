@@ -46,7 +46,6 @@ pub(super) fn silence(complaints: &[String]) -> Result<()> {
     }
 }
 
-/// The long test is `cargo xtask guest devices`.
 pub(super) fn devices(folder: &Folder) -> Result<()> {
     let short = Devices {
         runs: 20,
@@ -63,7 +62,6 @@ pub(super) fn devices(folder: &Folder) -> Result<()> {
     Ok(short.test(folder, false)??)
 }
 
-/// The long test is `cargo xtask guest panfrost`.
 pub(super) fn panfrost(folder: &Folder) -> Result<()> {
     let short = Panfrost {
         recording: [
@@ -94,7 +92,6 @@ pub(super) fn panfrost_elsewhere(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// `driver-patch/upstream`: faults are seen at once; buffers lie at chosen addresses.
 pub(super) fn panfrost_repaired(folder: &Folder) -> Result<()> {
     let repaired = Panfrost {
         recording: ["saxpy", "digits", "perceptron"].map(String::from).to_vec(),
@@ -105,7 +102,6 @@ pub(super) fn panfrost_repaired(folder: &Folder) -> Result<()> {
     Ok(repaired.test(folder, false)??)
 }
 
-/// Devices get page copies: the driver refuses what a coherent GPU would not see.
 pub(super) fn copies(folder: &Folder) -> Result<()> {
     payload::nano_driver(folder)?;
     let options = Options {
@@ -117,7 +113,6 @@ pub(super) fn copies(folder: &Folder) -> Result<()> {
     Ok(outcome.clean()?)
 }
 
-/// The former class takes bad lists; using it crashes.
 pub(super) fn lists(folder: &Folder) -> Result<()> {
     payload::hostile(folder)?;
     let share = files::temporary()?;
@@ -126,7 +121,6 @@ pub(super) fn lists(folder: &Folder) -> Result<()> {
         payload::nano_mutant(folder, "file.c", changes, &share.path().join(name))?;
     }
     let options = Options {
-        // For a busy machine.
         timeout: Duration::from_secs(900),
         ..Options::sharing(Driver::None, share.path())
     };

@@ -15,8 +15,6 @@ use crate::{
 
 const SIDE: usize = 32;
 
-/// One command records, even while shaders compile. Two traces make a description, then, with names and shapes, a
-/// recording. A third picture runs live.
 const SCRIPT: &str = r#"set -e
 gpureplay record --twice -o found -- gles_filter a.raw a.out -- gles_filter b.raw b.out
 for set in a b; do gpureplay record --raw $set.trace -- gles_filter $set.raw $set.out; done
@@ -94,7 +92,6 @@ fn compare(work: &Path, expected: &[u8]) -> Checked {
     Ok(())
 }
 
-/// Each of many values repeats.
 fn picture(start: usize) -> Vec<u8> {
     let pixel = |i: usize| ((i * 37 + i / SIDE * start + start) % 251) as u8;
     (0..SIDE * SIDE).map(pixel).collect()
@@ -107,7 +104,7 @@ fn numbers(pixels: &[u8]) -> Vec<f32> {
         .collect()
 }
 
-/// Every step is exact.
+/// Every step is exact in f32, so bytes must be equal.
 fn filtered(x: &[f32]) -> Vec<f32> {
     let smooth = |i: usize| {
         let (first, last) = (i / SIDE * SIDE, i / SIDE * SIDE + SIDE - 1);

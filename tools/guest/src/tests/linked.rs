@@ -20,7 +20,6 @@ const SCRIPT: &str = include_str!("linked.sh");
 const RECORDING: &str = "digits-g52";
 const JOBS: u32 = 12;
 const LAYERS: u32 = 7;
-/// A chain per job; linked in layers; layers joined.
 const FORMS: [(&str, &str); 3] = [
     ("apart", "--apart"),
     ("layers", "--max-jobs=64"),
@@ -28,7 +27,7 @@ const FORMS: [(&str, &str); 3] = [
 ];
 const DEVICES: [&str; 3] = ["devmem", "nano", "nano:shared"];
 const RUNS: u32 = 20;
-/// Per one-chain run: the line may still be up.
+/// Per run of one chain: the interrupt line may still be up.
 const MOST_INTERRUPTS: u32 = 2;
 
 type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
@@ -82,7 +81,6 @@ fn counts(said: &str) -> Counts {
     said.lines().filter_map(line).collect()
 }
 
-/// One submission per chain.
 fn judge(counts: &Counts) -> Checked {
     for device in DEVICES {
         for (form, _) in FORMS {

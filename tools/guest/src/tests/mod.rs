@@ -75,7 +75,6 @@ macro_rules! tests {
     };
 }
 
-/// The quick ones come first.
 const TESTS: &[(&str, TestFunction)] = tests! {
     "exit code and output of a command arrive" => exit_code;
     "a panic is seen" => panic;
@@ -155,7 +154,7 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "a secure world replays what is signed" => optee::checks::short;
 };
 
-/// They add nothing about the driver to [`TESTS`]; `cargo xtask node` runs them. Here: by `--full` or name.
+/// They add nothing about the driver to [`TESTS`], and `cargo xtask node` runs them too.
 const ON_NODE: &[(&str, TestFunction)] = tests! {
     "kernels give the right values on a G31" => |folder| kernels(folder, "g31", "kernels", None);
     "kernels give the right values on a G76" => |folder| kernels(folder, "g76", "kernels", None);
@@ -170,7 +169,6 @@ const ON_NODE: &[(&str, TestFunction)] = tests! {
         |folder| cases::all(folder, "g52");
 };
 
-/// Only by full name.
 const LONG: &[(&str, TestFunction)] = tests! {
     "record and replay train-perceptron" => |folder| record(folder, "train-perceptron");
     "a transformer with a cache writes a thousand characters" => state::decodes;
@@ -248,7 +246,7 @@ const LONG: &[(&str, TestFunction)] = tests! {
 
 const SOME_CALLS: u32 = 40;
 
-/// They only boot a guest, so may run beside others.
+/// Beginnings or ends of tests' names; these only boot a guest, so may run beside others.
 const BESIDE_OTHERS: [&str; 11] = [
     "kernels give",
     "what kernels print",

@@ -13,11 +13,9 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// With set-up.
 const JOBS: usize = 20;
 
-/// Live with the second input, two recorded, one without the layer. One processor and fixed addresses: libraries
-/// sort buffers alike.
+/// One processor and fixed addresses, since libraries sort buffers by address.
 const SCRIPT: &str = r#"set -e
 run() { echo acl_network --network network.txt --weights weights --input "inputs/input$1.npy" --suffix "$2"; }
 alike="taskset -c 0 chrt -f 1 setarch --addr-no-randomize"

@@ -15,7 +15,6 @@ use crate::{
 const PAGE: &str = "docs/start.md";
 const MADE: &str = "target/your-own-app";
 
-/// The page's own comparison decides.
 pub(super) fn own_app(folder: &Folder) -> Result<()> {
     let page = folder.repository.join(PAGE);
     let text = files::text(&page)?;

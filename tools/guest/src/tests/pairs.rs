@@ -39,7 +39,7 @@ const PAIRS: [(&str, &str, How); 11] = [
     ("count_low", "count_high", How::Shader),
     ("bytes_up", "bytes_down", How::Shader),
 ];
-/// A binary, and a whole job with other barriers and storage.
+/// The first two: a replaced binary, and a whole job with other barriers and storage.
 pub(super) const SAMPLE: usize = 2;
 
 const WRONG: [(&str, &str, &str); 4] = [

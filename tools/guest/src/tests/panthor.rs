@@ -23,7 +23,7 @@ const FAULTY: &str = concat!(
     include_str!("../devices/user.sh"),
     include_str!("faulty.sh")
 );
-/// A fill of an image draws, which the model refuses. What computes is right afterwards.
+/// A fill of an image draws, which the model refuses; what computes is right afterwards.
 const FILLS: &str = r#"set -e
 live() { saxpy --x x2.npy --y y2.npy --a 2.5 --out $1; }
 live first.npy
@@ -33,14 +33,10 @@ if gpureplay record --raw fill.trace --keep -- image_fill "1d r unorm_int8"; the
 live after.npy
 [ "$(sha256sum < after.npy)" = "$(sha256sum < first.npy)" ]
 "#;
-/// Why a recording that draws is refused.
 const DRAWS: &str = "is part of a draw, which is neither modelled nor replayed";
-/// Firmware did not answer the driver in time.
-const LATE: &str = "update request timedout";
-/// The driver checked that firmware answers.
+const FIRMWARE_LATE: &str = "update request timedout";
 const PING: &str = "global requests 0x100";
 
-/// Records memory that no app maps, too.
 pub(super) fn awake(folder: &Folder, kernel: &str, (seconds, pings): (u32, usize)) -> Result<()> {
     let guest = match kernel {
         "stock" => folder.clone(),
@@ -72,7 +68,6 @@ pub(super) fn awake(folder: &Folder, kernel: &str, (seconds, pings): (u32, usize
     }
 }
 
-/// Refused by name, in the model's log too; the driver goes on.
 pub(super) fn fills(folder: &Folder) -> Result<()> {
     let share = prepared(folder)?;
     let options = Options {
@@ -96,7 +91,6 @@ pub(super) fn fills(folder: &Folder) -> Result<()> {
     }
 }
 
-/// Has what saxpy reads; builds the recorder in the app.
 fn prepared(folder: &Folder) -> Result<TempDir> {
     payload::user_recorder(folder)?;
     let share = files::temporary()?;
@@ -107,7 +101,6 @@ fn prepared(folder: &Folder) -> Result<TempDir> {
     Ok(share)
 }
 
-/// Replays on panthor by an ordinary user, processes that are killed, and streams that no verifier saw.
 pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<()> {
     let short = Panfrost {
         kills,
@@ -117,7 +110,6 @@ pub(super) fn replays(folder: &Folder, kernel: &str, kills: u32) -> Result<()> {
     Ok(short.test(folder, false)??)
 }
 
-/// Every `stride`-th call fails: a clear error, then a right run.
 pub(super) fn faults(folder: &Folder, stride: u32) -> Result<()> {
     payload::replayer(folder)?;
     let share = files::temporary()?;
@@ -133,9 +125,9 @@ pub(super) fn faults(folder: &Folder, stride: u32) -> Result<()> {
     let outcome = session::script(folder, &options, FAULTY)?;
     let said = outcome.said();
     print!("{said}");
-    // A process told of no end leaves work to the GPU. Firmware has 100 ms, which the model may miss on a busy
-    // host: the GPU is reset.
-    let known = |line: &str| kernel_log::is_of_job(line) || line.contains(LATE);
+    // A process that is not told of its end leaves work to the GPU. The firmware then has 100 ms, which the model may
+    // miss on a busy host: the GPU is reset.
+    let known = |line: &str| kernel_log::is_of_job(line) || line.contains(FIRMWARE_LATE);
     outcome.clean_but_for(known)?;
     match said.ends_with(
         "EVERY NEXT RUN WAS RIGHT

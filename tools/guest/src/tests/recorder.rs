@@ -17,7 +17,6 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// `APP` as it is; with a library that hides buffers from the driver; with the driver removed meanwhile.
 const SCRIPT: &str = r#"set -e
 APP > /dev/null
 gpureplay record --raw honest -- APP
@@ -62,7 +61,6 @@ const TRIALS: [&str; 7] = [
     "note",
     "nonblocking",
 ];
-/// The kernel does not map it; each error.
 const UNMAPPED: [(&str, ErrorCode); 2] = [
     ("unmapped-table", ErrorCode::Walk),
     ("unmapped-page", ErrorCode::Page),
@@ -80,7 +78,6 @@ pub(super) fn holds(folder: &Folder) -> Result<()> {
             disabled_first: true,
             ..Board::default()
         },
-        // For a busy machine.
         timeout: Duration::from_secs(1200),
         ..Options::sharing(Driver::None, work)
     };

@@ -43,7 +43,6 @@ impl Verdict {
 
 pub(super) type TestFunction = fn(&Folder) -> Result<Verdict>;
 
-/// A test that ended well passed.
 impl From<()> for Verdict {
     fn from((): ()) -> Verdict {
         Verdict {
@@ -53,7 +52,7 @@ impl From<()> for Verdict {
     }
 }
 
-/// How many were right, and the others.
+/// How many were right, and what is wrong with the others.
 pub(super) type Sample = (usize, Vec<String>);
 
 impl From<Sample> for Verdict {

@@ -24,13 +24,12 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
-/// Relative, against NumPy in double precision.
+/// Relative error against NumPy in double precision.
 const LOSS: f64 = 1e-4;
-/// Differing held-out images.
-const IMAGES: u32 = 1;
-/// Needs only the shipped images.
+const MOST_DIFFERING_IMAGES: u32 = 1;
+/// With this sample, `data.py` needs only the shipped images.
 const SAMPLE: &str = "24";
-/// From `tools/training/data.py`, per network: for long tests.
+/// What `tools/training/data.py` wrote, a directory per network: for long tests.
 const BATCHES: &str = "GPUREPLAY_BATCHES";
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -65,7 +64,6 @@ pub(super) fn decodes(folder: &Folder) -> Result<()> {
     }
 }
 
-/// The place is an argument or a launch's size, which the compiler names.
 pub(super) fn names_launches(folder: &Folder) -> Result<()> {
     const CASES: [(&str, &str); 2] = [
         (
@@ -147,7 +145,6 @@ pub(super) fn learns_a_little(folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// Skipped without the images, which do not ship.
 pub(super) fn learns(folder: &Folder) -> Result<Verdict> {
     let Some(batches) = env::var_os(BATCHES).map(PathBuf::from) else {
         return Ok(Verdict::skip(
@@ -224,7 +221,7 @@ impl Training {
             "     {}: of 360 held-out images NumPy names {numpy} rightly, live training {live}, the replay {replayed}",
             self.app
         );
-        match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= IMAGES {
+        match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= MOST_DIFFERING_IMAGES {
             true => Ok(()),
             false => Err(format!("{}: {said} held-out images are right", self.app).into()),
         }

@@ -22,15 +22,13 @@ use crate::{
     },
 };
 
-/// Blocking threads take turns; needs root.
+/// Threads take turns when they block; needs root.
 const IN_TURN: &str = "taskset -c 0 chrt -f 1 setarch --addr-no-randomize";
 
-/// Also from calls alone: the unrecorded answer to a second input.
 pub(super) fn stock(folder: &Folder, gpu: &str, name: &str) -> Result<()> {
     stock_on(folder, name, gpu, false)
 }
 
-/// Mapped past the processor's caches.
 pub(super) fn non_coherent(folder: &Folder, name: &str) -> Result<()> {
     payload::board_modules(folder)?;
     stock_on(folder, name, "g52", true)
@@ -74,7 +72,6 @@ fn check(recording: &Recording<'_>, output: &Path) -> Result<()> {
 }
 
 const CASES: &str = include_str!("user.sh");
-/// Each case and its complaint; empty where there is none.
 const VERDICTS: [(&str, &str); 13] = [
     ("signals", ""),
     ("import", ""),

@@ -76,7 +76,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// Right checksums; strings grow, so that there is filling.
+/// Checksums are right; strings grow until there is padding.
 fn padding(file: &[u8]) -> Option<Mutant> {
     let mut parts = Parts::of(file)?;
     let strings = parts.section(Section::Strings);

@@ -19,7 +19,7 @@ fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     entries
 }
 
-/// Bytes change before.
+/// Bytes change before the last chain runs again.
 pub(super) fn resubmitted(
     parts: &Parts,
     patches: &[(u64, &[u8])],
@@ -45,7 +45,7 @@ pub(super) struct Places<'a> {
     pub(super) code: u64,
     pub(super) scratch: u64,
     pub(super) data: u64,
-    /// And unused bytes there.
+    /// End of the descriptors, whose last 512 bytes are unused.
     pub(super) end: u64,
     pub(super) spare: u64,
     pub(super) input: u64,

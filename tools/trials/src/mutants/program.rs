@@ -13,7 +13,7 @@ use crate::parts::{Parts, action};
 
 use Opcode::{BindInput, BindOutput, Fill, Launch, Rearm, Seek, Submit, Upload, Write};
 
-/// JS_CONFIG of drivers: caches cleaned and emptied before and after.
+/// JS_CONFIG as drivers write it: caches are cleaned and emptied before and after.
 const CONFIG: u16 = 0x3300;
 
 /// Tensor at many places: one copy moves 70 GiB.
@@ -55,7 +55,7 @@ fn many_places(parts: &mut Parts) {
 pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let changed = |change: &dyn Fn(&mut Parts)| parts.changed(change);
     let ending = |entries: &[ActionEntry]| changed(&|parts| parts.append(entries));
-    // Always a write.
+    // The first action is always a write.
     let first = |b: u16, c: u32| changed(&|p| p.actions()[0] = action(Write, 0, b, c, 0));
     let last = |opcode: Opcode, change: &dyn Fn(&mut ActionEntry)| {
         changed(&|parts| {
@@ -179,7 +179,6 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
                 .truncate(actions * size_of::<ActionEntry>());
         });
         "gigabytes upon gigabytes", "total-bytes" => changed(&|parts| {
-            // No job uses its memory.
             if let Some(&last) = parts.regions().last() {
                 let mut room = last;
                 room.kind = RegionKind::Data.code();

@@ -13,7 +13,7 @@ use crate::parts::{Parts, action};
 
 use Opcode::{BindInput, BindOutput, Fill, Submit};
 
-/// Bytes.
+/// Elements of a state, a byte each.
 const ELEMENTS: u32 = 256;
 
 fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {

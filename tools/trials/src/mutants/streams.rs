@@ -10,14 +10,12 @@ use crate::parts::{Parts, action};
 
 use Opcode::{Fill, Launch, Rearm, Submit, Upload, Write};
 
-/// In no region.
 const NOWHERE: u64 = 0x7000_0000;
 /// MOVE: a register pair in bits 55:48, a value below.
 const MOVE: u64 = 1;
-/// They name a dispatch's program.
+/// Register pairs that name a dispatch's program.
 const PROGRAMS: [u64; 4] = [16, 18, 20, 22];
 
-/// Words, and place in the data section.
 fn launch(parts: &mut Parts) -> Option<(usize, Vec<u64>)> {
     let file = parts.file();
     let recording = Recording::parse(&file).ok()?;

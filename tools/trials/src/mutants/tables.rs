@@ -30,7 +30,6 @@ pub(super) fn va_of(parts: &Parts, kind: RegionKind) -> u64 {
     found.map_or(0, |region| region.va.get())
 }
 
-/// Extents, element strides, byte strides.
 fn first_axes(parts: &mut Parts, axes: [(u32, u32, u32); 2]) {
     let axes = axes.map(|(extent, element_stride, byte_stride)| AxisEntry {
         extent: extent.into(),

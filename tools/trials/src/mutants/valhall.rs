@@ -14,7 +14,6 @@ use super::tables::HIGH;
 /// From the job's start.
 const ENVIRONMENT: u64 = PAYLOAD + ComputePayload::SIZE as u64;
 
-/// Offset of a field of the environment from the job's start.
 fn named(field: &str) -> u64 {
     ENVIRONMENT + ShaderEnvironment::LAYOUT.offset_of(field).unwrap_or(0)
 }

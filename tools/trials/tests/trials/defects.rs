@@ -231,9 +231,8 @@ fn the_region_table_is_checked_before_memory_is_taken() {
     assert!(Recording::parse(&file).is_err());
 }
 
-/// 7. Leaf entries kept the recorder's physical addresses. 8. Block entries were not relocated.
-///
-/// Our recordings have no page tables: the replayer builds them from its own pages.
+/// 7. Leaf entries kept the recorder's physical addresses. Our recordings have no page tables: the replayer builds them
+///    from its own pages.
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::chains().unwrap() {

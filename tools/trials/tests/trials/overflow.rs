@@ -24,7 +24,6 @@ fn releases_check_for_overflow() {
         .filter_map(|part| part.split_once(']').map(|(name, _)| name))
         .collect();
     assert_eq!(named, WITHOUT);
-    // The profile holds for release builds too.
     if !cfg!(debug_assertions) {
         let sum = std::panic::catch_unwind(|| std::hint::black_box(u8::MAX) + 1);
         assert!(sum.is_err(), "overflow is not seen");

@@ -57,7 +57,6 @@ struct Finding {
     why: String,
     #[serde(default)]
     tests: Vec<String>,
-    /// Of `cargo xtask guest test`, or of the hostile client.
     #[serde(default)]
     guest: Vec<String>,
     #[serde(default)]
@@ -69,7 +68,6 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// By file and function, or the guest's list.
 fn exists(test: &str) {
     let (file, name) = test.split_once(": ").expect("FILE: TEST");
     let source = read(file);
@@ -80,7 +78,7 @@ fn exists(test: &str) {
     }
     let at = source.find(&format!("fn {name}("));
     let at = at.unwrap_or_else(|| panic!("{file} has no test {name}"));
-    // Without the harness, a table of tests.
+    // A program without the test harness has a table of its tests.
     let listed =
         source.contains("fn main() -> ExitCode") && source.contains(&format!("\"{name}\","));
     assert!(

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Answers keep the order of the items.
+/// Answers have the order of the items.
 pub(super) fn some_at_a_time<T: Sync, R: Send>(
     count: usize,
     items: &[T],

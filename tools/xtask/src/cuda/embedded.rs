@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 use super::{Bench, Found, replays::start, watched::watched};
 use crate::error::Result;
 
-/// No replay needs these.
+/// Libraries that no replay may load.
 pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
 pub(super) fn compile(bench: &Bench) -> Result<()> {
@@ -25,7 +25,6 @@ pub(super) fn compile(bench: &Bench) -> Result<()> {
     Ok(())
 }
 
-/// Returns words and the number of faults.
 pub(super) fn equal(
     bench: &Bench,
     [recording, answers]: [&Path; 2],

@@ -34,17 +34,16 @@ const NUMBERS: [&str; 9] = [
     "9223372036854775807",
     "-1",
 ];
-/// A Rust panic.
-const PANIC: i32 = 101;
+const PANIC_CODE: i32 = 101;
 
 #[derive(Clone, Copy)]
 enum Change {
     Number,
     Word,
-    /// Gone, or there twice.
+    /// The line is gone, or there twice.
     Line,
     Byte,
-    /// Cut off.
+    /// The file is cut off.
     End,
 }
 
@@ -66,7 +65,6 @@ pub(super) fn hostile(bench: &Bench) -> Found {
     build_one_of_ours(bench, "tunable.cu", "tunable")?;
     nvcc(bench, "region.cu", "region", &[])?;
     files::create_dir(bench.work.path().join("seed1"))?;
-    // A kernel alone, and a whole run.
     let recordings = [
         (
             "record -o kernel --max-per-kernel 1 --kernel ^plane$ -- ./tunable",
@@ -87,7 +85,6 @@ pub(super) fn hostile(bench: &Bench) -> Found {
             continue;
         }
         let files = files_of(&bench.work.path().join(name))?;
-        // Control: an unchanged copy.
         if !matches!(one(bench, (name, which), &files, None)?, End::Right) {
             eprintln!("{name}: a copy does not replay");
             bad += 1;
@@ -169,7 +166,7 @@ fn one(
     let _ = fs::remove_dir_all(&copy);
     let why = match (run.status.code(), run.status.signal()) {
         (Some(0), _) => return Ok(End::Right),
-        (Some(PANIC), _) => "it panicked",
+        (Some(PANIC_CODE), _) => "it panicked",
         // A shell's signals; 137 is the time limit's.
         (Some(128..) | None, _) => "a signal ended it, or its time",
         _ if said.contains("panicked at") => "it panicked",
@@ -234,7 +231,6 @@ fn in_text(text: &str, change: Change, random: &mut Rng) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Place of a value's first number.
 fn place(line: &str, in_quotes: bool) -> Option<(usize, usize)> {
     let value = line.find(['=', '['])? + 1;
     let begin = line[value..].find(|it: char| it.is_ascii_digit())? + value;

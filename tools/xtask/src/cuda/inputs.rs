@@ -16,7 +16,6 @@ use super::{
 };
 use gpureplay_task::{Error, Result, output};
 
-/// Nothing is timed.
 const AT_A_TIME: usize = 6;
 /// The C library's random numbers decide their inputs.
 const PROGRAMS: [&str; 14] = [
@@ -88,7 +87,8 @@ impl<'a> Twice<'a> {
         names
     }
 
-    /// The first with the second's inputs; returns outputs, differing ones, right ones.
+    /// Replays the first with the second's inputs; returns the numbers of outputs, of differing ones, and of right
+    /// ones.
     fn replayed(&self) -> Result<[usize; 3]> {
         let mut run = self.bench.gpureplay(&format!("run {}-1", self.name));
         for input in self.named("in") {
@@ -117,7 +117,6 @@ impl<'a> Twice<'a> {
         Ok(counts)
     }
 
-    /// Needs one input and one output.
     fn embedded(&self) -> Found {
         let [inputs, outputs] = [self.named("in"), self.named("out")];
         let ([input], [output]) = (&*inputs, &*outputs) else {
@@ -131,7 +130,6 @@ impl<'a> Twice<'a> {
     }
 }
 
-/// Counts wrong ones, and those that show nothing.
 pub(super) fn of_hecbench(bench: &Bench, folder: &Path) -> Found {
     let mut compile = Command::new("gcc");
     compile

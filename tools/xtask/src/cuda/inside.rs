@@ -40,7 +40,6 @@ const COUNTS: [(&str, &str, &str, &str, u64); 22] = [
     ("diverging", "load", "memory", "asked", 4 * 496 * WARPS),
 ];
 
-/// Kernel, verdict, finding.
 const RACES: [(&str, &str, Option<&str>); 5] = [
     ("neighboursILb0", "found", Some("read and write")),
     ("neighboursILb1", "clean", None),
@@ -109,7 +108,6 @@ fn sum(report: &Value, kind: &str, part: &str, member: &str) -> u64 {
     sites.filter_map(|site| site[part][member].as_u64()).sum()
 }
 
-/// Compares counts of probes, with planted races.
 pub(super) fn analyse(bench: &Bench) -> Found {
     let all = record(bench)?;
     let mut wrong = 0;
@@ -206,7 +204,7 @@ fn metrics(bench: &Bench, all: &[(String, String)], reports: &[(&str, Value)]) -
     Ok((text, wrong))
 }
 
-/// Whether each may be called right.
+/// Candidates of the workbench, and whether each may be called right.
 const CANDIDATES: [(&str, bool); 7] = [
     ("RIGHT", true),
     ("NOTHING", false),

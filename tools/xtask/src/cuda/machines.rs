@@ -75,7 +75,6 @@ pub(super) fn tools(bench: &Bench) -> Found {
     Ok((text, wrong))
 }
 
-/// Two PyTorch ranks; all are recorded, or one; the rest is named.
 pub(super) fn ranks(bench: &Bench) -> Found {
     let count =
         output(Command::new("nvidia-smi").args(["--query-gpu=index", "--format=csv,noheader"]))?;

@@ -11,12 +11,12 @@ use super::{
 use gpureplay_host::statistics::Sorted;
 use gpureplay_task::{Result, output};
 
-/// Interleaved; the median counts.
+/// In turns; the median counts.
 const RUNS: usize = 9;
 /// For slow starts, of seconds.
 const SLOW_RUNS: usize = 4;
 
-/// Microseconds for a launch that no filter matches.
+/// Microseconds that a launch which no filter matches may cost more.
 const MOST_MORE: f64 = 0.2;
 
 fn after(text: &str, word: &str) -> Option<f64> {

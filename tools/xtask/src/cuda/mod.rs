@@ -152,7 +152,7 @@ struct Bench {
     work: tempfile::TempDir,
 }
 
-/// Each replay has a context and copies memory.
+/// Each replay takes a context, and room for a copy of its memory.
 const AT_A_TIME: usize = 12;
 
 impl Bench {
@@ -164,7 +164,6 @@ impl Bench {
         command
     }
 
-    /// Whether it ended well, and what it said.
     fn start(&self, words: &str) -> Result<(bool, String)> {
         replays::start(&mut self.gpureplay(words))
     }

@@ -58,11 +58,9 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("others.py", "segmentation"),
 ];
 const AT_A_TIME: usize = 6;
-/// Also the compared inputs.
 const TURNS: u32 = 9;
-/// The least counts.
 const STARTS: usize = 4;
-/// After the recorded turn, where memory continues.
+/// Turns after the recorded one, where memory continues.
 const LATER: [u32; 4] = [2, 50, 100, 200];
 
 fn number(said: &str, before: &str) -> f64 {
@@ -128,7 +126,6 @@ impl<'a> Recorded<'a> {
         )
     }
 
-    /// Right answers, refusals, words.
     fn inputs(&self) -> Result<(u32, u32, String)> {
         let (mut right, mut refused, mut reason) = (0, 0, String::new());
         let name = &self.name;
@@ -147,7 +144,6 @@ impl<'a> Recorded<'a> {
         Ok((right, refused, reason))
     }
 
-    /// The recorded turn, later ones, right ones.
     fn later(&self, turns: u32) -> Result<(u32, usize, usize)> {
         self.run("")?;
         let first = (0..turns).find(|number| self.is(*number)).unwrap_or(0);
@@ -178,7 +174,7 @@ impl<'a> Recorded<'a> {
 
 fn network(of: &Recorded<'_>, what: &str, turns: u32, continues: bool) -> Found {
     let bench = of.bench;
-    // It would write other answers.
+    // Its answers would overwrite the recorded ones.
     let other = bench.work.path().join("alone");
     let _ = fs::create_dir_all(&other);
     let mut alone = Command::new("python3");

@@ -47,7 +47,7 @@ pub(super) const OURS: &[(&str, &[&str], &str)] = &[
     ("JAX", &["python3", "@/jax_ops.py"], "--pick first"),
 ];
 
-/// Unknown when this code was written. The newest come first, since time may end.
+/// None was known when this code was written. The newest come first, since time may end.
 pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("bezier-surface", "-n 1024"),
     ("bilateral", "512 256 0.5 0.5 2"),
@@ -122,7 +122,7 @@ pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("asta", ""),
 ];
 
-/// For Hopper, and PTX for tuning.
+/// Code for Hopper, and PTX for tuning.
 const NVCC: &[&str] = &[
     "-O3",
     "-std=c++17",
@@ -180,7 +180,6 @@ pub(super) fn build(bench: &Bench) -> Result<()> {
     })
 }
 
-/// OpenMP programs: given ones, else what compilers here build.
 pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
     if !bench.openmp.is_empty() {
         let paths = bench.openmp.iter();
@@ -210,7 +209,6 @@ pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns those that do not build.
 pub(super) fn build_foreign(folder: &Path) -> Vec<&'static str> {
     let built = some_at_a_time(AT_A_TIME, HECBENCH, |(name, _)| {
         build_one(&folder.join(format!("{name}-cuda")))

@@ -18,7 +18,6 @@ const REFUSED: [(&str, &str); 6] = [
     ),
 ];
 
-/// The program checks itself.
 pub(super) fn refused(bench: &Bench) -> Found {
     build_one_of_ours(bench, "refused.cu", "refused")?;
     let words = "record -v -o refused-recording --pick all --kernel ^(from_|to_|on_|waits_|ordinary) --time-limit 3 -- ./refused";

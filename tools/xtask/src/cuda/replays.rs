@@ -21,11 +21,10 @@ enum Fate {
     Exact,
     /// Right but for words that differ between runs.
     Masked,
-    /// Within a tolerance of the type.
     Near,
-    /// It wrote nothing, as recorded; changed inputs give what the recorded kernel gives.
+    /// It wrote nothing, as recorded, but changed inputs give what the recorded kernel gives.
     Reacts,
-    /// Bit-exact from changed memory, since it held the results already.
+    /// Bit-exact from changed memory, since the results were in memory already.
     Changed,
     Inconclusive,
     Wrong,
@@ -44,7 +43,7 @@ struct Counts {
     wrong: usize,
     null_right: usize,
     restarts: usize,
-    /// Bytes changed before, and seen written.
+    /// Bytes that were changed before the replay, and of these the ones seen written.
     proven: [f64; 2],
 }
 
@@ -56,7 +55,6 @@ pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
     Ok((output.status.success(), text))
 }
 
-/// Replays a launch. Also returns how many other processes were tried.
 fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     let (right, text) = bench.start(&format!("run {launch}"))?;
     let restarts = text.matches("trying another process").count();
@@ -136,7 +134,6 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Numbers, and bytes that they hold.
 pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
     let (_, text) = bench.start(&format!("list {recording}"))?;
     let mut bytes = 0.0;
@@ -158,7 +155,6 @@ pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f
     Ok((names, bytes))
 }
 
-/// How many launches it has, and how many of them replay right.
 pub(super) fn right(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let (names, _) = launches(bench, recording)?;
     let mut right = 0;
@@ -220,25 +216,21 @@ fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     command
 }
 
-/// What `durations --json` says, per kernel, grid and block.
 #[derive(Deserialize)]
 pub(super) struct Duration {
     pub(super) kernel: String,
     pub(super) grid: String,
     pub(super) block: String,
     pub(super) occurrences: u64,
-    /// Sum in microseconds.
     pub(super) total_us: f64,
 }
 
-/// Skips the program's own output.
 pub(super) fn durations(text: &str) -> Vec<Duration> {
     let rows = text.lines().rev().find(|line| line.starts_with("[{"));
     rows.and_then(|line| serde_json::from_str(line).ok())
         .unwrap_or_default()
 }
 
-/// CUPTI's kernels against the hooks' launches.
 fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
     let (_, text) = start(&mut with_app(bench, "durations -v --json", line))?;
     let by_cupti = !text.contains("times are those of events");
@@ -268,7 +260,6 @@ pub(super) fn ours(bench: &Bench) -> Found {
     Ok((text, wrong))
 }
 
-/// In place of results.
 const ABSENT: &str = "does not run here";
 
 pub(super) fn openmp(bench: &Bench) -> Found {
@@ -289,7 +280,6 @@ pub(super) fn openmp(bench: &Bench) -> Found {
     Ok((text + &limits, wrong + bad))
 }
 
-/// Checks that sizes beyond LLVM's compiled limits are refused.
 fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Found {
     let mut text = String::from("\n| Kernel | Sizes | Said |\n| --- | --- | --- |\n");
     let mut bad = 0;
@@ -311,7 +301,7 @@ fn limits_of_openmp(bench: &Bench, programs: &[(String, String)]) -> Found {
                 }
             }
         }
-        // A thread limit per kernel; a team limit with `num_teams`.
+        // Each kernel has a thread limit, only the one with `num_teams` a team limit.
         let wanted = [kernels.len(), usize::from(!kernels.is_empty())];
         bad += usize::from(refused != wanted);
     }
@@ -366,7 +356,6 @@ pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Found {
             Some(format!("{name}: {kernel}, {reason}"))
         });
         refused.extend(reasons);
-        // What was missed counts as wrong.
         let is_whole = said.contains("the hooks saw what CUPTI saw");
         let hooks = counted(&said).map_or("?".into(), |launches| launches.to_string());
         let seen = if is_whole {
@@ -434,7 +423,6 @@ fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, dis
     row
 }
 
-/// Native addresses and the arena.
 pub(super) fn fresh(bench: &Bench, runs: usize) -> Found {
     build_suite(bench)?;
     let (mut text, mut wrong) = (String::new(), 0);
@@ -453,7 +441,6 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Found {
     Ok((text, wrong))
 }
 
-/// Replays recordings from another machine, one per directory.
 pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Found {
     let (mut text, mut wrong) = (String::new(), 0);
     for folder in files::entries(folder)? {

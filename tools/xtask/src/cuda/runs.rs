@@ -33,9 +33,9 @@ struct Row {
     launches: usize,
     /// As one graph, one by one.
     recorded: [bool; 2],
-    /// Right of all: as one graph, one by one.
+    /// Right replays and all replays of other inputs: as one graph, one by one.
     others: [(u32, u32); 2],
-    /// Launches, and wrong results without each.
+    /// Launches, and how many replays without one of them were wrong.
     left_out: (usize, usize),
     /// Microseconds: program, one by one, one graph.
     turn: [f64; 3],
@@ -107,7 +107,6 @@ fn recorded(bench: &Bench, recording: &str, row: &mut Row) -> Result<()> {
     Ok(())
 }
 
-/// Replays with one launch less each; returns launches, and wrong results.
 fn without_launches(bench: &Bench, recording: &str) -> Result<(usize, usize)> {
     let path = bench.work.path().join(recording).join("runs/0.toml");
     let text = files::text(&path)?;
@@ -149,7 +148,6 @@ fn region(bench: &Bench) -> Result<Row> {
         row.turn[0] = number(&output(&mut program)?, "turn ");
         answers.push(path);
     }
-    // Otherwise they would show nothing.
     for result in RESULTS {
         if same(&answers[0].join(result), &answers[1].join(result))? {
             eprintln!("{result} is the same for two seeds");

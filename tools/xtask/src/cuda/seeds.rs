@@ -15,10 +15,10 @@ struct Row {
     tool: &'static str,
     feature: &'static str,
     words: String,
-    /// Otherwise it must say why.
+    /// If false, it must say why it fails.
     ends_well: bool,
     says: &'static [&'static str],
-    /// With least lines.
+    /// A file that it writes, and the least number of its lines.
     writes: Option<(&'static str, usize)>,
 }
 

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{error::Result, files};
 
-/// Whether memory bounds each.
 const KERNELS: [(&str, bool); 4] = [
     ("copy", true),
     ("transpose", true),
@@ -19,12 +18,11 @@ const KERNELS: [(&str, bool); 4] = [
     ("compute", false),
 ];
 
-/// Percent.
-const NEAR: f64 = 3.0;
+const NEAR_PERCENT: f64 = 3.0;
 
 const METRIC: &str = "gpu__time_duration.sum";
 
-/// Times by Nsight Compute, in median microseconds.
+/// Median microseconds.
 fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
     let mut ncu = Command::new("timeout");
     ncu.current_dir(bench.work.path())
@@ -37,7 +35,7 @@ fn profiled(bench: &Bench, cache: &str) -> Result<Vec<f64>> {
         number.parse::<f64>().ok().map(|time| time / 1e3)
     };
     let of = |kernel: &str| {
-        // C names have no parameters there.
+        // C names have no parameters in Nsight Compute's list.
         let names = [format!("\"{kernel}\""), format!("\"{kernel}(")];
         let lines = said
             .lines()
@@ -76,7 +74,7 @@ pub(super) fn against_ncu(bench: &Bench) -> Found {
     for (cache, control) in [("warm", "none"), ("cold", "all")] {
         let theirs = profiled(bench, control)?;
         for (((kernel, is_bound), theirs), running) in KERNELS.iter().zip(theirs).zip(&running) {
-            // Nothing makes caches cold there.
+            // In the program nothing makes caches cold.
             let running = match cache {
                 "warm" => format!("{running:.2}"),
                 _ => "–".into(),
@@ -88,7 +86,7 @@ pub(super) fn against_ncu(bench: &Bench) -> Found {
             let number = |name: &str| times[name].as_f64().unwrap_or(f64::NAN);
             let ours = number("median_us");
             let percent = 100.0 * (ours / theirs - 1.0);
-            let is_near = percent.abs() <= NEAR;
+            let is_near = percent.abs() <= NEAR_PERCENT;
             wrong += usize::from(!right) + usize::from(*is_bound && !is_near);
             let row = format!(
                 "| `{kernel}` | {cache} | {theirs:.2} | {running} | {ours:.2} | {:.2} | {percent:+.1} % |\n",

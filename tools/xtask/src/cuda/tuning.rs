@@ -12,7 +12,7 @@ use super::{
 };
 use gpureplay_task::output;
 
-/// Of tunable.cu, with lists and least speed-up: its sizes are that far from the best.
+/// Kernel of tunable.cu, lists, and least speed-up: its own sizes are that far from the best.
 const SEARCHES: [(&str, &[&str], f64); 3] = [
     (
         "stride",
@@ -27,7 +27,6 @@ const SEARCHES: [(&str, &[&str], f64); 3] = [
     ("reuse", &["--carveout=-1,0,50,100"], 1.0),
 ];
 
-/// All candidates are right.
 const COMPILED: [(&str, &[&str]); 2] = [
     (
         "plane",
@@ -42,7 +41,7 @@ const COMPILED: [(&str, &[&str]); 2] = [
     ("reuse", &["--image", "slim.cubin"]),
 ];
 
-/// Tries: a tenth of the candidates.
+/// Tries of each: a tenth of the candidates.
 const SAMPLED: [(&str, &[&str], usize); 3] = [
     (
         "stride",
@@ -117,7 +116,6 @@ pub(super) fn tuning(bench: &Bench) -> Found {
     Ok((text, wrong))
 }
 
-/// Learns from the larger size.
 fn together(bench: &Bench) -> Found {
     let words =
         "record -o tunable-2 --kernel ^stride$ --pick all --max-per-kernel 2 -- ./tunable two";
@@ -276,7 +274,6 @@ fn replaced(bench: &Bench) -> Found {
     Ok((text, wrong))
 }
 
-/// NaN falls short.
 fn is_below(speed_up: f64, least: f64) -> bool {
     speed_up.is_nan() || speed_up < least
 }

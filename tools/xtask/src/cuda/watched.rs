@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub(super) struct Ran {
     pub(super) right: bool,
     pub(super) said: String,
-    /// Maximum, in MB.
+    /// Most host memory, in MB.
     pub(super) memory: u64,
     pub(super) libraries: BTreeSet<String>,
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{error::Result, files};
 
-/// A recorded app loads them: crate and file.
+/// Crate and file of libraries that a recorded app loads.
 pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-opencl", "libgpureplay_opencl.so"),
     ("gpureplay-recorder", "libgpureplay_recorder.so"),
@@ -32,7 +32,6 @@ const SHIPPED: [&str; 6] = [
     "bits-g57",
 ];
 
-/// The command looks there.
 const PRIVATE: &str = "usr/lib/gpureplay";
 
 pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
@@ -55,7 +54,7 @@ pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Packs the command. It must run here, or man pages and completions are missing.
+/// It must run here, or man pages and completions are missing.
 pub(super) fn command(
     source: &Source,
     architecture: &str,
@@ -104,7 +103,7 @@ pub(super) fn command(
                 .arg(&manual),
         )?;
         let pages = files::entries(&manual)?;
-        // Without name and time.
+        // Without name and time, which differ between builds.
         run(
             "compressing man pages",
             Command::new("gzip").args(["-9n"]).args(pages),
@@ -191,7 +190,7 @@ pub(super) fn library(
                  What programs need that call gpureplay through its C interface.\n"
             ),
             &[
-                // For the loader's cache, and dependencies of users' packages.
+                // For the loader's cache, and for dependencies of packages that users build.
                 ("DEBIAN/triggers", "activate-noawait ldconfig\n".into()),
                 (
                     "DEBIAN/shlibs",

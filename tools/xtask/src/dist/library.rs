@@ -17,7 +17,7 @@ use crate::{
     files,
 };
 
-/// In every manylinux distribution (PEP 600).
+/// Libraries of every manylinux distribution (PEP 600).
 const EVERYWHERE: [&str; 5] = [
     "libc.so.6",
     "libm.so.6",
@@ -28,7 +28,7 @@ const EVERYWHERE: [&str; 5] = [
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Oldest sufficient, major and minor.
+    /// Oldest glibc that suffices: major and minor.
     pub(super) glibc: (u32, u32),
     libraries: BTreeSet<String>,
 }
@@ -91,7 +91,6 @@ pub(super) struct Library {
 }
 
 pub(super) struct Layout {
-    /// `/usr`, for example.
     pub(super) prefix: String,
     pub(super) libraries: String,
 }
@@ -161,8 +160,7 @@ impl Library {
 }
 
 impl Layout {
-    /// Text for pkg-config; private libraries: those of `rustc --print native-static-libs` that a C compiler does
-    /// not add.
+    /// Private libraries are those of `rustc --print native-static-libs` that a C compiler does not add.
     fn description(&self) -> String {
         let Self { prefix, libraries } = self;
         format!(

@@ -71,7 +71,6 @@ enum Machine {
 }
 
 impl Machine {
-    /// Name for compilers and wheels.
     fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -136,7 +135,6 @@ impl Dist {
         }
     }
 
-    /// Returns names and SHA-256.
     fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
         let packages = folder.join("packages");
         files::create_dir(&packages)?;
@@ -195,7 +193,7 @@ impl Source {
         })
     }
 
-    /// C library: `musl` or `gnu`.
+    /// `c`, the C library: `musl` or `gnu`.
     fn build(&self, folder: &Path, machine: Machine, c: &str, package: &str) -> Result<PathBuf> {
         let target = format!("{}-unknown-linux-{c}", machine.name());
         let home = env::var_os("CARGO_HOME")
@@ -208,7 +206,7 @@ impl Source {
         if let Some(home) = home {
             flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
         }
-        // Packages with settings lose the profile's strip.
+        // A crate with settings in the profile loses the profile's strip.
         flags.push("-Cstrip=symbols".into());
         // With several, builds sometimes differ in names.
         flags.push("-Ccodegen-units=1".into());

@@ -117,7 +117,7 @@ impl Package {
         )
     }
 
-    /// Makefile of one build: modules may call each other.
+    /// One build for all modules, as they may call each other.
     fn makefile(&self) -> String {
         let folders: Vec<String> = self
             .modules
@@ -147,7 +147,7 @@ impl Package {
         )
     }
 
-    /// Debian's script builds for all kernels with headers; one failure fails it.
+    /// Debian's script builds for all kernels that have headers, and fails if one build fails.
     fn after_installation(&self) -> String {
         let group = match self.installed.is_empty() {
             true => "",

@@ -98,13 +98,11 @@ fn hindrance() -> Option<&'static str> {
         .then_some("mmdebstrap is not there (apt-get install mmdebstrap)")
 }
 
-/// With own mounts, without network.
 const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; mount --rbind /dev \"$root/dev\"; \
                      exec chroot \"$root\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
                      DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREPLAY_DIGITS=/digits \
                      GPUREPLAY_GENERATE=/generate \"$@\"";
 
-/// Packages lie there, not installed.
 struct Debian<'a> {
     folder: tempfile::TempDir,
     top: &'a Path,
@@ -268,7 +266,6 @@ impl<'a> Debian<'a> {
         }
     }
 
-    /// Leaks are errors.
     fn c_sanitized(&self) -> Result<String> {
         let options = "-g -fsanitize=address,undefined -fno-sanitize-recover=all";
         self.compiled(options, "/try/sanitized")

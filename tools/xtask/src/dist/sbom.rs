@@ -38,7 +38,6 @@ pub(super) fn write(source: &Source, packages: &Path) -> Result<PathBuf> {
         cargo.current_dir(&source.top);
         cargo
     };
-    // Without tools, tests and build scripts.
     let tree = output(cargo().args([
         "tree",
         "--locked",

@@ -43,7 +43,7 @@ impl Tree {
         self.folder.path()
     }
 
-    /// Packs it with the commit's time: builds are reproducible.
+    /// With the commit's time: builds are reproducible.
     pub(super) fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
         // The user's mask set the modes of these directories.
         run(

@@ -16,10 +16,10 @@ use crate::{
     workspace::{Crate, Unsafe},
 };
 
-/// Above everything else: not in the figure.
+/// Directories that use everything, so the figure leaves them out.
 const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];
 
-/// Figure of the crates, without implied arrows.
+/// Without arrows that others imply.
 pub(super) fn graph(crates: &[Crate]) -> String {
     let drawn: Vec<&Crate> = crates
         .iter()
@@ -60,7 +60,6 @@ fn reaches(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool 
     })
 }
 
-/// Our crates that a crate uses, without its tests.
 fn ours(known: &Crate) -> impl Iterator<Item = &str> {
     known
         .dependencies

@@ -16,7 +16,6 @@ use crate::{
     repository::git,
 };
 
-/// The README's `gpureplay`.
 const FROM_SOURCE: &str = "cargo run --release -- ";
 
 const SHELL: [&str; 28] = [
@@ -62,7 +61,7 @@ struct Rules {
 struct LeftOut {
     /// All if missing.
     page: Option<String>,
-    /// Part of the command; all if missing.
+    /// Part of the command; all commands if missing.
     has: Option<String>,
     why: String,
 }
@@ -82,7 +81,6 @@ impl LeftOut {
     }
 }
 
-/// All but docs/start.md, a directory each with recordings and tools.
 pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) -> Result<()> {
     let file = top.join("docs/commands.toml");
     let text = files::text(&file)?;
@@ -156,7 +154,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// Commands of a page, lines joined: all of shell blocks, this program's of others.
+/// All of shell blocks, and this program's of others; continued lines are joined.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {
@@ -180,7 +178,6 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// Line without its remark; none if nothing else is there.
 fn command(line: &str) -> Option<String> {
     let line = line.trim();
     let line = match line.strip_prefix(FROM_SOURCE) {

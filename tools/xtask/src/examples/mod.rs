@@ -143,7 +143,6 @@ fn python() -> std::result::Result<OsString, String> {
     }
 }
 
-/// Returns a search path.
 fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build
@@ -158,7 +157,6 @@ fn build_command(top: &Path, work: &Path) -> Result<OsString> {
     Ok(path)
 }
 
-/// Runs docs/start.md in one shell; the page states the answers.
 fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
     let python = match python() {
         Ok(python) => python,
@@ -217,7 +215,7 @@ fn in_rust(top: &Path) -> Result<End> {
     Ok(End::Passed(text.trim().replace('\n', ", ")))
 }
 
-/// Chains and streams; the last ten words are probabilities.
+/// Of chains and of streams; the last ten words are probabilities.
 fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
     for recording in [digits(top), top.join("recordings/digits-g610")] {
         for digit in 0..10 {

@@ -12,7 +12,7 @@ use crate::{
     repository::root,
 };
 
-/// Two instruction sets; the last has streams.
+/// Two instruction sets; the last GPU has command streams.
 const GPUS: [&str; 3] = ["g52", "g57", super::STREAMS];
 const FEWEST: usize = 69;
 

@@ -31,10 +31,8 @@ const STREAMS: &str = "g610";
 const DRAWN: [&str; 7] = [
     "1d", "1d_array", "2d", "2d_array", "3d", "large", "large_3d",
 ];
-/// Why a Mali-G610's draws are refused.
 const NO_DRAW: &str = "is part of a draw, which is neither modelled nor replayed";
-/// They check their own results.
-const CHECKED: [(&str, &[&str]); 5] = [
+const SELF_CHECKING: [(&str, &[&str]); 5] = [
     ("kernels", &["--dir", "KERNELS"]),
     ("image_fill", &[]),
     ("image_formats", &[]),
@@ -72,7 +70,7 @@ impl Node {
         let all = ["g31", "g52", "g57", STREAMS, "g71", "g72", "g76"];
         let one = self.gpu.as_deref();
         let gpus = one.map_or(all.to_vec(), |gpu| vec![gpu]);
-        for (program, arguments) in CHECKED {
+        for (program, arguments) in SELF_CHECKING {
             here.compile(program)?;
             for gpu in gpus
                 .iter()
@@ -140,7 +138,6 @@ pub(crate) fn build() -> Result<()> {
     output(&mut build).map(drop)
 }
 
-/// Once, from Debian's packages; whole if it has `file`.
 fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
     let above = root().join("target");
     let own = above.join(name);
@@ -157,7 +154,7 @@ fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Images: one per kind of texture descriptor; printing: one; kernels: all.
+/// Images on one GPU per kind of texture descriptor, printing on one, kernels on all.
 fn tried(program: &str, gpu: &str) -> bool {
     match program {
         "kernels" => true,
@@ -223,7 +220,6 @@ impl Here {
         command
     }
 
-    /// Runs a program. It ends with `N passed, 0 failed`.
     fn checked(&self, program: &str, arguments: &[&str], gpu: &str) -> Result<End> {
         let kernels = root().join("tools/guest/apps/kernels");
         let mut command = self.program(program, gpu);

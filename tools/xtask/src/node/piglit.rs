@@ -16,7 +16,6 @@ use crate::{
     repository::root,
 };
 
-/// Argument: target; the package is in the current directory.
 const UNPACK: &str = r#"set -e -o pipefail
 apt-get -qq -o APT::Sandbox::User=root download piglit
 dpkg-deb --fsys-tarfile piglit_*.deb | tar -x -C "$1" --strip-components=5 --wildcards '*/piglit/bin/cl-*' '*/piglit/lib/libpiglitutil*' \

@@ -8,14 +8,14 @@ use gpureplay_task::{checks::End, output};
 use super::{Here, unpacked};
 use crate::error::{Error, Result};
 
-/// Argument: target; the package is in the current directory.
 const UNPACK: &str = r#"set -e
 apt-get -qq -o APT::Sandbox::User=root download clblast-utils
 dpkg-deb -x clblast-utils_*.deb root
 cp -a root/usr/bin/clblast_tuner_* "$1"
 "#;
 
-/// Sizes: without bounds checks, multiples of the largest work group's part. Of many variants a random fraction.
+/// Without bounds checks, sizes are multiples of the largest work group's part. Of many variants a random fraction is
+/// tried.
 const TUNERS: [(&str, &str); 12] = [
     ("copy_fast", "-m 256 -n 256"),
     ("copy_pad", "-m 256 -n 256"),
@@ -58,7 +58,6 @@ fn run(here: &Here, gpu: &str, folder: &Path, name: &str, sizes: &str) -> Result
     }
 }
 
-/// Right variants, or a wrong one's line.
 fn judge(printed: &str) -> std::result::Result<usize, String> {
     let variant = |line: &&str| {
         let number = line.strip_prefix('|').and_then(|it| it.split('|').next());

@@ -14,7 +14,7 @@ use crate::{
 
 const COUNT: usize = 256;
 
-/// With two names, and another second one. Only tensors, equal in both, are given.
+/// Records two names, and then another second one. Only tensors that are equal in both are given.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
 	gpureplay record $RECORD --twice -o recording-$second --name alpha.src=in --name $second.dst=out \

@@ -44,7 +44,7 @@ const FLOORS: [&[&str]; 8] = [
     &["fuzz", "replayer/core/size", "tools"],
 ];
 
-/// Whatever their floors.
+/// They may not use these, whatever their floors.
 const APART: [(&str, &[&str]); 3] = [
     ("base", &["cuda", "mali", "model"]),
     ("cuda", &["mali", "model"]),
@@ -98,7 +98,6 @@ fn allowed(from: &str, to: &str) -> bool {
     !apart && floor(to) <= floor(from)
 }
 
-/// Floor of a directory, from 0.
 fn floor(folder: &str) -> Option<usize> {
     let fits = |place: &&str| {
         let rest = folder.strip_prefix(*place);

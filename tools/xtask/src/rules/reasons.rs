@@ -34,7 +34,6 @@ impl Reasons {
         Ok(reasons)
     }
 
-    /// Missing and stale reasons.
     pub(super) fn complaints(&self, crates: &[Crate]) -> Vec<String> {
         let used: BTreeSet<&str> = crates
             .iter()
@@ -61,7 +60,6 @@ impl Reasons {
     }
 }
 
-/// Directories with a section, by the first row of its table.
 fn explained(page: &str) -> BTreeMap<String, String> {
     let sections = page.split("\n## `").skip(1);
     let folder = |section: &str| {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hard OpenCL cases: recorded with right tensors, or refused with a reason.
-//!
-//! They run in the guest, on the real driver, or here, on the model.
 
 use std::{fs, path::Path, process::Command};
 
@@ -38,7 +36,6 @@ fn reversed(x: &[f32], i: usize) -> f32 {
     x[COUNT - 1 - i]
 }
 
-/// Equal in every run.
 fn factor(i: usize) -> f32 {
     0.5 + (i * 29 % 64) as f32 / 32.0
 }
@@ -145,13 +142,12 @@ const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-unawaited" => replays(SRC, DST);
 };
 
-/// Cases that may also be refused on a GPU with command streams, and why: where the driver tells the GPU's time, a stream stores it.
+/// Cases that a GPU with streams may also refuse, and why: if the driver tells the GPU's time, a stream stores it.
 const ON_STREAMS: &[(&str, &str)] = &[(
     "misuse-timed",
     "STORE_STATE stores a time, as a queue with profiling asks for",
 )];
 
-/// Reads what the runtime copied from another result.
 const COPIED: Expect = Expect::Refuses(&[
     "launch 1 (scale) reads its argument 'src'",
     "clEnqueueCopyBuffer filled with what launch 0 (scale) computed",
@@ -242,7 +238,6 @@ pub fn judge(
     }
 }
 
-/// Wrong calls get the same answers as alone.
 fn sees_the_same(alone: &str, said: &str) -> std::result::Result<(), String> {
     let answers = |text| str::lines(text).filter(|line| line.starts_with("> "));
     let alone: Vec<&str> = answers(alone).collect();

@@ -115,14 +115,12 @@ impl Error {
     }
 }
 
-/// A complaint.
 impl From<String> for Error {
     fn from(text: String) -> Self {
         Error::Usage(text)
     }
 }
 
-/// A trial's complaint.
 impl From<&str> for Error {
     fn from(text: &str) -> Self {
         Error::Usage(text.into())

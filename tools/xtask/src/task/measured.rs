@@ -139,7 +139,7 @@ pub fn kept(name: &str) -> Result<Vec<Table>> {
     files::from_json(folder().join(format!("{name}.json")))
 }
 
-/// Names, and Markdown.
+/// Names of all kept files, and their tables as Markdown.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -15,7 +15,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     output_of(&program, command)
 }
 
-/// [`output`] by the program's task.
+/// [`output`] whose errors name the task `what`.
 pub fn output_of(what: &str, command: &mut Command) -> Result<String> {
     let output = started(command)?;
     let log = String::from_utf8_lossy(&output.stderr);

@@ -18,7 +18,7 @@ use crate::{
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=2 \
                      -Cllvm-args=-sanitizer-coverage-trace-pc-guard -Clink-arg=-Wl,--unresolved-symbols=ignore-all";
 
-/// Picture decoders: too slow otherwise.
+/// Picture decoders, too slow without optimization.
 const OPTIMISED: [&str; 4] = ["zune-jpeg", "png", "fdeflate", "miniz_oxide"];
 
 /// Send expensive files through all commands, and count what they take
@@ -48,7 +48,7 @@ pub(crate) struct Cost {
 
 impl Cost {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
-        // Left by an early end: reports are saved every few seconds.
+        // Reports that an early end left: processes save them every few seconds.
         for report in reports()? {
             self.add(&report)?;
         }
@@ -69,7 +69,6 @@ impl Cost {
             let fine = wait(&mut job)?;
             passed &= fine;
             if !fine {
-                // The input of a process that was ended.
                 let now = report.with_extension("json.now");
                 let now = std::fs::read_to_string(now).unwrap_or_default();
                 eprintln!("the last input: {}", now.replace('\n', " "));
@@ -84,7 +83,7 @@ impl Cost {
         let mut command = Command::new("cargo");
         command
             .current_dir(root())
-            // Not the host's target: build-time code has no counter.
+            // With a target of its own, build-time code has no counter.
             .args(["test", "--quiet", "--package", "gpureplay"])
             .args(["--test", "cost", "--target", &target]);
         for package in OPTIMISED {
@@ -102,7 +101,6 @@ impl Cost {
         start(self.cargo()?.arg("--no-run"))
     }
 
-    /// Steps over seeds by the number of processes.
     fn attack(&self, seed: u64, report: &Path) -> Result<Child> {
         let mut command = self.cargo()?;
         command

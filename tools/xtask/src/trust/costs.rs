@@ -16,12 +16,12 @@ pub(super) struct Cost {
     /// Processor seconds.
     pub(super) seconds: f64,
     pub(super) findings: u64,
-    /// Largest share of the budget.
+    /// Largest share of the budget that an input took.
     shares: [f64; 4],
-    /// Per byte, without the base.
+    /// Per byte of input, without the base.
     ratios: [f64; 4],
     most: [u64; 4],
-    /// Per file, and per byte.
+    /// Per file, and per byte of it.
     budgets: [[u64; 2]; 4],
     /// Extra multiples of a file's declared GPU memory.
     memory: u64,
@@ -93,10 +93,8 @@ mod tests {
         all.add(&cost(5, 0, 0.5));
         all.add(&cost(7, 0, 0.25));
         assert_eq!((all.inputs, all.findings, all.shares), (12, 0, [0.5; 4]));
-        // The finding is mended: its share does not count.
         all.add(&cost(1, 1, 3.0));
         assert_eq!((all.inputs, all.findings, all.shares), (13, 1, [0.5; 4]));
-        // Another budget: new shares, same counts.
         let mut other = cost(1, 0, 0.1);
         other.budgets = [[3, 4]; 4];
         all.add(&other);

@@ -174,7 +174,6 @@ mod tests {
         assert!(!passed(&[good.clone(), found.clone()]));
         assert!(!passed(&[good.clone(), Total::default()]) && !passed(&[]));
         assert_eq!(sum(&[good.clone(), found.clone()]).executions, 10);
-        // A later run without finding closes it.
         let mut total = found;
         assert!(total.findings == 1);
         total.add(&good);

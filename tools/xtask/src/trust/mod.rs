@@ -34,7 +34,6 @@ fn results() -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// What earlier runs left; nothing before the first.
 fn kept<T: DeserializeOwned + Default>(path: &Path) -> Result<T> {
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
@@ -51,7 +50,6 @@ fn keep(path: &Path, all: &impl Serialize) -> Result<()> {
     std::fs::rename(&temporary, path).map_err(Error::io("write", path))
 }
 
-/// `None` before the trial.
 fn read<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
     let path = results()?.join(name);
     match std::fs::read(&path) {

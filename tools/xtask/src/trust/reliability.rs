@@ -46,7 +46,6 @@ impl Reliability {
     }
 }
 
-/// Fuzz targets without runs, with an open finding, or too little time.
 fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<String> {
     let none = Total::default();
     let mut short = Vec::new();

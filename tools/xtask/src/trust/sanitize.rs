@@ -8,7 +8,7 @@ use clap::Args;
 use super::root;
 use crate::error::{Error, Result};
 
-/// And two that use most of it from outside.
+/// Crates with unsafe code, and two that use most of it from outside.
 const CRATES: [&str; 8] = [
     "gpureplay-memory",
     "gpureplay-shader",
@@ -88,7 +88,6 @@ mod tests {
 
     use super::*;
 
-    /// Impossible under AddressSanitizer, with reasons.
     const LEFT_OUT: [(&str, &str); 6] = [
         (
             "gpureplay-cuda-launch",

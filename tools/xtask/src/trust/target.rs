@@ -15,8 +15,7 @@ use crate::{
     files,
 };
 
-/// Default.
-const LONGEST: u32 = 4096;
+const DEFAULT_LONGEST: u32 = 4096;
 const SECONDS: &str = "GPUREPLAY_MUTATION_SECONDS";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +31,7 @@ pub(super) enum Kind {
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Bytes.
+    /// Bytes of the longest input.
     longest: u32,
 }
 
@@ -69,7 +68,6 @@ struct Soundness {
     next_seed: u64,
 }
 
-/// All targets by name, seeds last.
 pub(super) fn all() -> Result<Vec<Target>> {
     let path = root().join("fuzz/Cargo.toml");
     let text = files::text(&path)?;
@@ -81,7 +79,7 @@ pub(super) fn all() -> Result<Vec<Target>> {
         .into_iter()
         .map(|bin| Target {
             kind: Kind::LibFuzzer,
-            longest: longest.get(&bin.name).copied().unwrap_or(LONGEST),
+            longest: longest.get(&bin.name).copied().unwrap_or(DEFAULT_LONGEST),
             name: bin.name,
         })
         .collect();
@@ -123,7 +121,7 @@ impl Target {
         let (output, processor_seconds) = timed(&command)?;
         let executions = number_after(&output, "stat::number_of_executed_units:");
         let findings = show_failure(&output);
-        // Without cargo's build.
+        // The fuzzer's own seconds, without cargo's build.
         let fuzzed = run_time(&String::from_utf8_lossy(&output.stderr)).unwrap_or(0.0);
         Ok(Total {
             executions: executions.unwrap_or(0),
@@ -209,7 +207,6 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
     })
 }
 
-/// Seconds from `Done 1417 runs in 61 second(s)`.
 fn run_time(log: &str) -> Option<f64> {
     let line = log.lines().rev().find(|line| line.starts_with("Done "))?;
     let (_, rest) = line.split_once(" in ")?;

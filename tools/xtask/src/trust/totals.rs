@@ -12,17 +12,14 @@ use crate::error::Result;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Total {
     pub(super) executions: u64,
-    /// Seconds passed.
     pub(super) seconds: f64,
-    /// Processor seconds.
     pub(super) processor_seconds: f64,
     pub(super) findings: u64,
-    /// The last run's finding is not mended.
+    /// The last run had a finding, which is not mended yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) open: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_seed: Option<u64>,
-    /// By outcome.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) outcomes: BTreeMap<String, u64>,
 }

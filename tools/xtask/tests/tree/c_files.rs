@@ -8,7 +8,6 @@ const MODULES: [(&str, &str); 2] = [
     ("driver-patch/recorder", "recorder.h"),
 ];
 
-/// `/* FILE.c */`, or more about it.
 fn file(line: &str) -> Option<&str> {
     let text = line.strip_prefix("/* ").or(line.strip_prefix(" * "))?;
     let (file, rest) = text.split_once(".c")?;
@@ -34,7 +33,7 @@ fn parts(header: &str) -> Vec<(&str, Vec<&str>)> {
     parts
 }
 
-/// They use what a later part of the header declares.
+/// Files that use what a later part of the header declares.
 fn circles(header: &str, text_of: impl Fn(&str) -> String) -> Vec<String> {
     let parts = parts(header);
     let mut found = Vec::new();

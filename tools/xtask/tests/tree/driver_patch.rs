@@ -72,7 +72,7 @@ fn a_driver_for_command_streams_only_is_refused() {
 fn a_supported_release_is_not_refused_for_its_age() {
     let output = build("r16p0-01rel0", &[JOB_MANAGER]);
     let said = String::from_utf8_lossy(&output.stderr);
-    // It then lacks a place for hooks, or a tool.
+    // The tree lacks places for hooks, or this machine a tool.
     assert!(!said.contains("are supported"), "{said}");
     assert!(
         said.contains("does not take the hooks") || said.contains("spatch is missing"),
@@ -91,7 +91,6 @@ fn the_table_has_a_line_for_each_source() {
         .output()
         .expect("bash runs");
     let said = String::from_utf8_lossy(&output.stdout);
-    // A refusal is no failure.
     assert_eq!(output.status.code(), Some(0), "{said}");
     let lines: Vec<&str> = said.lines().skip(1).collect();
     assert_eq!(lines.len(), trees.len(), "{said}");

@@ -38,7 +38,7 @@ fn the_hostile_client_is_a_kselftest() {
         .output()
         .expect("it runs");
     let said = String::from_utf8_lossy(&ran.stdout);
-    // kselftest's skip.
+    // 4 is kselftest's code for a skip.
     assert_eq!(ran.status.code(), Some(4), "{said}");
     assert!(said.starts_with("TAP version 13\n1..0 # SKIP"), "{said}");
     assert!(make("clean").status.success() && !tests.join("hostile").exists());

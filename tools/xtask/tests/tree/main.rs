@@ -10,7 +10,6 @@ mod numbers;
 mod passed_on;
 mod troubleshooting;
 
-/// The top of the source tree.
 fn top() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -3,7 +3,6 @@
 
 use std::{fs, path::Path};
 
-/// Joins line breaks in literals.
 fn sources(folder: &Path, into: &mut String) {
     for entry in fs::read_dir(folder).expect("folder").flatten() {
         let path = entry.path();
@@ -27,7 +26,7 @@ fn messages_of_the_page_stand_in_the_sources() {
     for folder in ["replayer", "mali", "model"] {
         sources(&top.join(folder), &mut text);
     }
-    // The only constant file name.
+    // The only file name that messages take from a constant.
     let text = text.replace("{FILE_NAME}", "recording.gpr");
     let page = fs::read_to_string(top.join("docs/troubleshooting.md")).expect("page");
     let mut messages = 0;

@@ -29,7 +29,7 @@ pub(super) struct Cause {
     pub(super) why: String,
     /// A final star stands for any end.
     tests: Vec<String>,
-    /// All if empty.
+    /// All GPUs if empty.
     #[serde(default)]
     gpus: Vec<String>,
 }

@@ -147,7 +147,6 @@ impl Piglit {
     }
 }
 
-/// Every N-th test of the committed subset.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str, every: usize) -> Result<(usize, Vec<String>)> {
     let names = files::text(folder.recipe().join("piglit/ci.txt"))?;
     let names: Vec<&str> = names.lines().step_by(every).collect();
@@ -192,7 +191,7 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     let recipe = folder.recipe().join("piglit");
     let copy = |from: &Path, name: &str| files::copy(from, share.join(name));
     copy(&recipe.join("runner.py"), "runner.py")?;
-    // The runtime keys programs by source and GPU, this file by the runtime.
+    // Its name depends on the runtime, which itself keys programs by source and GPU.
     let cache = Cache::named(&folder.guest, "piglit", "userland")?;
     if !share.join(CACHE).exists() {
         cache.give(&share.join(CACHE))?;
@@ -211,7 +210,6 @@ fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
         gpu: wanted.gpu.into(),
         share: Some(share.to_path_buf()),
         extra: Some(tree),
-        // More than the runner's limits: for the last tests and repeats.
         timeout: Duration::from_secs(u64::from(wanted.limit) * 60 + 3600),
         ..Options::default()
     };

@@ -68,7 +68,6 @@ struct Counts {
 }
 
 impl Results {
-    /// Skips other lines. A test's second result counts.
     pub(super) fn parse(text: &str) -> Results {
         let mut results = Results::default();
         for line in text.lines() {
@@ -129,7 +128,6 @@ impl Results {
             .collect()
     }
 
-    /// Failures without a written cause, or of the model.
     pub(super) fn unexplained(&self, causes: &Causes, gpu: &str) -> Vec<String> {
         self.bad()
             .filter(|test| {
@@ -148,7 +146,6 @@ impl Results {
                 .of(&test.name, gpu)
                 .map_or("open", |cause| cause.whose.word());
             let (end, name, detail) = (test.result.word(), &test.name, &test.detail);
-            // Cannot fail.
             let _ = writeln!(text, "{end} {name} ({whose}): {detail}");
             for fault in &test.faults {
                 let _ = writeln!(text, "    {fault}");
@@ -237,7 +234,6 @@ impl Results {
     }
 }
 
-/// Reason of a skip, without the device's name.
 fn reason_of_skip(detail: &str) -> String {
     let reason = detail
         .split_once("because ")

@@ -24,7 +24,7 @@ pub(super) enum Genre {
     Other,
 }
 
-/// Place in a file; lines and columns count from 1.
+/// Lines and columns count from 1.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -90,12 +90,12 @@ pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// Tests cannot notice it, or need not.
+/// A change that tests cannot notice, or need not.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Known {
     file: String,
-    /// As listed, with the function.
+    /// As cargo-mutants lists it, with the function.
     what: String,
     line: String,
     #[serde(rename = "reason")]

@@ -39,7 +39,7 @@ const CRATES: [(&str, &[&str]); 4] = [
     ("gpureplay-sign", &["gpureplay-sign"]),
     ("mali-drive", &["mali-drive", "gpureplay-core"]),
 ];
-/// One in so many may be missed.
+/// One change in so many may be missed.
 const ALLOWED: usize = 10;
 const DAY: u64 = 24 * 60 * 60;
 
@@ -207,7 +207,7 @@ fn today() -> u64 {
     now.map_or(0, |passed| passed.as_secs() / DAY)
 }
 
-/// Equal samples, in turn by seed.
+/// The seed's turn among samples of equal size, and their count.
 fn shard(all: u64, sample: u64, seed: u64) -> (u64, u64) {
     let shards = all.div_ceil(sample.max(1)).max(1);
     (seed % shards, shards)

@@ -16,18 +16,15 @@ use std::{
 use super::{change::Change, reach, tree::Program};
 use crate::error::{Error, Result};
 
-/// At least.
-const SECONDS: u64 = 4;
-/// Seconds.
-const WAIT: u64 = 300;
-/// Only if the quick ones noticed nothing.
+const LEAST_PROCESSOR_SECONDS: u64 = 4;
+const WAIT_SECONDS: u64 = 300;
+/// They run only if the quick tests noticed nothing.
 const SLOW: [&str; 3] = [
     "limits::bytes_moved_have_a_limit",
     "faults::a_fault_at_every_call_is_survived",
     "soundness::what_verifies_runs_inside_its_own_pages",
 ];
-/// Kilobytes of addresses.
-const MEMORY: u64 = 8 << 20;
+const ADDRESS_SPACE_KB: u64 = 8 << 20;
 const XCPU: i32 = 24;
 const KILL: i32 = 9;
 
@@ -36,18 +33,18 @@ pub(super) enum Verdict {
     Caught,
     TimedOut,
     Missed,
-    /// Needs its own build.
+    /// The change needs a build of its own.
     Constant,
 }
 
 pub(super) struct Runner {
-    /// Quick first; processor seconds.
+    /// Quick ones first, with a limit in processor seconds.
     programs: Vec<(Program, u64)>,
     jobs: usize,
 }
 
 impl Runner {
-    /// Unchanged, they must pass; their times order them.
+    /// Unchanged programs must pass; their times order them.
     pub(super) fn new(programs: Vec<Program>, jobs: Option<usize>) -> Result<Self> {
         let mut timed = Vec::new();
         for program in programs {
@@ -63,7 +60,7 @@ impl Runner {
         timed.sort_by_key(|(took, _)| *took);
         let programs = timed
             .into_iter()
-            .map(|(took, program)| (program, SECONDS.max(4 * took.as_secs())))
+            .map(|(took, program)| (program, LEAST_PROCESSOR_SECONDS.max(4 * took.as_secs())))
             .collect();
         let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
         Ok(Self { programs, jobs })
@@ -87,7 +84,6 @@ impl Runner {
                             {
                                 *result = Some(verdict);
                             }
-                            // A whole run takes long.
                             let mut err = std::io::stderr().lock();
                             let _ = writeln!(err, "{verdict:?} {}", change.name);
                         }
@@ -135,7 +131,6 @@ impl Runner {
     }
 }
 
-/// `Err`: what it noticed.
 fn run(
     program: &Program,
     number: u32,
@@ -144,7 +139,7 @@ fn run(
 ) -> Result<std::result::Result<(), Verdict>> {
     // Independent of the machine's load.
     let limits = format!(
-        "ulimit -c 0; ulimit -t {seconds}; ulimit -v {MEMORY}; exec timeout -s KILL {WAIT} \"$0\" -q \"$@\""
+        "ulimit -c 0; ulimit -t {seconds}; ulimit -v {ADDRESS_SPACE_KB}; exec timeout -s KILL {WAIT_SECONDS} \"$0\" -q \"$@\""
     );
     let status = Command::new("sh")
         .args(["-c", &limits])

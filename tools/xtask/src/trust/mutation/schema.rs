@@ -12,8 +12,7 @@ use syn::{
 
 use super::change::{Change, Genre};
 
-/// Is change N on?
-const ON: &str = "::gpureplay_format::mutation::on";
+const IS_ON: &str = "::gpureplay_format::mutation::on";
 
 /// Where a change lies in the text that [`instrument`] made.
 pub(super) struct Place {
@@ -22,12 +21,11 @@ pub(super) struct Place {
 }
 
 enum Piece {
-    /// `left OP right`, or `OP operand`.
     Operator {
         left: Range<usize>,
         right: Range<usize>,
     },
-    /// Or the place where an arm has none.
+    /// An arm's guard, or the place where an arm has none.
     Guard,
     Body,
 }
@@ -41,9 +39,9 @@ struct Node<'a> {
 pub(super) struct Instrumented {
     pub(super) text: String,
     pub(super) places: Vec<Place>,
-    /// Not possible behind a switch.
+    /// Changes that a switch cannot make.
     pub(super) lost: Vec<u32>,
-    /// The compiler evaluates these: a switch may be too late.
+    /// Changes that the compiler evaluates, for which a switch may be too late.
     pub(super) constants: Vec<u32>,
 }
 
@@ -141,7 +139,6 @@ impl<'t> Lines<'t> {
 
 struct Finder<'a, 't> {
     lines: Lines<'t>,
-    /// By first byte.
     wanted: BTreeMap<usize, Vec<&'a Change>>,
     nodes: Vec<Node<'a>>,
     constants: Vec<Range<usize>>,
@@ -195,7 +192,7 @@ impl<'ast> Visit<'ast> for Finder<'_, '_> {
     }
 
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-        // `let … && …` has no other operator.
+        // With `let … && …` no other operator is possible.
         if !(matches!(binary.op, BinOp::And(_))
             && (has_let(&binary.left) || has_let(&binary.right)))
         {
@@ -269,7 +266,6 @@ impl Writer<'_> {
         });
     }
 
-    /// Outer `nodes` first.
     fn write(&mut self, range: Range<usize>, nodes: &[Node<'_>]) {
         let mut at = range.start;
         let mut rest = nodes;
@@ -292,7 +288,7 @@ impl Writer<'_> {
             Piece::Body => {
                 for change in &node.changes {
                     self.made
-                        .push_str(&format!("if {ON}({}) {{ ", change.number));
+                        .push_str(&format!("if {IS_ON}({}) {{ ", change.number));
                     self.changed(change.number, |writer| {
                         writer
                             .made
@@ -305,7 +301,7 @@ impl Writer<'_> {
                 self.made.push('(');
                 for change in &node.changes {
                     self.made
-                        .push_str(&format!("if {ON}({}) {{ ", change.number));
+                        .push_str(&format!("if {IS_ON}({}) {{ ", change.number));
                     self.changed(change.number, |writer| {
                         for (operand, between) in [(left, &*change.replacement), (right, "")] {
                             if !operand.is_empty() {
@@ -339,8 +335,8 @@ impl Writer<'_> {
                     let always = always(change);
                     self.changed(change.number, |writer| {
                         writer.made.push_str(&match always {
-                            true => format!(" | {ON}({})", change.number),
-                            false => format!(" & !{ON}({})", change.number),
+                            true => format!(" | {IS_ON}({})", change.number),
+                            false => format!(" & !{IS_ON}({})", change.number),
                         });
                     });
                 }
@@ -374,7 +370,7 @@ mod tests {
     fn made(text: &str, changes: &[Change]) -> (String, Vec<u32>) {
         let all: Vec<&Change> = changes.iter().collect();
         let made = instrument(text, &all).unwrap();
-        (made.text.replace(ON, "on"), made.lost)
+        (made.text.replace(IS_ON, "on"), made.lost)
     }
 
     #[test]

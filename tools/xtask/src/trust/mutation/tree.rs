@@ -30,7 +30,7 @@ const COPIED: [&str; 7] = [
     "README.md",
 ];
 const SWITCH: &str = "replayer/format/src";
-/// Each leaves out what was refused before.
+/// Each leaves out what the compiler refused before.
 const BUILDS: usize = 40;
 
 pub(super) struct Program {
@@ -43,7 +43,6 @@ pub(super) struct Tree {
     folder: PathBuf,
     pub(super) programs: Vec<Program>,
     pub(super) refused: BTreeSet<u32>,
-    /// A switch may be too late for them.
     pub(super) constants: BTreeSet<u32>,
     files: BTreeSet<String>,
 }
@@ -78,7 +77,6 @@ impl Tree {
         )))
     }
 
-    /// `false` if the compiler refuses it.
     pub(super) fn alone(&mut self, packages: &[&str], change: &Change) -> Result<bool> {
         self.write(&[change], change.number)?;
         Ok(self.compile(packages)?.is_empty())
@@ -138,7 +136,7 @@ impl Tree {
         write(&self.folder.join("Cargo.toml"), &text)
     }
 
-    /// Returns each change's place; `on` is on from the beginning.
+    /// Returns each change's place; change `on` is on from the beginning.
     fn write(
         &mut self,
         changes: &[&Change],
@@ -235,7 +233,7 @@ impl Tree {
         Ok(refusals)
     }
 
-    /// Leaves out changes by error; else all on the same lines.
+    /// Leaves out the changes at each error's place, else all changes on its lines.
     fn refuse(&mut self, refusals: &[Refusal], places: &BTreeMap<String, (String, Vec<Place>)>) {
         for refusal in refusals {
             let spans = || {
@@ -333,7 +331,7 @@ fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Copies a file only if it differs, for cargo.
+/// Leaves an equal file alone, or cargo would build it again.
 fn put(from: &Path, to: &Path) -> Result<()> {
     if to.extension() == Some(OsStr::new("rs")) && to.exists() {
         let old = files::read(to)?;
