@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 
-use gpureplay_task::output;
+use gpureplay_task::{output, target};
 
 use crate::{
     error::{Error, Result},
@@ -220,9 +220,7 @@ fn build_model(top: &Path) -> Result<PathBuf> {
         "bench",
     ]);
     output(&mut cargo)?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
-    Ok(target.join("release/examples/bench"))
+    Ok(target(top).join("release/examples/bench"))
 }
 
 /// Name, seconds, processor seconds, error, and perhaps lane operations.

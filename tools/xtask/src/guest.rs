@@ -2,13 +2,13 @@
 //! `cargo xtask guest` and `cargo xtask size`: run `gpureplay-guest`.
 
 use std::{
-    env,
     ffi::OsString,
     os::unix::process::CommandExt,
     process::{Command, ExitCode},
 };
 
 use clap::Args;
+use gpureplay_task::build;
 
 use crate::{
     error::{Error, Result},
@@ -26,15 +26,11 @@ pub(crate) struct Guest {
 impl Guest {
     /// Replaces this process: signals and exit code are its own.
     pub(crate) fn execute(self, before: Option<&str>) -> Result<ExitCode> {
-        let manifest = root().join("Cargo.toml");
-        let source = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(["run", "--quiet", "--package", "gpureplay-guest"])
-            .arg("--manifest-path")
-            .arg(manifest)
-            .arg("--")
+        let built = build(&root(), &["--bin", "gpureplay-guest"])?;
+        let source = Command::new(built.join("gpureplay-guest"))
             .args(before)
             .args(self.arguments)
             .exec();
-        Err(Error::start("cargo")(source))
+        Err(Error::start("gpureplay-guest")(source))
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
 }
 
 fn target_dir(folder: &Folder) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.repository.join("target"), PathBuf::from)
+    gpureplay_task::target(&folder.repository)
 }
 
 fn apps(folder: &Folder) -> Result<()> {
@@ -470,11 +470,7 @@ pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> R
 }
 
 pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
-    let mut build = cargo();
-    build
-        .args(["build", "--locked", "-p", "gpureplay"])
-        .current_dir(&folder.repository);
-    run(folder, &mut build, "gpureplay for the host")
+    gpureplay_task::build(&folder.repository, &["--bin", "gpureplay"]).map(drop)
 }
 
 pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {

@@ -9,6 +9,7 @@ use std::{
 
 use clap::Args;
 use gpureplay_task::{
+    build,
     checks::{Counts, End},
     digits::{digits, probabilities, same},
     output_of,
@@ -112,11 +113,9 @@ struct Debian<'a> {
 impl<'a> Debian<'a> {
     fn make(suite: &str, top: &'a Path, made: &'a Made) -> Result<Self> {
         let folder = files::temporary()?;
-        let mut sources = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        sources
-            .current_dir(top)
-            .args(["run", "--quiet", "--package", "gpureplay-guest"]);
-        sources.args(["--", "sources"]).arg(folder.path());
+        let built = build(top, &["--bin", "gpureplay-guest"])?;
+        let mut sources = Command::new(built.join("gpureplay-guest"));
+        sources.current_dir(top).arg("sources").arg(folder.path());
         output_of("finding the Debian mirror", &mut sources)?;
         let debian = Self { folder, top, made };
         let list = match suite {

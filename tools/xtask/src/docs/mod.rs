@@ -6,7 +6,7 @@ mod pages;
 use std::{collections::BTreeMap, path::Path, process::Command};
 
 use clap::Args;
-use gpureplay_task::{measured, output};
+use gpureplay_task::{build, measured, output};
 
 use crate::{
     error::{Error, Result},
@@ -26,7 +26,12 @@ pub(crate) struct Docs {}
 impl Docs {
     pub(crate) fn execute(self) -> Result<std::process::ExitCode> {
         let top = root();
-        let tables = tables(&top)?;
+        let examples = EXAMPLES.map(|name| ["--example", name]);
+        let built = build(
+            &top,
+            &[["--bin", "gpureplay"].as_slice(), examples.as_flattened()].concat(),
+        )?;
+        let tables = tables(&top, &built)?;
         let to = top.join("target/docs");
         let write = |name: &str, text: &str| {
             let path = to.join(name);
@@ -42,24 +47,18 @@ impl Docs {
             let text = files::text(&path)?;
             write(page.trim_start_matches("docs/"), &filled(&text, &tables)?)?;
         }
-        let commands = cargo("gpureplay", &["--", "generate", "markdown"])?;
+        let mut command = Command::new(built.join("gpureplay"));
+        let commands = output(command.args(["generate", "markdown"]))?;
         write("commands.md", &commands)?;
         println!("{} tables in {}", tables.len(), to.display());
         Ok(std::process::ExitCode::SUCCESS)
     }
 }
 
-fn cargo(package: &str, words: &[&str]) -> Result<String> {
-    let mut command = Command::new("cargo");
-    command.current_dir(root());
-    output(
-        command
-            .args(["run", "--quiet", "--package", package])
-            .args(words),
-    )
-}
+/// They print tables.
+const EXAMPLES: [&str; 3] = ["table", "tables", "absent"];
 
-fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
+fn tables(top: &Path, built: &Path) -> Result<BTreeMap<String, String>> {
     let (crates, reasons) = (crates()?, Reasons::read(top)?);
     let dependencies = pages::dependencies(&crates, &reasons);
     let mut tables = BTreeMap::from([
@@ -69,12 +68,8 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
         ("dependencies".to_owned(), dependencies),
         ("limits".to_owned(), pages::limits(top)?),
     ]);
-    for (package, example) in [
-        ("mali-isa", "table"),
-        ("mali-facts", "tables"),
-        ("mali-shader", "absent"),
-    ] {
-        let printed = cargo(package, &["--example", example])?;
+    for example in EXAMPLES {
+        let printed = output(Command::new(built.join("examples").join(example)).current_dir(top))?;
         let named = printed.split(BEGIN).skip(1);
         tables.extend(named.filter_map(|table| {
             let (name, text) = table.split_once(END)?;

@@ -8,19 +8,19 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitCode},
 };
 
 use clap::Args;
 use gpureplay_task::{
+    build,
     checks::{Counts, End},
     digits::{digits, probabilities, same},
     output_of,
     page::shell_blocks,
     started,
 };
-use serde::Deserialize;
 
 use crate::{
     error::{Error, Result},
@@ -44,41 +44,20 @@ impl Examples {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let top = root();
         let work = files::temporary()?;
-        let library = build_library(&top)?;
+        let built = build(
+            &top,
+            &["--lib", "--bin", "gpureplay", "--example", "layer_on_cpu"],
+        )?;
+        let library = built.join("libgpureplay.so");
         let mut counts = Counts::default();
         counts.add("C", in_c(&top, &library, work.path()));
         counts.add("Python", in_python(&top, &library));
-        counts.add("Rust, a layer on the CPU", in_rust(&top));
-        let path = build_command(&top, work.path())?;
+        counts.add("Rust, a layer on the CPU", in_rust(&top, &built));
+        let path = search_path(work.path(), &built);
         counts.add("docs/start.md", start_page(&top, work.path(), &path));
         commands::run(&top, work.path(), &path, &mut counts)?;
         Ok(counts.finish())
     }
-}
-
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    filenames: Vec<PathBuf>,
-}
-
-fn build_library(top: &Path) -> Result<PathBuf> {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(top).args(["build", "--package"]);
-    cargo.args(["gpureplay-c", "--message-format=json-render-diagnostics"]);
-    cargo.stderr(std::process::Stdio::inherit());
-    let text = output_of("building the shared library", &mut cargo)?;
-    let files = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .flat_map(|message| message.filenames);
-    let mut libraries = files.filter(|file| {
-        file.file_name()
-            .is_some_and(|name| name == "libgpureplay.so")
-    });
-    libraries
-        .next()
-        .ok_or_else(|| Error::missing("libgpureplay.so", "cargo build -p gpureplay-c made none"))
 }
 
 fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
@@ -143,18 +122,14 @@ fn python() -> std::result::Result<OsString, String> {
     }
 }
 
-fn build_command(top: &Path, work: &Path) -> Result<OsString> {
-    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build
-        .current_dir(top)
-        .args(["build", "--package", "gpureplay"]);
-    output_of("building the command", &mut build)?;
+/// A search path that begins with `work` and what was built.
+fn search_path(work: &Path, built: &Path) -> OsString {
     let mut path = work.as_os_str().to_owned();
     path.push(":");
-    path.push(top.join("target/debug"));
+    path.push(built);
     path.push(":");
     path.push(env::var_os("PATH").unwrap_or_default());
-    Ok(path)
+    path
 }
 
 fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
@@ -207,11 +182,9 @@ fn start_page(top: &Path, work: &Path, path: &OsStr) -> Result<End> {
     }
 }
 
-fn in_rust(top: &Path) -> Result<End> {
-    let mut run = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    run.current_dir(top).args(["run", "--quiet", "--package"]);
-    run.args(["gpureplay-library", "--example", "layer_on_cpu"]);
-    let text = output_of("the example in Rust", &mut run)?;
+fn in_rust(top: &Path, built: &Path) -> Result<End> {
+    let mut run = Command::new(built.join("examples/layer_on_cpu"));
+    let text = output_of("the example in Rust", run.current_dir(top))?;
     Ok(End::Passed(text.trim().replace('\n', ", ")))
 }
 

@@ -62,9 +62,8 @@ impl Node {
             counts.add("OpenCL programs", Ok(End::Skipped(reason)));
             return Ok(counts.finish());
         }
-        build()?;
         let here = Here {
-            command: root().join("target/debug/gpureplay"),
+            command: build()?.join("gpureplay"),
             work: work.path().to_owned(),
         };
         let all = ["g31", "g52", "g57", STREAMS, "g71", "g72", "g76"];
@@ -124,18 +123,9 @@ impl Node {
     }
 }
 
-pub(crate) fn build() -> Result<()> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.current_dir(root()).args(["build", "--quiet"]);
-    let packages = [
-        "gpureplay",
-        "gpureplay-node",
-        "gpureplay-opencl",
-        "gpureplay-recorder",
-    ];
-    build.args(packages.iter().flat_map(|package| ["-p", package]));
-    output(&mut build).map(drop)
+/// Also the libraries that programs load. Returns their directory.
+pub(crate) fn build() -> Result<PathBuf> {
+    gpureplay_task::build(&root(), &["--lib", "--bin", "gpureplay"])
 }
 
 fn unpacked(name: &str, file: &str, script: &str) -> Result<PathBuf> {

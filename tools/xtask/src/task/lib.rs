@@ -2,6 +2,7 @@
 //! Shared by tasks: errors, programs, checks, measurements, OpenCL cases, packages.
 #![forbid(unsafe_code)]
 
+mod build;
 pub mod cases;
 pub mod checks;
 pub mod digits;
@@ -12,5 +13,6 @@ pub mod packages;
 pub mod page;
 mod program;
 
+pub use build::{build, target};
 pub use error::{Error, Result};
 pub use program::{ended, output, output_of, run, started};

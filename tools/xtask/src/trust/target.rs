@@ -9,7 +9,7 @@ use gpureplay_task::output_of;
 use serde::Deserialize;
 
 use super::totals::{self, Total};
-use super::{read, results, root};
+use super::{read, results, root, trial};
 use crate::{
     error::{Error, Result},
     files,
@@ -136,16 +136,9 @@ impl Target {
 fn soundness(seconds: u64) -> Result<Total> {
     let seed = totals::read()?.get("soundness").and_then(|it| it.next_seed);
     let save = "soundness.json";
-    let mut command = Command::new("cargo");
+    let mut command = trial::command()?;
     command
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "gpureplay-trials",
-            "--",
-            "--save",
-        ])
+        .arg("--save")
         .arg(results()?.join(save))
         .args(["soundness", "--seconds", &seconds.to_string()])
         .args(["--seed", &seed.unwrap_or(0).to_string()]);
@@ -281,19 +274,7 @@ pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
     }
     let corpus = root().join("fuzz/corpus");
     files::create_dir(&corpus)?;
-    let mut seeds = Command::new("cargo");
-    seeds
-        .current_dir(root())
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "gpureplay-trials",
-            "--",
-            "seeds",
-        ])
-        .arg(&corpus);
-    output_of("making seeds", &mut seeds)?;
+    output_of("making seeds", trial::command()?.arg("seeds").arg(&corpus))?;
     let mut build = fuzz_command();
     build.arg("build");
     if let [one] = wanted {

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use gpureplay_task::ended;
+use gpureplay_task::{build, ended};
 
 use super::{results, root};
 use crate::error::Result;
@@ -50,19 +50,19 @@ impl Faults {
 
 pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     let kept = results()?.join(format!("{trial}.json"));
-    let mut command = command();
+    let mut command = command()?;
     command.arg("--save").arg(kept).arg(trial).args(arguments);
     ended(&mut command)
 }
 
 fn run_only(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
-    ended(command().arg(trial).args(arguments))
+    ended(command()?.arg(trial).args(arguments))
 }
 
-fn command() -> Command {
-    let mut command = Command::new("cargo");
-    command
-        .current_dir(root())
-        .args(["run", "--quiet", "--package", "gpureplay-trials", "--"]);
-    command
+/// The program of trials.
+pub(super) fn command() -> Result<Command> {
+    let built = build(&root(), &["--bin", "gpureplay-trials"])?;
+    let mut command = Command::new(built.join("gpureplay-trials"));
+    command.current_dir(root());
+    Ok(command)
 }
