@@ -247,7 +247,7 @@ const LONG: &[(&str, TestFunction)] = tests! {
 const SOME_CALLS: u32 = 40;
 
 /// Beginnings or ends of tests' names; these only boot a guest, so may run beside others.
-const BESIDE_OTHERS: [&str; 11] = [
+const BESIDE_OTHERS: [&str; 19] = [
     "kernels give",
     "what kernels print",
     "OpenGL ES",
@@ -259,6 +259,14 @@ const BESIDE_OTHERS: [&str; 11] = [
     "launches that depend",
     "hard cases",
     "on the stock driver",
+    "by an ordinary user",
+    "the recorder in user space",
+    "both recorders",
+    "OpenCL calls",
+    "a page that changes",
+    "an app for OpenGL ES",
+    "two replaced kernels",
+    "fills of images",
 ];
 
 fn beside_others(name: &str) -> bool {
