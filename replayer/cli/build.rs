@@ -28,7 +28,8 @@ fn found() -> Option<String> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    for path in ["HEAD", "index"] {
+    // Not the index, which `git status` writes.
+    for path in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", path])?;
         if Path::new(&path).exists() {
             println!("cargo::rerun-if-changed={path}");
