@@ -34,7 +34,7 @@ use self::{
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
     programs::{record, record_on, stock},
-    runner::{TestFunction, Verdict, run_all},
+    runner::{ALONE, TestFunction, Verdict, run_all},
 };
 use crate::{
     build::payload,
@@ -58,7 +58,7 @@ pub(crate) struct Test {
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
-    /// Guests that run at the same time, for tests that build nothing; the others run alone, after them.
+    /// Guests that run at the same time; tests that build in the same directories wait for each other.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
     jobs: u32,
     /// All but those that take long, also those that CI runs on the model's node
@@ -246,32 +246,27 @@ const LONG: &[(&str, TestFunction)] = tests! {
 
 const SOME_CALLS: u32 = 40;
 
-/// Beginnings or ends of tests' names; these only boot a guest, so may run beside others.
-const BESIDE_OTHERS: [&str; 19] = [
-    "kernels give",
-    "what kernels print",
-    "OpenGL ES",
-    "images of",
-    "filled images",
-    "image samplers",
-    "a sample of",
-    "record and replay",
-    "launches that depend",
-    "hard cases",
-    "on the stock driver",
-    "by an ordinary user",
-    "the recorder in user space",
-    "both recorders",
-    "OpenCL calls",
-    "a page that changes",
-    "an app for OpenGL ES",
-    "two replaced kernels",
-    "fills of images",
+/// What a test has for itself, by a part of its name.
+const USES: [(&str, u8); 9] = [
+    ("firmware", FIRMWARE),
+    ("secure world", FIRMWARE),
+    ("bare metal", FIRMWARE),
+    ("nano driver", MODULES),
+    ("a coherent GPU", MODULES),
+    ("bad lists", MODULES),
+    // The driver gives the GPU's firmware 100 ms.
+    ("panthor probes", ALONE),
+    ("panthor replays", ALONE),
+    ("panthor's calls", ALONE),
 ];
+/// Directories of builds for bare metal.
+const FIRMWARE: u8 = 1;
+/// Directories of builds of the nano driver and its clients.
+const MODULES: u8 = 2;
 
-fn beside_others(name: &str) -> bool {
-    let mut known = BESIDE_OTHERS.iter();
-    known.any(|part| name.starts_with(part) || name.ends_with(part))
+fn uses(name: &str) -> u8 {
+    let used = USES.iter().filter(|(part, _)| name.contains(part));
+    used.fold(0, |all, (_, one)| all | one)
 }
 
 impl Test {
@@ -292,9 +287,8 @@ impl Test {
         };
         let tests = TESTS.iter().chain(on_node);
         let tests = tests.filter(|(name, _)| wanted(name)).chain(long);
-        let (beside, alone): (Vec<_>, Vec<_>) =
-            tests.partition(|(name, _)| self.jobs > 1 && beside_others(name));
-        if beside.is_empty() && alone.is_empty() {
+        let tests: Vec<_> = tests.map(|test| (uses(test.0), test)).collect();
+        if tests.is_empty() {
             let part = self.filter.unwrap_or_default();
             let long: Vec<&str> = LONG.iter().map(|(name, _)| *name).collect();
             let long = long.into_iter().filter(|name| name.contains(&part));
@@ -311,8 +305,7 @@ impl Test {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let mut sum = run_all(&folder, &beside, self.jobs);
-        sum.add(&run_all(&folder, &alone, 1));
+        let sum = run_all(&folder, tests, self.jobs);
         println!(
             "{} passed, {} failed, {} skipped",
             sum.passed, sum.failed, sum.skipped
@@ -326,23 +319,13 @@ mod names {
     use super::*;
 
     #[test]
-    fn tests_that_run_beside_others_exist_and_build_nothing() {
-        for part in BESIDE_OTHERS {
-            let mut names = TESTS.iter().map(|(name, _)| name);
-            assert!(
-                names.any(|name| name.starts_with(part) || name.ends_with(part)),
-                "{part}"
-            );
+    fn every_part_of_a_name_is_of_a_test() {
+        for (part, _) in USES {
+            assert!(TESTS.iter().any(|(name, _)| name.contains(part)), "{part}");
         }
-        let builds = [
-            "firmware",
-            "compile",
-            "nano driver",
-            "own app",
-            "secure world",
-        ];
-        for (name, _) in TESTS.iter().filter(|(name, _)| beside_others(name)) {
-            assert!(!builds.iter().any(|word| name.contains(word)), "{name}");
-        }
+        assert_eq!(
+            uses("linked on the nano driver and bare metal"),
+            FIRMWARE | MODULES
+        );
     }
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests and their verdicts.
 
-use std::{sync::Mutex, thread, time::Instant};
+use std::{
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Instant,
+};
 
 use crate::{error::Result, folder::Folder, run::session::Checked};
 
@@ -84,16 +88,89 @@ pub(super) fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
     verdict
 }
 
-pub(super) fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u32) -> Verdict {
-    let waiting = Mutex::new(tests.iter());
+/// Runs with no other test.
+pub(super) const ALONE: u8 = u8::MAX;
+
+/// A test, after the bits of what it has for itself.
+pub(super) type Waiting<'a> = (u8, &'a (&'a str, TestFunction));
+
+struct Queue<'a> {
+    waiting: Vec<Waiting<'a>>,
+    running: Vec<u8>,
+}
+
+impl<'a> Queue<'a> {
+    fn take(&mut self) -> Option<Waiting<'a>> {
+        let running = &self.running;
+        let fits = |uses: u8| match uses {
+            ALONE => running.is_empty(),
+            _ => running.iter().all(|one| *one != ALONE && one & uses == 0),
+        };
+        let at = self.waiting.iter().position(|(uses, _)| fits(*uses))?;
+        let test = self.waiting.remove(at);
+        self.running.push(test.0);
+        Some(test)
+    }
+
+    fn end(&mut self, uses: u8) {
+        let at = self.running.iter().position(|one| *one == uses);
+        at.map(|at| self.running.swap_remove(at));
+    }
+}
+
+struct Shared<'a> {
+    queue: Mutex<Queue<'a>>,
+    ended: Condvar,
+}
+
+impl<'a> Shared<'a> {
+    fn queue(&self) -> MutexGuard<'_, Queue<'a>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a test that uses nothing of those that run.
+    fn next(&self) -> Option<Waiting<'a>> {
+        let mut queue = self.queue();
+        while !queue.waiting.is_empty() {
+            match queue.take() {
+                None => {
+                    queue = self
+                        .ended
+                        .wait(queue)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                test => return test,
+            }
+        }
+        None
+    }
+}
+
+/// Lets others run, also after a panic.
+struct Running<'a, 'b>(&'b Shared<'a>, u8);
+
+impl Drop for Running<'_, '_> {
+    fn drop(&mut self) {
+        self.0.queue().end(self.1);
+        self.0.ended.notify_all();
+    }
+}
+
+pub(super) fn run_all(folder: &Folder, waiting: Vec<Waiting<'_>>, jobs: u32) -> Verdict {
+    let shared = Shared {
+        queue: Mutex::new(Queue {
+            waiting,
+            running: Vec::new(),
+        }),
+        ended: Condvar::new(),
+    };
     let work = || {
         let mut sum = Verdict::default();
-        loop {
-            let Some((name, test)) = waiting.lock().ok().and_then(|mut them| them.next()) else {
-                return sum;
-            };
+        while let Some((uses, (name, test))) = shared.next() {
+            let _running = Running(&shared, uses);
             sum.add(&run(folder, name, *test));
         }
+        sum
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
@@ -106,4 +183,28 @@ pub(super) fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u3
         }
         sum
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_share_something_or_run_alone_wait() {
+        let test: (&str, TestFunction) = ("test", |_| Ok(().into()));
+        let mut queue = Queue {
+            waiting: [0, 1, ALONE, 1, 3, 2].map(|uses| (uses, &test)).to_vec(),
+            running: Vec::new(),
+        };
+        let mut take = |ends: &[u8]| {
+            ends.iter().for_each(|uses| queue.end(*uses));
+            queue.take().map(|(uses, _)| uses)
+        };
+        let first = [take(&[]), take(&[]), take(&[]), take(&[])];
+        assert_eq!(first, [Some(0), Some(1), Some(2), None]);
+        assert_eq!([take(&[0]), take(&[2])], [None; 2]);
+        assert_eq!([take(&[1]), take(&[])], [Some(ALONE), None]);
+        assert_eq!([take(&[ALONE]), take(&[])], [Some(1), None]);
+        assert_eq!(take(&[1]), Some(3));
+    }
 }
