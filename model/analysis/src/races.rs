@@ -5,7 +5,7 @@
 //! keeps the last writer, two readers, and a reader of an earlier work group: enough to notice a race, not to list
 //! all pairs. With barriers, work groups must come one after the other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use gpureplay_shader::probe::{Access, AccessKind, Place, Storages};
 
@@ -153,6 +153,8 @@ pub(crate) struct Races {
     size: u32,
     barriers: bool,
     clauses: Vec<u64>,
+    /// Clauses that store what is not known, such as texels. Each clause has one access.
+    unknown: HashSet<u16>,
     found: BTreeMap<Pair, Found>,
     pub(crate) stopped: Option<&'static str>,
 }
@@ -169,6 +171,7 @@ impl Races {
             size: workgroup.max(1),
             barriers: false,
             clauses: Vec::new(),
+            unknown: HashSet::new(),
             found: BTreeMap::new(),
             stopped: (threads >= u128::from(NOBODY))
                 .then_some("races: the job has more threads than are told apart"),
@@ -228,6 +231,9 @@ impl Races {
     }
 
     fn lane(&mut self, who: Who, at: u64, bytes: u32, kind: AccessKind, value: Option<[u8; 16]>) {
+        if kind == AccessKind::Store && value.is_none() {
+            self.unknown.insert(who.site);
+        }
         let group = self.storages.place(at) == Place::Group;
         let whole = at.is_multiple_of(4) && bytes.is_multiple_of(4);
         let end = at.wrapping_add(bytes.into());
@@ -263,6 +269,12 @@ impl Races {
                 return;
             };
             if let Some(race) = race {
+                let race = match race {
+                    RaceKind::SameValue if self.unknown.contains(&other.site) => {
+                        RaceKind::WriteWrite
+                    }
+                    race => race,
+                };
                 self.report(race, [other, who], next, group);
             }
             if kind == AccessKind::Atomic || !self.atomics.is_empty() {
@@ -420,7 +432,6 @@ impl Context {
             }
         }
         cell.writer = who;
-        // A store has a value; without one it would be equal to a store of all ones.
         cell.value = value.unwrap_or(!0);
         found
     }
@@ -497,5 +508,23 @@ mod tests {
         }
         let told = races.stopped.unwrap_or_default();
         assert!(told.contains("more memory than is kept"), "{told}");
+    }
+
+    #[test]
+    fn an_unknown_value_equals_none() {
+        let writer = |thread, site| Who {
+            thread,
+            site,
+            epoch: 0,
+        };
+        let kinds = |first: Option<[u8; 16]>| -> Vec<RaceKind> {
+            let mut races = Races::new(Storages::default(), 64, 1 << 20);
+            races.lane(writer(1, 0), 64, 4, AccessKind::Store, first);
+            races.lane(writer(2, 1), 64, 4, AccessKind::Store, Some([0xff; 16]));
+            races.pairs().map(|(_, pair, _)| pair.kind).collect()
+        };
+        assert_eq!(kinds(Some([0xff; 16])), [RaceKind::SameValue]);
+        assert_eq!(kinds(Some([1; 16])), [RaceKind::WriteWrite]);
+        assert_eq!(kinds(None), [RaceKind::WriteWrite]);
     }
 }
