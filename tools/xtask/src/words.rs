@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask words`: texts follow docs/words.toml.
 
+mod comments;
 mod strings;
 
 use std::{collections::BTreeMap, process::ExitCode};
@@ -64,7 +65,7 @@ impl Words {
         let (mut texts, mut comments) = (0, 0);
         for source in &sources {
             let text = files::text(root().join(source))?;
-            comments += comment_words(&text);
+            comments += comments::comment_words(&text);
             if !is_for_users(source) {
                 continue;
             }
@@ -161,14 +162,6 @@ fn is_for_users(path: &str) -> bool {
     !path.starts_with("tools/")
         && !path.starts_with("fuzz/")
         && parts.all(|part| !matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
-}
-
-fn comment_words(source: &str) -> usize {
-    let lines = source.lines().map(str::trim_start);
-    let comments = lines.filter(|line| line.starts_with("//"));
-    comments
-        .map(|line| words(line.trim_start_matches(['/', '!'])))
-        .sum()
 }
 
 fn has_whole_words(text: &str, phrase: &str) -> bool {
@@ -286,12 +279,6 @@ mod tests {
                 .complaints("One two. Three four.", 4, None)
                 .is_empty()
         );
-    }
-
-    #[test]
-    fn comments_count_without_their_marks() {
-        let source = "//! One two.\n\n/// Three.\nfn four() {\n    // Five - six.\n}\n";
-        assert_eq!(comment_words(source), 5);
     }
 
     #[test]
