@@ -167,7 +167,7 @@ pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status>
     Ok(Some(bytes))
 }
 
-/// Device memory if not as before; the inner `None` means no room for it.
+/// Device memory if not as before, else `Some(None)`. The outer `None` means no room for it.
 pub(crate) fn changed(address: u64, before: &[u8]) -> Result<Option<Option<Vec<u8>>>, Status> {
     let began = Instant::now();
     let mut after: Option<Vec<u8>> = None;

@@ -11,6 +11,7 @@ use crate::settings::{Mode, settings};
 
 /// Without those of graphs.
 pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+/// Launches into captures; `LAUNCHES` counts them, too.
 pub(crate) static CAPTURED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static GRAPHS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static GRAPH_KERNELS: AtomicU64 = AtomicU64::new(0);

@@ -15,6 +15,7 @@ pub const COUNTERS: usize = 16;
 pub const CELLS: usize = 64;
 const MAX_HEAT_BYTES: u64 = 1 << 30;
 
+/// Blocks beyond it have no marks.
 const MAX_MARK_BYTES: u64 = 1 << 30;
 const MARK_BYTES_PER_WORD: u64 = 32;
 /// Bytes of shared memory that the driver keeps at the start, and room for alignment.

@@ -36,7 +36,7 @@ impl Tree {
         self.0.path().join(name)
     }
 
-    /// The exit code: 124 if it took too long.
+    /// The exit code: 124 if it took too long, `None` if a signal ended it.
     fn run(&self, words: &str) -> Option<i32> {
         Command::new("timeout")
             .arg("60")

@@ -51,7 +51,8 @@ impl Announced {
         }
     }
 
-    pub(crate) fn must_look_at_all(&mut self) -> bool {
+    /// Whether to look at what the job does not list; the next launch is no longer announced.
+    pub(crate) fn before_job(&mut self) -> bool {
         let next = self.next.take().is_some();
         next || self.some || self.unseen || !self.noted
     }
@@ -66,7 +67,7 @@ mod tests {
         let mut looks = Vec::new();
         for line in script {
             match *line {
-                "job" => looks.push(announced.must_look_at_all()),
+                "job" => looks.push(announced.before_job()),
                 note => announced.note(&format!("cl2 {note}")),
             }
         }

@@ -77,7 +77,7 @@ mod aes {
 
     use super::{WORDS, Word};
 
-    /// Not symmetric: otherwise equal words could change places unnoticed.
+    /// Not symmetric: otherwise words could change places unnoticed.
     const SEEDS: [[u64; 2]; 6] = [
         [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344],
         [0xa409_3822_299f_31d0, 0x082e_fa98_ec4e_6c89],

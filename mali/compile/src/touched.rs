@@ -89,7 +89,7 @@ impl Touched {
     }
 }
 
-/// Each page, with the first and the last offset in it.
+/// Each page, with the offset of the first byte in it and the offset behind the last.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut at = start;
     std::iter::from_fn(move || {

@@ -8,7 +8,7 @@ use mali_isa::{Message, Product, Shader, Unit};
 use crate::error::{Result, gate};
 use crate::flow::Flow;
 
-/// First register of a thread's ids.
+/// First of the registers that may hold ids when a thread starts.
 const FIRST_ID: u32 = 55;
 /// Registers of a thread that has 32: the first and the last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;

@@ -128,7 +128,7 @@ impl Start {
         Ok(words)
     }
 
-    /// Other jobs may share the recorded program.
+    /// Makes a program behind `end` and points the environment to it: other jobs may share the recorded program.
     pub(crate) fn with(&self, code: &[u8], end: u64) -> Result<(Writes, Addition)> {
         let (addition, code_at, program_at) = addition::code_and_page(code, end);
         let offset = ShaderEnvironment::LAYOUT.offset_of("Shader");

@@ -224,7 +224,7 @@ pub static PROFILES: &[Profile] = &[
         shader_present: 0x5_0045,
         ..G57
     },
-    // The id that Linux prints; Arm's driver prints 9091, says the maker.
+    // The id that Linux prints; with Arm's driver it is 9091, says the maker.
     Profile {
         name: "g57-mt8395",
         source: Source::BootLog("MediaTek MT8395"),

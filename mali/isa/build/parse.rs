@@ -68,7 +68,7 @@ pub(crate) struct Operation {
     pub(crate) staging: Option<(String, String)>,
     pub(crate) flags: Vec<String>,
     pub(crate) evidence: Option<(String, String)>,
-    /// `None`: Mesa's compiler restricts the operation to no products.
+    /// Products that have the operation, if Mesa's compiler says so.
     pub(crate) products: Option<Vec<String>>,
 }
 

@@ -42,8 +42,8 @@ impl AddressSpaceRegisters {
         u64::from(self.word(low)) | u64::from(self.word(low + 4)) << 32
     }
 
-    /// Without caches, all but UPDATE only retry a stalled access. FLUSH_MEM does not: drivers flush before they give a
-    /// space up.
+    /// Without caches, UNLOCK and FLUSH_PT only retry a stalled access. FLUSH_MEM does not: drivers flush before they
+    /// give a space up.
     pub(crate) fn command(&mut self, command: AddressSpaceCommand, profile: &Profile) {
         match command {
             AddressSpaceCommand::Nop

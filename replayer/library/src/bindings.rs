@@ -339,8 +339,8 @@ impl Bindings {
             .collect()
     }
 
-    /// Bytes for a whole run in the secure world, and room for results; states are in both. Only the first run needs
-    /// weights.
+    /// Bytes for a whole run in the secure world, and room for results, in which states go both ways. Only the first
+    /// run needs weights.
     ///
     /// # Errors
     /// A state has no value, or a result is neither output nor state.

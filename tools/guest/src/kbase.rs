@@ -207,7 +207,7 @@ impl<'a> Trial<'a> {
             model_options: vec![
                 "--register-log".into(),
                 self.work.join("registers").display().to_string(),
-                // The endless one of the wrong chains must take longer than the driver permits.
+                // One of the wrong chains must take longer than the driver permits.
                 "--job-limit".into(),
                 panfrost::JOB_LIMIT.to_string(),
             ],

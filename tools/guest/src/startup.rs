@@ -310,7 +310,7 @@ fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()>
     for (program, (_, seconds)) in measured.iter_mut().zip(&sums).take(replays) {
         program.in_jobs = *seconds;
     }
-    // Panfrost resets only when idle, so starts of the stack share the rest evenly.
+    // Panfrost resets only when idle, so starts of the stack, which have equal chain counts, share the rest evenly.
     let rest: f64 = sums.iter().skip(replays).map(|(_, seconds)| seconds).sum();
     let stacks = measured.len().saturating_sub(replays).max(1) as f64;
     for program in measured.iter_mut().skip(replays) {

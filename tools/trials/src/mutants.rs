@@ -38,7 +38,7 @@ pub struct Mutant {
     pub file: Vec<u8>,
     /// Signature of the file, for mutants of signatures.
     pub signature: Option<Vec<u8>>,
-    /// Product of another GPU that runs it.
+    /// Product of another GPU, on which opening it must fail.
     pub gpu: Option<u32>,
 }
 

@@ -165,7 +165,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    // It may refuse, but not panic.
+    // The walk may refuse, but must not panic.
     match recording.header().family.get() {
         FAMILY_STREAMS => ended(
             file,
@@ -236,7 +236,7 @@ fn ended<F: Family>(
     })
 }
 
-/// States that a run must find in memory; none where a recording breaks the host's rules.
+/// States that must be in memory for the next run; none where a recording breaks the host's rules.
 fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     let kind = gpureplay_format::TensorKind::State.code();
     let tensors = (0..).zip(recording.tensors());

@@ -106,7 +106,7 @@ impl Log {
         function: &Function,
         image: &Image,
     ) -> Result<()> {
-        // A replay repeats copies into variables so far, so they may be read too.
+        // What earlier copies of the region wrote into variables may be read, too: a replay repeats these copies.
         idle(self.settings)?;
         for variable in record::variables(launched, function, image, &self.device)? {
             let address = variable.held.address;

@@ -27,7 +27,7 @@ pub(super) struct Watch {
     kinds: HashMap<u64, Kind>,
 }
 
-/// A program with more kinds of turns has no loop.
+/// If there are so many kinds of turns, all are forgotten: turns that all differ are no loop.
 const MOST_KINDS: usize = 1 << 16;
 const MOST_OF_LOOP: usize = 1 << 10;
 /// Fowler, Noll and Vo's, 64 bits.

@@ -147,7 +147,7 @@ impl Extract {
     }
 }
 
-/// The GPU's; or the PTX's own if it runs on one architecture only, such as `sm_90a`.
+/// The GPU's; or the PTX's own if that ends in `a` or `f`, such as `sm_90a`.
 fn architecture(launch: &Launch, ptx: Option<&[u8]>) -> String {
     let text = String::from_utf8_lossy(ptx.unwrap_or_default());
     let target = text.lines().find_map(|line| line.strip_prefix(".target"));

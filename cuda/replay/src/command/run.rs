@@ -167,7 +167,7 @@ impl Checking {
         Ok(session)
     }
 
-    /// No image may be loaded.
+    /// Finds evidence against results that are in memory already. No image may be loaded.
     pub(crate) fn evidence(
         &self,
         session: &mut Session,

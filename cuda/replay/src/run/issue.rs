@@ -23,7 +23,7 @@ type Done = Result<(), ReplayError>;
 pub(super) enum What {
     All,
     NoLaunches,
-    /// Operations by number: the first, and the end.
+    /// Operations by number: the first, and one past the last.
     Part(u32, u32),
 }
 

@@ -84,7 +84,7 @@ pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     }
 }
 
-/// No job runs during `call`.
+/// Makes a call that takes these addresses away. If recorded regions lie there, no job runs meanwhile.
 pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) -> T {
     let (va, size) = (at.expose_provenance() as u64, size as u64);
     let shared = existing().filter(|_| DEVICE.load(Ordering::Relaxed) != 0 && size > 0);

@@ -36,7 +36,7 @@ impl<D: Driver> Recorder<D> {
             self.audit
                 .before(file, self.began_ns, || driver.now(), || driver.asleep());
         }
-        let all = self.announced.must_look_at_all();
+        let all = self.announced.before_job();
         self.look(fd, Phase::Before, all);
         wrong
     }

@@ -22,7 +22,7 @@ const MAX_PERIOD: usize = 1 << 14;
 /// Steps, counted by [`Event::work`]; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000
 /// times.
 const MAX_COMPARED: usize = 1 << 24;
-/// Periods tried at the cost of one comparison.
+/// Periods tried, or numbers of steps compared, at the cost of one compared step.
 const CHEAP: usize = 64;
 
 /// A turn launches a kernel and moves memory for the host.

@@ -168,7 +168,7 @@ struct Ways {
 const MAX_STATES: usize = 1 << 16;
 /// Queue places in all states: each state has one per queue.
 const MAX_PLACES: usize = 1 << 20;
-/// For a whole trace, in which queues may be idle again and again.
+/// For a whole trace, in which queues may be idle again and again. If only one way exists, a chain has few states.
 pub(super) const ALL_PLACES: usize = 1 << 24;
 
 /// Every launch must have its chains, in one way only. Also returns the states followed, at most `most` + 1.

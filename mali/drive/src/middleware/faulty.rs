@@ -255,7 +255,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         self.gpu.fill_memory(va, length, byte)
     }
 
-    // A device without registers can only be disturbed at a chain's end.
+    // Of a chain that the device runs by itself, only the end can be disturbed.
     fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
         let ended = self.gpu.run_chain(work)?;
         if ended.is_err() || !self.fires(&JOB_FAULTS) {

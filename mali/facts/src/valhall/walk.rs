@@ -235,7 +235,7 @@ mod tests {
         for kind in [1, 2, 9] {
             let counted = walked_over_repeated(0xffff_ffc0 | kind, 1000);
             assert!((1000..1100).contains(&counted.descriptors), "{kind}");
-            // The environment names no program.
+            // What the environment names as its program is none.
             assert_eq!(counted.problems, 1);
         }
         // Unknown types are told, and tables end.

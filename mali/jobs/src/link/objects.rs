@@ -5,7 +5,7 @@ pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
 use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
-/// Bytes per job.
+/// Bytes of the longest uniforms that are searched for addresses: with longer ones, a job's reach is unknown.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
 /// Per job. A table counts once: Bifrost's have at most 255 uniform buffers.

@@ -21,6 +21,7 @@ const LONGEST_UPLOAD: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) slot: u8,
+    /// Without the bit that tells chains apart.
     pub(crate) config: u16,
     pub(crate) timeout_us: u32,
     pub(crate) head: u64,

@@ -14,7 +14,7 @@ use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
 use crate::walk::rules::{DeepRule, DeepViolation};
 
-/// Bytes per job.
+/// Most bytes of push uniforms, or of a uniform buffer, that are searched for addresses.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
 /// Steps for each thing in the report, as it takes memory.

@@ -37,7 +37,7 @@ pub enum Descriptors {
 pub struct Found {
     /// Of its header; for a stream, of the dispatch's instruction on the model.
     pub address: u64,
-    /// Type, if the GPU knows it.
+    /// Type, if it exists.
     pub kind: Option<JobType>,
     /// What it waits for.
     pub waits: Waits,

@@ -62,9 +62,9 @@ fn chains(recording: &Recording) -> Vec<Vec<Job>> {
     out
 }
 
-struct WithoutBarriers(OnModel);
+struct WithoutWaits(OnModel);
 
-impl Wrapper for WithoutBarriers {
+impl Wrapper for WithoutWaits {
     type Inner = OnModel;
 
     fn inner(&mut self) -> &mut OnModel {
@@ -261,7 +261,7 @@ fn a_link_without_its_barrier_is_seen() {
         let right = run(&before, &shipped, 0, right).unwrap().outputs;
         let mut wrong = 0;
         for seed in 1..=4 {
-            let device = WithoutBarriers(model(&after, seed));
+            let device = WithoutWaits(model(&after, seed));
             let found = run(
                 &after,
                 &shipped,

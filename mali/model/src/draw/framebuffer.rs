@@ -57,6 +57,7 @@ pub(crate) struct Framebuffer {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
+    /// Bytes of the blend unit's pixel.
     pub(crate) bytes: usize,
     pub(crate) clear: [u8; 16],
     pub(crate) plane: Option<Plane>,

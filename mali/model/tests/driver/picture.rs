@@ -200,6 +200,7 @@ pub(crate) fn before(word: u32) -> u32 {
     word.wrapping_mul(0x9e37_79b9)
 }
 
+/// Writes a state, and behind it a blend descriptor that replaces colours.
 fn fragment_state(memory: &PageMemory, at: u64, shader: u64, format: u32) {
     memory.write64(at, shader);
     memory.write32(at + 12, 1 << 16);

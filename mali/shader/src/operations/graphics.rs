@@ -23,6 +23,7 @@ use crate::state::State;
 const POSITION: u16 = 58;
 /// Column low, line high half.
 const PIXEL: u16 = 59;
+/// Covered samples, as bits.
 const COVERAGE: u16 = 60;
 /// On Valhall: number in the packets, vertex, instance; of a fragment, the last is the sample.
 const VERTEX: [u16; 3] = [59, 60, 61];

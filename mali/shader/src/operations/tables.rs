@@ -25,6 +25,7 @@ pub(crate) struct Request {
     pub(crate) what: What,
     pub(crate) dimension: Dimension,
     pub(crate) array: bool,
+    /// Offsets of texels, in one word with a fetch's level.
     pub(crate) offsets: bool,
     pub(crate) shadow: bool,
     /// Level or bias.

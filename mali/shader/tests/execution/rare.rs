@@ -11,7 +11,7 @@ use Source::{FauHigh, FauLow, Port0, Port1};
 
 const ID: u8 = 60;
 
-/// Stores the thread's number plus 1 into the word of that number behind the address in slot 0.
+/// Stores a thread's number plus 1. The number is also the word's index from the address in slot 0 on.
 fn store_number() -> Vec<u8> {
     let number = instruction(Unit::Add, "IADD.u32", &[Port1, FauLow]);
     let address = instruction(Unit::Fma, "IMAD.i32", &[Port1, FauHigh, FauLow]);

@@ -12,6 +12,7 @@ use crate::ir::{self, Clause, Program, State, Translate, Trap};
 use crate::optimise::fuse::fuse;
 use crate::{FaultKind, MmuFault, ShaderFault};
 
+/// Clauses decoded in advance.
 pub(super) const AHEAD: usize = 1 << 10;
 
 pub(super) const MOST_CLAUSES: usize = 1 << 16;

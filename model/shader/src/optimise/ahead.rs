@@ -55,7 +55,7 @@ struct Carry {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     base: (Content, Content),
-    /// `None`: no row holds the low word.
+    /// `None`: the low word may be in no row.
     rows: (Option<u16>, u16),
     offset: u32,
 }

@@ -15,6 +15,7 @@ use crate::rows::{REGISTERS, Rows};
 /// Fewer threads do not earn it back in one dispatch. Debug builds, for tests, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
+/// More take too long.
 const MOST_OPS: usize = 1 << 14;
 
 /// Nested loops need some rounds.

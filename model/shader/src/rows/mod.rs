@@ -158,7 +158,7 @@ impl Rows {
         self.rows[usize::from(row)].0 = self.rows[usize::from(from)].0;
     }
 
-    /// Puts a result into a row; inactive lanes keep their words.
+    /// Puts a result into a row. Inactive lanes that matter keep their words in registers.
     #[inline(always)]
     pub fn replace(&mut self, row: u16, new: &mut Box<Row>) {
         std::mem::swap(&mut self.spare, new);
@@ -181,7 +181,7 @@ impl Rows {
         }
     }
 
-    /// Merges for inactive lanes; row `from` loses its content.
+    /// Merges for inactive lanes; row `from` may lose its content.
     #[inline(always)]
     pub(crate) fn take(&mut self, from: u16, to: u16) {
         let (from, to) = (usize::from(from), usize::from(to));

@@ -78,7 +78,7 @@ impl Interrupt {
     pub(crate) fn cancels(self, canceller: Canceller) {
         let cancels = move || {
             loop {
-                // A cancel between two runs ends the next one.
+                // Cancels again and again: a signal between two runs ends the next one.
                 if self.came() {
                     canceller.cancel();
                 }

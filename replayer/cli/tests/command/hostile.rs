@@ -200,7 +200,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn without_a_thread_left_the_work_is_done_by_those_there_are() {
     let copy = saxpy();
-    // Larger than any address space, so that no thread starts.
+    // 64 TiB, larger than any stack: no thread starts.
     let stack = (1u64 << 46).to_string();
     let without_threads =
         |line: &str| ended(copy.words(line.split(' ')).env("RUST_MIN_STACK", &stack));

@@ -18,7 +18,7 @@ type Page = [u8; PAGE_SIZE as usize];
 #[derive(Default)]
 struct Course {
     writes: Vec<Write>,
-    /// Other actions than register writes, uploads and fills.
+    /// Other actions than register writes, uploads, fills and seeks.
     steps: Vec<String>,
     /// Pages that are not zero after all uploads.
     memory: BTreeMap<u64, Page>,

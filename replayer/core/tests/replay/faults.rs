@@ -14,7 +14,7 @@ const INPUT: [f32; 16] = [1.5; 16];
 #[test]
 fn a_job_that_failed_by_itself_stays_failed() {
     let mut fake = Fake::new();
-    // Slot 1 failed.
+    // Slot 1 failed: without that bit the engine would wait.
     fake.registers.insert(JOB_INT_RAWSTAT, 1 << 17);
     for kind in [FaultKind::FailedJob, FaultKind::MmuFault] {
         let mut faulty = Faulty::new(&mut fake, kind, 0);

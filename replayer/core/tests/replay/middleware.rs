@@ -117,7 +117,7 @@ fn a_read_fails_once_or_until_the_reset() {
         assert_eq!(faulty.activate(), Ok(5));
         assert_eq!(faulty.map(0, 1, Access::READ), Ok(()));
         assert_eq!(faulty.reset(), Ok(()));
-        // The read of a job's end and the wait count twice.
+        // The read of a job's end counts twice, the wait three times, and the reset not at all.
         assert_eq!(faulty.calls(), 8, "{kind:?}");
     }
 }

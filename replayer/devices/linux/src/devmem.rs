@@ -20,7 +20,8 @@ use crate::own_tables::{OwnTables, TablePages};
 
 /// A GPU whose registers are mapped from /dev/mem.
 ///
-/// It must be powered and cache-coherent: user space cannot maintain caches or switch clocks.
+/// It must be powered and cache-coherent: user space cannot maintain caches or switch clocks. Its memory is this
+/// process's, pinned; /proc/self/pagemap has the physical addresses.
 #[derive(Debug)]
 pub struct DevMem {
     registers: Mapped,

@@ -352,7 +352,7 @@ impl Gpu for Nano {
         if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
-        // The driver's reset empties the caches.
+        // Cleaned before the driver's reset, which empties the caches.
         clean_caches(self).map_err(|_| DeviceError::ResetFailed)?;
         // SAFETY: no argument.
         match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {

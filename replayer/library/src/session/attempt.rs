@@ -44,7 +44,8 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) 
 }
 
 impl Session {
-    /// A retry begins at the last boundary with a checkpoint. Without one, only a whole inference is retried.
+    /// A retry begins at the last boundary with a checkpoint. Without one, only runs that begin an inference are
+    /// retried.
     pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
         let recording = self.loaded_form();
         let begins = recording.layers().first().map(|layer| layer.segment);

@@ -187,7 +187,8 @@ struct Taps {
     weights: Vec<(usize, f32)>,
 }
 
-/// Weights fall off in a triangle around each new element's centre, as wide as what it covers.
+/// Weights form a triangle around each new element's centre. They reach zero one new element away, or one old element
+/// if that is larger.
 fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     let ratio = from as f32 / to as f32;
     let reach = ratio.max(1.0);

@@ -71,6 +71,7 @@ pub(crate) struct Networks {
 /// Times in seconds.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Measured {
+    /// Of set-up and one run.
     pub(crate) jobs: u64,
     pub(crate) bytes: u64,
     pub(crate) bytes_without_weights: u64,
@@ -79,11 +80,12 @@ pub(crate) struct Measured {
     pub(crate) record: f64,
     /// With the file in the page cache.
     pub(crate) read: f64,
+    /// Reading and verifying.
     pub(crate) load: f64,
     /// Reset, memory and set-up jobs.
     pub(crate) open: f64,
     pub(crate) run: f64,
-    /// Largest relative error; in 8-bit outputs the largest difference in steps.
+    /// Largest relative error; for a program with `exact` the largest difference, in steps.
     pub(crate) difference: f64,
     /// Equals the live stack bit for bit.
     pub(crate) identical: bool,

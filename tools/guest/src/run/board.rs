@@ -16,9 +16,9 @@ use crate::{
     folder::{Folder, copy_dir},
 };
 
-/// Stands for `GPU` in the commands below.
+/// The GPU's node, written `GPU` in the commands below.
 const GPU: &str = "/gpu@10000000";
-/// Runs before any driver is loaded: loads modules that report to the model.
+/// Loads modules that report to the model before it loads a driver.
 const START: &str = include_str!("board.sh");
 /// The whole machine is marked coherent: leaving the word out is not enough.
 const NON_COHERENT: &[&str] = &["-d GPU dma-coherent", "-tx GPU dma-noncoherent"];

@@ -44,6 +44,7 @@ pub(crate) struct Options {
     pub(crate) driver: Driver,
     pub(crate) cpu: String,
     pub(crate) memory: u32,
+    /// Times do not depend on the host's load.
     pub(crate) counted: bool,
     pub(crate) timeout: Duration,
     /// An empty temporary directory if `None`.

@@ -13,6 +13,7 @@ use crate::{
     run::session::{self, Checked, Options},
 };
 
+/// With those of set-up.
 const JOBS: usize = 20;
 
 /// One processor and fixed addresses, since libraries sort buffers by address.

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{error::Result, files};
 
+/// Kernels, and whether memory bounds each.
 const KERNELS: [(&str, bool); 4] = [
     ("copy", true),
     ("transpose", true),

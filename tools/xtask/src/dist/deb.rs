@@ -103,7 +103,7 @@ pub(super) fn command(
                 .arg(&manual),
         )?;
         let pages = files::entries(&manual)?;
-        // Without name and time, which differ between builds.
+        // Without name and time: builds are reproducible.
         run(
             "compressing man pages",
             Command::new("gzip").args(["-9n"]).args(pages),

@@ -14,7 +14,8 @@ use crate::{
 
 const COUNT: usize = 256;
 
-/// Records two names, and then another second one. Only tensors that are equal in both are given.
+/// Records two kernels by their names, and then again with another second name. Both are given tensors only, of equal
+/// size.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
 	gpureplay record $RECORD --twice -o recording-$second --name alpha.src=in --name $second.dst=out \

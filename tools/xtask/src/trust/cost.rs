@@ -83,7 +83,7 @@ impl Cost {
         let mut command = Command::new("cargo");
         command
             .current_dir(root())
-            // With a target of its own, build-time code has no counter.
+            // With a target given, even the host's own, build-time code has no counter.
             .args(["test", "--quiet", "--package", "gpureplay"])
             .args(["--test", "cost", "--target", &target]);
         for package in OPTIMISED {

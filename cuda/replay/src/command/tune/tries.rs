@@ -108,7 +108,7 @@ pub(super) struct Subject {
     block: [u32; 3],
     shared: u32,
     image: String,
-    /// Hash of the launch's manifest.
+    /// Hash of all that was recorded of the launch.
     launch: String,
     checking: String,
     gpu: String,

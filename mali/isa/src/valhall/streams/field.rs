@@ -129,7 +129,9 @@ fields! {
     ENABLE_TEM = "Enable TEM", 0, 1, Number;
     /// Scoreboard of what endpoints run.
     ENDPOINT_ENTRY = "Endpoint entry", 0, 4, Number;
+    /// An error goes into memory with the value.
     ERROR_PROPAGATE = "Error propagate", 0, 1, Number;
+    /// An error in memory is not taken.
     ERROR_REJECT = "Error reject", 0, 1, Number;
     EXCEPTION_TYPE = "Exception type", 0, 8, Named(EXCEPTIONS);
     /// Which registers name uniforms.
@@ -153,6 +155,7 @@ fields! {
     LENGTH = "Length", 32, 8, Register;
     /// Caches of loads and stores.
     LSC_FLUSH_MODE = "LSC flush mode", 4, 4, Named(FLUSH_MODES);
+    /// Memory comes from the heap.
     MALLOC_ENABLE = "Malloc enable", 33, 1, Number;
     /// Bit n: register base + n.
     MASK = "Mask", 16, 16, Number;

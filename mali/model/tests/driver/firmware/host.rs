@@ -152,7 +152,7 @@ impl Host {
         }
     }
 
-    /// `of` is the slot that had the ring before.
+    /// The ring is slot `of`'s, where the group may have been before.
     pub(super) fn prepare_stream(&mut self, number: u32, at: u32, of: u32) {
         let input = stream_input(number, at);
         let (ring, positions) = (ring_at(of, at), positions(of, at));

@@ -12,11 +12,11 @@ use crate::operations::planned::Pages;
 pub(crate) struct Reached {
     pub(super) read: Pages,
     pub(super) written: Pages,
-    /// Tracks rely on threads' own storage, so that no page may be written at two addresses.
+    /// Tracks rely on threads' own storage. Stores to it are known by address, so no page may be written at two.
     pub(super) has_private: bool,
 }
 
-/// Per page, here and in the table that finds it.
+/// Per page, here and where it is looked up.
 const PAGE_BYTES: usize = 128;
 
 impl Reached {

@@ -317,7 +317,7 @@ impl Execute for Recorder {
     ) -> Result<(), (Trouble, u8)> {
         let program_rows = usize::from(special::CONSTANT) + program.constants();
         let contents = &mut self.contents[self.batch];
-        // Added rows are known, as is what a thread begins with.
+        // Rows are known at first, as is what a thread begins with.
         contents.depends.resize(special::CONSTANT.into(), false);
         self.refused |= rows.count() < program_rows;
         core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;

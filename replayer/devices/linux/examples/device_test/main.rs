@@ -17,7 +17,8 @@
 //! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Outputs are compared, other names are inputs.
 //! Prints `running` at the start; 0 runs are endless; ends with 1 at the first difference.
 //!
-//! `memory` maps MiB on the nano driver, `pages` says how many pages are in use; modules describe the other commands.
+//! On the nano driver, `memory` maps so many MiB, `pages` says how many pages are in use, and `zeroes` reads new
+//! pages. Modules describe the other commands; `faulty:always` fails calls in one process.
 
 mod again;
 mod faulty;

@@ -14,7 +14,7 @@ pub(crate) const UNLOAD: u32 = 3;
 pub const MOST_TENSORS: usize = 32;
 /// Most bytes of a pack.
 pub const MOST_RECORDING_BYTES: usize = 2 << 20;
-/// Most bytes of a run's inputs, and of its outputs; each tensor has a header of 8 bytes.
+/// Most bytes of a run's inputs, and of its outputs; both include a header of 8 bytes for each tensor.
 pub const MOST_TENSOR_BYTES: usize = 1 << 20;
 
 /// GlobalPlatform's answers.

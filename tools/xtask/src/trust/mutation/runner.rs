@@ -24,7 +24,7 @@ const SLOW: [&str; 3] = [
     "faults::a_fault_at_every_call_is_survived",
     "soundness::what_verifies_runs_inside_its_own_pages",
 ];
-const ADDRESS_SPACE_KB: u64 = 8 << 20;
+const ADDRESS_SPACE_KIB: u64 = 8 << 20;
 const XCPU: i32 = 24;
 const KILL: i32 = 9;
 
@@ -139,7 +139,7 @@ fn run(
 ) -> Result<std::result::Result<(), Verdict>> {
     // Independent of the machine's load.
     let limits = format!(
-        "ulimit -c 0; ulimit -t {seconds}; ulimit -v {ADDRESS_SPACE_KB}; exec timeout -s KILL {WAIT_SECONDS} \"$0\" -q \"$@\""
+        "ulimit -c 0; ulimit -t {seconds}; ulimit -v {ADDRESS_SPACE_KIB}; exec timeout -s KILL {WAIT_SECONDS} \"$0\" -q \"$@\""
     );
     let status = Command::new("sh")
         .args(["-c", &limits])
