@@ -100,14 +100,17 @@ struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
+    /// Beside another test, one that others must wait for goes first. Those that run alone go last.
     fn take(&mut self) -> Option<Waiting<'a>> {
         let running = &self.running;
-        let fits = |uses: u8| match uses {
-            ALONE => running.is_empty(),
-            _ => running.iter().all(|one| *one != ALONE && one & uses == 0),
+        let turn = |uses: u8| match uses {
+            ALONE => running.is_empty().then_some(2),
+            _ if running.iter().any(|one| one & uses != 0 || *one == ALONE) => None,
+            _ => Some(u8::from(uses == 0 && !running.is_empty())),
         };
-        let at = self.waiting.iter().position(|(uses, _)| fits(*uses))?;
-        let test = self.waiting.remove(at);
+        let fitting = self.waiting.iter().enumerate();
+        let fitting = fitting.filter_map(|(at, (uses, _))| Some((turn(*uses)?, at)));
+        let test = self.waiting.remove(fitting.min()?.1);
         self.running.push(test.0);
         Some(test)
     }
@@ -193,7 +196,7 @@ mod tests {
     fn tests_that_share_something_or_run_alone_wait() {
         let test: (&str, TestFunction) = ("test", |_| Ok(().into()));
         let mut queue = Queue {
-            waiting: [0, 1, ALONE, 1, 3, 2].map(|uses| (uses, &test)).to_vec(),
+            waiting: [0, ALONE, 0, 1, 1, 3, 2].map(|uses| (uses, &test)).to_vec(),
             running: Vec::new(),
         };
         let mut take = |ends: &[u8]| {
@@ -201,10 +204,10 @@ mod tests {
             queue.take().map(|(uses, _)| uses)
         };
         let first = [take(&[]), take(&[]), take(&[]), take(&[])];
-        assert_eq!(first, [Some(0), Some(1), Some(2), None]);
+        assert_eq!(first, [Some(0), Some(1), Some(2), Some(0)]);
         assert_eq!([take(&[0]), take(&[2])], [None; 2]);
-        assert_eq!([take(&[1]), take(&[])], [Some(ALONE), None]);
-        assert_eq!([take(&[ALONE]), take(&[])], [Some(1), None]);
-        assert_eq!(take(&[1]), Some(3));
+        assert_eq!([take(&[1, 0]), take(&[])], [Some(1), None]);
+        assert_eq!([take(&[1]), take(&[])], [Some(3), None]);
+        assert_eq!([take(&[3]), take(&[])], [Some(ALONE), None]);
     }
 }
