@@ -480,8 +480,14 @@ static void log_changed_page(unsigned int as, u8 slot, u32 phase,
 	work.hashed++;
 	if (page->va & PAGE_LOGGED && page->hash == hash)
 		return;
-	/* The app may have written since this dump began. */
-	if (clean && !touched_now(page->va & PAGE_VA)) {
+	if (clean && touched_now(page->va & PAGE_VA)) {
+		/*
+		 * The app wrote since the last dump. That is no change by the
+		 * job: the dump before the next one logs it.
+		 */
+		if (phase != GPUREPLAY_PHASE_BEFORE)
+			return;
+	} else if (clean) {
 		if (touched_gone(page->va & PAGE_VA)) {
 			page->va &= ~(u64)PAGE_LOGGED;
 			return;
