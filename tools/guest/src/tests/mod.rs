@@ -115,6 +115,7 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "launches that depend on the step are named" => state::names_launches;
     "OpenCL calls name LeNet's kernels and tensors, and change nothing" => opencl::names;
     "a page that changes behind the recorder's back fails the recording" => recorder::notices;
+    "what the app writes during a job is no change by the job" => recorder::leaves;
     "the recorder blocks no other device, waits for no fence, and records a binary driver twice" => recorder::holds;
     "hard cases of OpenCL, some of them, are recorded or refused" => cases::some;
     "an app for OpenGL ES is recorded by two traces and replayed with a third picture" => gles::unnoted;

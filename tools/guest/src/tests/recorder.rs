@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recorder notices deception, and outlives its driver.
 
-use std::{fs, io::BufReader, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::BufReader,
+    path::Path,
+    time::Duration,
+};
 
-use gpureplay_trace::{ErrorCode, Event, Reader};
+use gpureplay_task::cases;
+use gpureplay_trace::{ErrorCode, Event, Phase, Reader};
 use mali_facts::registers::gpu::{GPU_CMD, GpuCommand};
 
 use crate::{
@@ -48,6 +55,49 @@ pub(super) fn notices(folder: &Folder) -> Result<()> {
     }
     is_complete(&work.join("honest"))?;
     Ok(is_complete(&work.join("unbound"))?)
+}
+
+/// Two threads: one writes jobs while the other's runs. 2: each dump looks at clean pages.
+const DURING: &str = r#"set -e
+echo 2 > /sys/module/gpureplay_recorder/parameters/dirty
+for number in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	gpureplay record --raw $number.trace -- opencl_cases two-threads a.bin a.out
+done
+"#;
+
+pub(super) fn leaves(folder: &Folder) -> Result<()> {
+    let share = files::temporary()?;
+    cases::write_inputs(share.path())?;
+    let options = Options::sharing(Driver::Patched, share.path());
+    session::script(folder, &options, DURING)?.clean()?;
+    let mut traces = (1..=12).map(|number| share.path().join(format!("{number}.trace")));
+    Ok(traces.try_for_each(|trace| has_its_jobs(&trace))?)
+}
+
+/// The app wrote where each chain begins; no job did.
+fn has_its_jobs(trace: &Path) -> Checked {
+    let (mut last, mut chains) = (BTreeMap::new(), BTreeSet::new());
+    let mut wrong = Vec::new();
+    events(trace, |event| match event {
+        Event::Page { va, phase, .. } => drop(last.insert(*va, *phase)),
+        Event::Submit { chain_head, .. }
+            if chains.insert(*chain_head)
+                && last.get(&(chain_head & !0xfff)) == Some(&Phase::After) =>
+        {
+            wrong.push(format!("{chain_head:#x}"));
+        }
+        _ => {}
+    })?;
+    match (wrong.as_slice(), chains.len()) {
+        ([], 2..) => Ok(()),
+        (wrong, chains) => {
+            let wrong = wrong.join(", ");
+            Err(format!(
+                "{}: {chains} chains, from another job: {wrong}",
+                trace.display()
+            ))
+        }
+    }
 }
 
 const AROUND: &str = include_str!("recorder.sh");
