@@ -165,6 +165,8 @@ struct Reading {
     regions: HashSet<(u64, u64, u32)>,
     listed: u64,
     jobs: usize,
+    /// Headers, and the moment of their last submission.
+    described: BTreeMap<u64, Moment>,
     /// A stream without a dispatch runs.
     idle: bool,
 }
@@ -526,6 +528,7 @@ impl Capture {
         self.begins(reading, record.sequence, space)?;
         let headers = chain::walk(&self.memory, Moment::before(job), chain)
             .map_err(|source| CompileError::Chain { job, source })?;
+        self.written_by_the_app(reading, &headers)?;
         reading.jobs += headers.len();
         if reading.jobs > MAX_SUBMITTED_JOBS {
             return Err(CompileError::TooManyJobs {
@@ -544,6 +547,26 @@ impl Capture {
             duration_ns: 0,
         });
         reading.started = Some(record.time_ns);
+        Ok(())
+    }
+
+    /// Recorders may take what an app writes while a job runs for that job's work.
+    fn written_by_the_app(
+        &self,
+        reading: &mut Reading,
+        headers: &[mali_facts::Job],
+    ) -> Result<(), CompileError> {
+        let (job, now) = (self.jobs.len(), Moment::before(self.jobs.len()));
+        for header in headers {
+            let va = header.address;
+            let seen = reading.described.insert(va, now);
+            // The job's type, which no GPU writes.
+            let changed = self.memory.word_changed(seen, now, va + 16);
+            if let Some(moment) = changed.filter(|moment| moment.is_after()) {
+                let during = moment.job();
+                return Err(CompileError::WrittenByAJob { job, va, during });
+            }
+        }
         Ok(())
     }
 

@@ -68,6 +68,18 @@ pub enum CompileError {
         /// Why.
         source: WalkError,
     },
+    /// A descriptor that a job wrote, as the trace has it.
+    #[error(
+        "job {job}: its descriptor at {va:#x} was written while job {during} ran; the trace has it as that job's work, so a recording would lack it: record again"
+    )]
+    WrittenByAJob {
+        /// Job index.
+        job: usize,
+        /// GPU address of the job's header.
+        va: u64,
+        /// Index of the job that ran.
+        during: usize,
+    },
     /// Too many jobs.
     #[error(
         "with job {job} (record {sequence}), the submissions have more than the {MAX_SUBMITTED_JOBS} jobs in all that a trace may have: record less of the app"

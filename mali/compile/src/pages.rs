@@ -149,6 +149,24 @@ impl Memory {
         history.get(later.checked_sub(1)?).map(|(m, _)| *m)
     }
 
+    /// When a word changed last, after `since` and up to `until`.
+    pub fn word_changed(&self, since: Option<Moment>, until: Moment, va: u64) -> Option<Moment> {
+        let history = self.history(va - va % PAGE);
+        let later = history.partition_point(|(m, _)| *m <= until);
+        let first = since.map_or(0, |since| history.partition_point(|(m, _)| *m <= since));
+        let at = (va % PAGE) as usize;
+        let word = |index: usize| {
+            let (_, content) = history[index];
+            self.pool.bytes(content).get(at..at + 4)
+        };
+        let differs = |index: &usize| match index.checked_sub(1) {
+            Some(before) => word(before) != word(*index),
+            None => word(*index) != Some(&[0; 4]),
+        };
+        let last = (first..later).rev().find(differs)?;
+        Some(history[last].0)
+    }
+
     /// When a page is first seen.
     pub fn first_seen(&self, va: u64) -> Option<Moment> {
         self.pages.get(&va)?.first().map(|(m, _)| *m)

@@ -144,6 +144,45 @@ fn submissions_have_as_many_jobs_in_all_as_they_may() {
 }
 
 #[test]
+fn descriptors_that_the_trace_has_as_another_jobs_work_are_refused() {
+    const CHAIN: u64 = 0x100_0000;
+    let page = |jobs: usize| {
+        let mut page = [0; PAGE_SIZE];
+        for job in 0..jobs {
+            page[64 * job + 16] = 1 | 1 << 1;
+        }
+        page
+    };
+    let recorded = |phase: Phase| {
+        read(|trace| {
+            trace.reg_read(0, 0x7212_0000)?;
+            trace.page(0, Phase::Before, CHAIN, &page(1))?;
+            trace.reg_write(0x18c0, CHAIN as u32)?;
+            trace.submit(1, 0, CHAIN)?;
+            // A status, which the GPU does write.
+            let mut ended = page(if phase == Phase::After { 2 } else { 1 });
+            ended[0] = 1;
+            trace.page(0, Phase::After, CHAIN, &ended)?;
+            trace.complete(1, 1)?;
+            if phase == Phase::Before {
+                trace.page(0, Phase::Before, CHAIN, &page(2))?;
+            }
+            for chain in [CHAIN, CHAIN + 64] {
+                trace.reg_write(0x18c0, chain as u32)?;
+                trace.submit(1, 0, chain)?;
+                trace.complete(1, 1)?;
+            }
+            Ok(())
+        })
+    };
+    assert_eq!(recorded(Phase::Before).unwrap().jobs.len(), 3);
+    let error = recorded(Phase::After).unwrap_err();
+    let (job, va, during) = (2, CHAIN + 64, 0);
+    let expected = CompileError::WrittenByAJob { job, va, during };
+    assert_eq!(error.to_string(), expected.to_string());
+}
+
+#[test]
 fn addresses_that_no_gpu_has_are_refused() {
     let seen = |page: bool, va: u64| {
         let read = read(|trace| match page {
