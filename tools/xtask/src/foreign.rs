@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use gpureplay_task::{
     checks::{Counts, End},
-    output,
+    output, target,
 };
 
 use crate::{
@@ -119,7 +119,7 @@ impl Foreign {
             .split_once("\n\n")
             .unwrap_or(("", options.trim_start()));
         let command = || {
-            let mut command = Command::new(root().join("target/debug/gpureplay"));
+            let mut command = Command::new(target(&root()).join("debug/gpureplay"));
             command.current_dir(here);
             command
         };

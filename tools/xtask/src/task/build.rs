@@ -3,28 +3,32 @@
 
 use std::{
     env,
+    io::IsTerminal,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use super::{Result, output_of};
+use super::{Result, run};
 
-/// Builds with the features that `cargo test --workspace` gives all crates: after it nothing is compiled again.
-/// Returns the directory of programs and libraries.
+/// Builds with the features that `cargo test --workspace` gives all crates: after it, little is compiled again.
+/// Returns the directory of programs and libraries. On a terminal cargo shows its progress.
 ///
 /// `targets` are cargo's words: `--lib`, `--bin NAME`, `--example NAME`.
 ///
 /// # Errors
 ///
-/// [`super::Error::Start`], or [`super::Error::Failed`] with the compiler's complaint.
+/// [`super::Error::Start`] or [`super::Error::Failed`]; the compiler complains on standard error.
 pub fn build(top: &Path, targets: &[&str]) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // Cargo takes the features of tests only if an example or a test is built.
     cargo
         .current_dir(top)
-        .args(["build", "--quiet", "--workspace", "--example", "table"])
+        .args(["build", "--workspace", "--example", "table"])
         .args(targets);
-    output_of(&format!("cargo build {}", targets.join(" ")), &mut cargo)?;
+    if !std::io::stderr().is_terminal() {
+        cargo.arg("--quiet");
+    }
+    run(&format!("cargo build {}", targets.join(" ")), &mut cargo)?;
     Ok(target(top).join("debug"))
 }
 

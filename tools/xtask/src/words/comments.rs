@@ -22,7 +22,7 @@ pub(super) fn comment_words(source: &str) -> usize {
     if let Ok(file) = syn::parse_file(source) {
         printed.visit_file(&file);
     }
-    all - printed.words
+    all.saturating_sub(printed.words)
 }
 
 #[derive(Default)]
