@@ -480,10 +480,11 @@ static void log_changed_page(unsigned int as, u8 slot, u32 phase,
 	work.hashed++;
 	if (page->va & PAGE_LOGGED && page->hash == hash)
 		return;
-	if (clean && touched_now(page->va & PAGE_VA)) {
+	if (clean && (!(page->va & PAGE_LOGGED) ||
+		      touched_now(page->va & PAGE_VA))) {
 		/*
-		 * The app wrote since the last dump. That is no change by the
-		 * job: the dump before the next one logs it.
+		 * The app mapped it or wrote to it since the last dump. That is
+		 * no change by the job: the dump before the next one logs it.
 		 */
 		if (phase != GPUREPLAY_PHASE_BEFORE)
 			return;

@@ -325,8 +325,8 @@ static void apply(struct buffer *buffer, struct page_list *list, bool all)
 		size_t at = ((page->va & PAGE_VA) - buffer->va) /
 			    GPUREPLAY_PAGE_SIZE;
 
-		if (page->va & PAGE_LOGGED &&
-		    (all || !buffer->dirty || !test_bit(at, buffer->taken)))
+		if (all || (page->va & PAGE_LOGGED &&
+			    (!buffer->dirty || !test_bit(at, buffer->taken))))
 			page->va |= PAGE_CLEAN;
 	}
 }
@@ -356,6 +356,9 @@ void touched_before(struct page_list *list)
  * touched_after - mark the clean pages of a list after a job
  * @list: what its address space maps
  * @slot: the job's slot
+ *
+ * A page that the log does not hold is clean too: what is mapped while a job
+ * runs is not the job's.
  */
 void touched_after(struct page_list *list, unsigned int slot)
 {
