@@ -28,10 +28,10 @@ pub(crate) struct Install {
     /// Where it will lie
     #[arg(long, default_value = "/usr/local")]
     prefix: String,
-    /// Folder of libraries below the prefix
+    /// Directory of libraries below the prefix
     #[arg(long, default_value = "lib")]
     libraries: String,
-    /// Folder that stands for the root of the system
+    /// Directory that stands for the root of the system
     #[arg(long, default_value = "/")]
     destdir: PathBuf,
 }
