@@ -5,7 +5,6 @@
 use gpureplay_format::Recording;
 use gpureplay_import::{Options, convert, read_files};
 
-/// The first two bytes give the length.
 fn part<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
     let Some((length, rest)) = bytes.split_first_chunk() else {
         return &[];

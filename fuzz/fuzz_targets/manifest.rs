@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifests: what is read is written to a text that reads the same.
+//! Manifests: reading what was written gives the same.
 #![no_main]
 
 use gpureplay_library::Manifest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! .npy files: what is read is written to a file that reads the same.
+//! .npy files: reading what was written gives the same.
 #![no_main]
 
 use gpureplay_tensors::{encode_npy, parse_npy};

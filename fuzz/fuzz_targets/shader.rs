@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders: what decodes encodes to something that decodes to the same clause.
+//! Shaders: decoding what was encoded gives the same clause.
 #![no_main]
 
 use mali_isa::{decode_clause, encode_clause};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names the shared library after its interface version, which programs ask for.
+//! Names the interface version in the shared library's soname.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sets the commit of the build, and the base address of static programs.
+//! The build's commit, and static programs' base address.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which change is on, in `cargo xtask mutation`'s copy; not in the workspace.
+//! Which change is on, in `cargo xtask mutation`'s copy.
 //!
 //! The C library calls `begin` before `main`.
 #![allow(missing_docs, clippy::all)]

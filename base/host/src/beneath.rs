@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opens and writes files inside a recording's directory only; no link is followed.
+//! Opens and writes files inside a directory only; follows no link.
 //!
 //! A name's parts are opened one in the other, so none can be a link. The directory itself may be reached through
 //! links.
@@ -85,7 +85,6 @@ pub fn names(directory: &Path, folder: &Path, mut found: impl FnMut(&OsStr)) -> 
     Ok(())
 }
 
-/// A link has a kind of its own.
 fn kind(folder: &OwnedFd, name: &OsStr) -> nix::Result<SFlag> {
     let found = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
     Ok(SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT)
@@ -118,7 +117,7 @@ fn place<'a>(directory: &Path, name: &'a Path, absent: Absent) -> io::Result<(Ow
     Ok((place, last))
 }
 
-/// Reads a file beneath a directory, at most `limit` bytes.
+/// At most `limit` bytes.
 ///
 /// # Errors
 /// As for [`open`], or it is longer.
@@ -126,10 +125,10 @@ pub fn read(directory: &Path, name: &Path, limit: u64) -> io::Result<Vec<u8>> {
     contents(open(directory, name)?, limit)
 }
 
-/// Reads an open file, at most `limit` bytes.
+/// At most `limit` bytes.
 ///
 /// # Errors
-/// The system's, or it is longer; then nothing is read.
+/// The system's, or it is longer.
 pub fn contents(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || refused(&format!("longer than {limit} bytes"));
     let found = file.metadata()?;

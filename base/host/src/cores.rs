@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads that this process runs at once.
+//! Threads to run at once.
 
 use std::sync::LazyLock;
 
 static CORES: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
-/// Threads that run at once, at least one; asked once, since the system reads files for it.
+/// At least one; asked once, since the system reads files for it.
 #[must_use]
 pub fn cores() -> usize {
     *CORES

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Strangers' text on a terminal: escapes what moves the cursor, hides or reorders text.
 //!
-//! Commands print through [`Lines`] only: a formatted write is at most one line, whatever its arguments. Other
-//! texts use [`escaped`]. Escapes are `\u` and four hexadecimal digits per UTF-16 unit, as in JSON.
+//! Commands print through [`Lines`] only. Escapes are `\u` and four hexadecimal digits per UTF-16 unit, as in JSON.
 
 use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Format characters (Unicode 16, general categories Cf, Zl, Zp): invisible, or they reorder others.
+/// Unicode 16, categories Cf, Zl, Zp.
 const FORMAT: [(char, char); 21] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -42,7 +41,7 @@ fn is_hidden(character: char) -> bool {
             .any(|(first, last)| (*first..=*last).contains(&character))
 }
 
-/// Text on one line: escapes control and format characters and line feeds.
+/// Escapes control and format characters and line feeds.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden)
 }
@@ -52,7 +51,7 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character != '\n' && is_hidden(character))
 }
 
-/// A readable path: see [`escaped`].
+/// See [`escaped`].
 pub fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
 }

@@ -51,7 +51,6 @@ pub fn write_unless(
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    // Replaces the link of that name, too.
     write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 

@@ -8,7 +8,7 @@ use nix::errno::Errno;
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The process has no standard output: Rust's runtime opens /dev/null instead, which loses results.
+/// Rust's runtime opened /dev/null instead, which loses results.
 pub fn output_was_closed() {
     CLOSED.store(true, Ordering::Relaxed);
 }
@@ -21,7 +21,7 @@ pub fn output() -> Output {
     })
 }
 
-/// Standard output, locked; see [`output`].
+/// Locked; see [`output`].
 pub struct Output(Option<StdoutLock<'static>>);
 
 impl Write for Output {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers in ascending order.
+/// Ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sorted(Vec<f64>);
 
@@ -105,7 +105,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Percentiles by nearest rank; zeros for none.
+    /// By nearest rank; zeros for none.
     #[must_use]
     pub fn of(numbers: &[f64]) -> Self {
         let sorted = Sorted::new(numbers.to_vec());

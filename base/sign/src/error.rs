@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a signature or pack is refused.
+//! Refusals of signatures and packs.
 
 /// Why a signature gives no trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum PackError {
     TableChecksum,
     /// Bad name of this entry, names do not ascend, or the first is not the recording.
     Name(u32),
-    /// Not behind the entry before, or outside.
+    /// Not after the entry before, or outside.
     Place(u32),
     /// Wrong checksum of this entry.
     Checksum(u32),

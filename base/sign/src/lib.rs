@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made a recording, and all its files in one.
 //!
-//! A detached [`Signature`] covers a recording and the SHA-256 of its files (manifest, weights, inputs, expected
-//! outputs). It is Ed25519 (RFC 8032) with a counter against older recordings. A [`Pack`] holds all files. Layouts:
+//! A detached [`Signature`] (Ed25519, RFC 8032) covers a recording, the SHA-256 of its files (manifest, weights,
+//! inputs, expected outputs), and a counter against older recordings. A [`Pack`] holds all files. Layouts:
 //! `docs/reference/format.md`.
 //!
 //! Reading and checking never allocate or panic. Feature `write` makes both.

@@ -6,8 +6,7 @@ pub const MAX_NAME: usize = 255;
 /// Files beside a recording.
 pub const MAX_FILES: u32 = 4096;
 
-/// Whether a name is one to eight parts of letters, digits, `_`, `-`, `+`, `.`, separated by `/`; none starts with
-/// a dot.
+/// One to eight parts of letters, digits, `_`, `-`, `+`, `.`, separated by `/`; none starts with a dot.
 pub fn is_safe(name: &str) -> bool {
     name.len() <= MAX_NAME
         && name.split('/').count() <= 8

@@ -30,7 +30,6 @@ pub struct Packed<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Checksum of the header, with zeros for the checksum, and the table with names.
 pub(crate) fn table_checksum(header: &[u8; HEADER], rest: &[u8]) -> u64 {
     let mut unsummed = *header;
     if let Some(field) = unsummed.get_mut(24..32) {
@@ -148,7 +147,7 @@ impl<'a> Pack<'a> {
             .map(|file| file.bytes)
     }
 
-    /// Recording in the pack.
+    /// The recording.
     pub fn recording(&self) -> &'a [u8] {
         self.file(RECORDING).unwrap_or(&[])
     }

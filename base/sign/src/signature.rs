@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A detached, signed statement about a recording and its files.
+//! A detached signature of a recording and its files.
 
 use crate::bytes::{array, u32_at, u64_at};
 use crate::error::SignatureError;
@@ -25,7 +25,7 @@ impl PublicKey {
         Self(bytes)
     }
 
-    /// Bytes of the key.
+    /// Its bytes.
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -51,11 +51,11 @@ pub struct SignedFile<'a> {
     pub name: &'a str,
     /// In bytes.
     pub length: u64,
-    /// SHA-256 of the contents.
+    /// Of the contents.
     pub sha256: [u8; 32],
 }
 
-/// Files of a signature by ascending name.
+/// By ascending name.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedFiles<'a> {
     table: &'a [u8],
@@ -81,11 +81,11 @@ impl<'a> Iterator for SignedFiles<'a> {
 /// Signed by a key's owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted<'a> {
-    /// The bytes of the recording.
+    /// Its bytes.
     pub recording: &'a [u8],
     /// Remember the largest one that ran, to refuse older recordings.
     pub counter: u64,
-    /// The files that belong to it.
+    /// Its files.
     pub files: SignedFiles<'a>,
 }
 
@@ -141,22 +141,22 @@ impl<'a> Signature<'a> {
         Some(SignedFiles { table, names })
     }
 
-    /// Counter that the signature claims.
+    /// Claimed counter.
     pub fn counter(&self) -> u64 {
         u64_at(self.bytes, 16)
     }
 
-    /// Claimed length of the recording.
+    /// Claimed length of the recording, in bytes.
     pub fn recording_length(&self) -> u64 {
         u64_at(self.bytes, 24)
     }
 
-    /// Key that the signature claims.
+    /// Claimed key.
     pub fn signer(&self) -> PublicKey {
         PublicKey(array(self.bytes, 32).unwrap_or_default())
     }
 
-    /// Files that the signature claims to cover.
+    /// Claimed files.
     pub fn files(&self) -> SignedFiles<'a> {
         let none = SignedFiles {
             table: &[],

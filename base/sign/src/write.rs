@@ -34,7 +34,7 @@ pub enum WriteError {
 pub struct SecretKey(KeyPair);
 
 impl SecretKey {
-    /// Key of a seed, which must come from a good random source.
+    /// The seed must come from a good random source.
     ///
     /// # Errors
     /// All zeros.
@@ -43,7 +43,7 @@ impl SecretKey {
         pair.map(Self).map_err(|_| WriteError::WeakKey)
     }
 
-    /// Seed of the key.
+    /// Its seed.
     pub fn seed(&self) -> [u8; 32] {
         *self.0.sk.seed()
     }
@@ -62,7 +62,7 @@ impl SecretKey {
         self.0.sk.to_pem()
     }
 
-    /// The key that others check with.
+    /// For checking signatures.
     pub fn public(&self) -> PublicKey {
         PublicKey::new(*self.0.pk)
     }
@@ -108,7 +108,7 @@ impl core::fmt::Debug for SecretKey {
     }
 }
 
-/// SHA-256 of a file.
+/// SHA-256.
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

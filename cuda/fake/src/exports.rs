@@ -30,8 +30,6 @@ type Parameters = *const *const c_void;
 macro_rules! exports {
     ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
         $(
-            /// # Safety
-            /// As for the driver's function of this name.
             #[unsafe(no_mangle)]
             #[allow(unused_variables, clippy::too_many_arguments, reason = "as the driver has them")]
             pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
@@ -181,7 +179,7 @@ unsafe fn handles(first: *const Handle, count: usize) -> Vec<Handle> {
     unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
 }
 
-/// Answers a list as far as there is room, or only the length.
+/// As far as there is room; only the length if `to` is null.
 unsafe fn list(items: &[Handle], to: *mut Handle, count: *mut usize) -> Answer {
     // SAFETY: our caller's places.
     unsafe {

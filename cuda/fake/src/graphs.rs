@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs, and executable graphs, which are copies.
+//! Graphs; executable ones are copies.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -153,7 +153,6 @@ impl Graphs {
         self.tails.insert(stream, Vec::new());
     }
 
-    /// Ends a capture, also for all streams that joined.
     pub(crate) fn end(&mut self, stream: Handle) -> Result<Handle, Status> {
         let graph = *self.captures.get(&stream).ok_or(Status::INVALID_VALUE)?;
         self.captures.retain(|_, other| *other != graph);
@@ -176,7 +175,6 @@ impl Graphs {
         }
     }
 
-    /// Joins the event's capture.
     pub(crate) fn wait(&mut self, stream: Handle, event: Handle) {
         if let Some((graph, tail)) = self.events.get(&event) {
             self.captures.insert(stream, *graph);

@@ -40,7 +40,7 @@ fn half(parameters: &[u8], offset: usize) -> u32 {
 
 static TOOK_NANOSECONDS: AtomicU64 = AtomicU64::new(1000);
 
-/// Time of the last kernel in milliseconds.
+/// Milliseconds of the last kernel.
 pub(crate) fn took() -> f32 {
     TOOK_NANOSECONDS.load(Ordering::SeqCst) as f32 / 1e6
 }

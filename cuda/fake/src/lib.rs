@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stand-in for `libcuda.so.1`: it proves plumbing, never kernels.
 //!
-//! Memory is the host's, at addresses as a GPU's; images are parsed; kernels are host functions (`kernels.rs`).
-//!
 //! | Variable | Meaning |
 //! | --- | --- |
 //! | `GPUREPLAY_FAKE_FAIL=N` | the Nth call fails with `CUDA_ERROR_UNKNOWN`, with a message |

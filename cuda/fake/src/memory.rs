@@ -12,7 +12,6 @@ const BASE: u64 = 0x2000_0000_0000;
 #[derive(Default)]
 pub(crate) struct Memory {
     next: u64,
-    /// Mapped bytes by address.
     allocations: HashMap<u64, usize>,
     reservations: HashMap<u64, usize>,
     physical: HashMap<u64, usize>,

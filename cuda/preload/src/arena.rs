@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Device memory at addresses that no process uses otherwise (`--alloc arena`).
+//! Device memory at addresses free in any process (`--alloc arena`).
 //!
 //! Native, random addresses may be taken in a replay. The arena lies above 2^44, a terabyte per GPU, reserved at
 //! first use, before the driver puts anything there. Slabs are mapped whole, so allocations never span mappings.

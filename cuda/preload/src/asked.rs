@@ -25,7 +25,6 @@ impl Sizes {
     }
 }
 
-/// As `16x4x1`.
 pub(crate) fn shown([x, y, z]: [u32; 3]) -> String {
     format!("{x}x{y}x{z}")
 }
@@ -45,7 +44,7 @@ pub(crate) fn is_capturing(launch: &Launch) -> bool {
     let Ok(driver) = real::driver() else {
         return false;
     };
-    // SAFETY: the stream is the program's, the pointer is to a local.
+    // SAFETY: the program's stream, a pointer to a local.
     let status = unsafe { driver.cuStreamIsCapturing(launch.stream, &raw mut state) };
     status == Status::SUCCESS && state != 0
 }

@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// Finds the C library's `dlsym`; its version tells it from ours.
+/// The version tells it from ours.
 pub(crate) fn real_dlsym() -> usize {
     let known = REAL_DLSYM.load(Ordering::Relaxed);
     if known != 0 {
@@ -34,8 +34,8 @@ pub(crate) fn look_up(handle: usize, name: &CStr) -> usize {
     if real == 0 {
         return 0;
     }
-    // SAFETY: the address is that of the C library's dlsym.
+    // SAFETY: `real` is the C library's dlsym.
     let function = unsafe { std::mem::transmute::<usize, Dlsym>(real) };
-    // SAFETY: the name is a C string; the C library checks the handle.
+    // SAFETY: a C string; the C library checks the handle.
     unsafe { function(handle, name.as_ptr()) }
 }

@@ -99,7 +99,7 @@ fn through(address: u64, size: usize, mut part: impl FnMut(usize, &[u8])) -> Res
         // SAFETY: our stream.
         unsafe { driver.cuStreamSynchronize(stream) }.check()?;
         let length = (size - offset).min(BUFFER);
-        // SAFETY: the copy into the buffer has ended, and the next one has not begun.
+        // SAFETY: the copy into the buffer has ended, the next has not begun.
         part(offset, unsafe {
             std::slice::from_raw_parts(buffer as *const u8, length)
         });
@@ -123,7 +123,7 @@ fn append(to: &mut Vec<u8>, from: &[u8]) {
             scope.spawn(move || to.write_copy_of_slice(from));
         }
     });
-    // SAFETY: the bytes behind the old end were just written, and lie within the capacity.
+    // SAFETY: the new bytes were just written, within the capacity.
     unsafe { to.set_len(to.len() + from.len()) };
 }
 
@@ -150,7 +150,7 @@ fn room(size: usize) -> Option<Vec<u8>> {
     let start = (bytes.as_ptr() as usize).next_multiple_of(HUGE_PAGE);
     let end = (bytes.as_ptr() as usize + size) / HUGE_PAGE * HUGE_PAGE;
     if end > start {
-        // SAFETY: whole pages inside the vector's memory. Advice: where it is not taken, nothing is lost but time.
+        // SAFETY: whole pages inside the vector's memory; advice may be refused.
         let _ = unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_HUGEPAGE) };
     }
     Some(bytes)
@@ -167,7 +167,7 @@ pub(crate) fn read(address: u64, size: usize) -> Result<Option<Vec<u8>>, Status>
     Ok(Some(bytes))
 }
 
-/// Device memory if not as before, else `Some(None)`. The outer `None` means no room for it.
+/// Device memory if not as before, else `Some(None)`. The outer `None` means no room.
 pub(crate) fn changed(address: u64, before: &[u8]) -> Result<Option<Option<Vec<u8>>>, Status> {
     let began = Instant::now();
     let mut after: Option<Vec<u8>> = None;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels' times from CUPTI, if asked for.
+//! Kernels' times from CUPTI.
 //!
 //! Offsets: `CUpti_ActivityKernel9` in `cupti_activity.h`; newer ones only grow at the end.
 
@@ -68,7 +68,7 @@ fn open(path: &Path) -> Result<(), String> {
         0 => Err(format!("has no function {}", name.to_string_lossy())),
         address => Ok(address),
     };
-    // SAFETY: the addresses are those of CUPTI's functions; the signatures are those of cupti_activity.h.
+    // SAFETY: addresses of CUPTI's functions, signatures of cupti_activity.h.
     let (next, flush, register, enable) = unsafe {
         (
             std::mem::transmute::<usize, Next>(address(c"cuptiActivityGetNextRecord")?),
@@ -113,7 +113,7 @@ unsafe extern "C" fn done(
 ) {
     let Some(cupti) = CUPTI.get() else { return };
     let mut record: *mut u8 = std::ptr::null_mut();
-    // SAFETY: CUPTI hands over the buffer and walks its own records, which are aligned to 8 bytes.
+    // SAFETY: CUPTI hands over the buffer and walks its records, aligned to 8 bytes.
     unsafe {
         while (cupti.next)(buffer, valid, &raw mut record) == 0 {
             if *record.cast::<u32>() != KERNEL {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels' times by name and sizes, by events without CUPTI.
+//! Kernels' times; by events without CUPTI.
 //!
 //! Where replacements are timed, launches alternate with the original.
 
@@ -37,7 +37,7 @@ pub(crate) enum Side {
     Replacement,
 }
 
-/// Times of launches in microseconds.
+/// In microseconds.
 #[derive(Clone, Copy)]
 struct Times {
     occurrences: u64,
@@ -185,7 +185,7 @@ fn between(launch: &Launch, call: impl FnOnce() -> (Status, Key)) -> Status {
 
 fn record(launch: &Launch, event: Handle) {
     if let Ok(driver) = driver() {
-        // SAFETY: our event, the program's stream. A pair that is not recorded gives no time later.
+        // SAFETY: our event, the program's stream. An unrecorded pair gives no time later.
         let _ = unsafe { driver.cuEventRecord(event, launch.stream) };
     }
 }

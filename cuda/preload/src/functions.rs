@@ -109,7 +109,7 @@ impl Function {
     }
 }
 
-/// Finds a kernel in our module; one with other parameters is an error.
+/// Other parameters are an error.
 pub(crate) fn fitting(
     module: Handle,
     name: &str,
@@ -135,14 +135,14 @@ pub(crate) fn fitting(
 
 fn kernel_layout(driver: &Driver, kernel: Handle) -> Result<Layout, Status> {
     collect(|index, offset, size| {
-        // SAFETY: the pointers are to locals of `collect`, the program just launched the kernel.
+        // SAFETY: pointers to locals of `collect`; the program just launched the kernel.
         unsafe { driver.cuKernelGetParamInfo(kernel, index, offset, size) }
     })
 }
 
 fn function_layout(driver: &Driver, function: Handle) -> Result<Layout, Status> {
     collect(|index, offset, size| {
-        // SAFETY: the pointers are to locals of `collect`, the function is alive.
+        // SAFETY: pointers to locals of `collect`; the function is alive.
         unsafe { driver.cuFuncGetParamInfo(function, index, offset, size) }
     })
 }
@@ -186,7 +186,7 @@ pub(crate) fn found_function_of_kernel(function: Handle, kernel: Handle) {
     let Ok(known) = get(kernel) else { return };
     let mut module = 0;
     if let Ok(driver) = driver() {
-        // SAFETY: the pointer is to a local; the driver just handed the function out.
+        // SAFETY: a pointer to a local; the driver just handed the function out.
         let _ = unsafe { driver.cuFuncGetModule(&raw mut module, function) };
     }
     insert(
@@ -263,7 +263,7 @@ impl Counts {
     }
 }
 
-/// Forgets functions of an unloaded module: its handles may be reused.
+/// Handles of an unloaded module may be reused.
 pub(crate) fn forget_owner(owner: Handle) {
     guard::write(&FUNCTIONS).retain(|handle, function| {
         let stays = function.owner != owner;

@@ -103,7 +103,7 @@ fn plan(executable: Handle) -> Option<Arc<Mutex<Plan>>> {
     plans.get(&executable).map(Arc::clone)
 }
 
-/// Steps of a graph in order; counts kernels even of impossible graphs.
+/// Counts kernels even of impossible graphs.
 fn steps(
     driver: &Driver,
     graph: Handle,
@@ -117,7 +117,7 @@ fn steps(
     let mut impossible = None;
     for node in nodes(driver, graph)? {
         let mut kind = 0;
-        // SAFETY: a node of a graph that is alive, a pointer to a local.
+        // SAFETY: a live graph's node, a pointer to a local.
         unsafe { driver.cuGraphNodeGetType(node, &raw mut kind) }
             .check()
             .map_err(because("cuGraphNodeGetType"))?;
@@ -155,7 +155,7 @@ fn steps(
 
 pub(crate) fn parameters(driver: &Driver, node: Handle) -> Result<KernelNode, Status> {
     let mut parameters = KernelNode::empty();
-    // SAFETY: a kernel's node of a graph that is alive, a pointer to a local.
+    // SAFETY: a live graph's kernel node, a pointer to a local.
     unsafe { driver.cuGraphKernelNodeGetParams_v2(node, &raw mut parameters) }.check()?;
     Ok(parameters)
 }
@@ -255,7 +255,7 @@ pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *cons
         return;
     }
     let mut copy = 0;
-    // SAFETY: our copy of the graph; the parameters are those that the driver accepted.
+    // SAFETY: our copy; the driver accepted the parameters.
     let status = unsafe {
         match driver.cuGraphNodeFindInClone(&raw mut copy, node, plan.copy) {
             Status::SUCCESS => driver.cuGraphKernelNodeSetParams_v2(copy, new),
@@ -376,7 +376,7 @@ fn run(
     stream: Handle,
     picked: Option<&Picked>,
 ) -> Status {
-    // SAFETY: nodes of our copy of the graph, pointers to locals; what the nodes hold is what the program put there.
+    // SAFETY: nodes of our copy, pointers to locals; the nodes hold what the program put there.
     unsafe {
         match step {
             Step::Kernel(node) => kernel(driver, record, entry, node, stream, picked),
@@ -395,7 +395,7 @@ fn run(
 
 pub(crate) fn copy_of(driver: &Driver, node: Handle) -> Result<Copy3d, Status> {
     let mut copy: Copy3d = [0; 25];
-    // SAFETY: a node of our copy of the graph, a pointer to a local.
+    // SAFETY: a node of our copy, a pointer to a local.
     unsafe { driver.cuGraphMemcpyNodeGetParams(node, &raw mut copy) }.check()?;
     Ok(copy)
 }
@@ -415,7 +415,7 @@ pub(crate) fn host(driver: &Driver, step: Step, stream: Handle) -> Status {
         function: 0,
         data: 0,
     };
-    // SAFETY: a node of our copy of the graph, a pointer to a local; function and data are the program's.
+    // SAFETY: a node of our copy, a pointer to a local; function and data are the program's.
     unsafe {
         match driver.cuGraphHostNodeGetParams(node, &raw mut host) {
             Status::SUCCESS => driver.cuLaunchHostFunc(stream, host.function, host.data),

@@ -19,7 +19,7 @@ const MAX_WRAPPERS: usize = 4;
 /// # Safety
 /// The driver has accepted the image.
 unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
-    // SAFETY: what the headers of an image that the driver accepted say is mapped, is mapped.
+    // SAFETY: what an accepted image's headers say is mapped, is mapped.
     let bytes =
         |address: *const u8, size: usize| unsafe { std::slice::from_raw_parts(address, size) };
     for _ in 0..MAX_WRAPPERS {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library that `gpureplay cuda record` preloads into a program (`LD_PRELOAD`).
+//! The library that `gpureplay cuda record` preloads (`LD_PRELOAD`).
 //!
 //! Programs that link to `libcuda.so.1`, use `dlsym` or `cuGetProcAddress` get our functions, which pass calls on.
 //! Around a wanted launch, reachable memory is copied while other threads wait (`gate.rs`). Standard error names

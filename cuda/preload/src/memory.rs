@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// In words, what no replay can have.
+    /// What no replay can have.
     pub(crate) const fn lacked(self) -> Option<&'static str> {
         match self {
             Self::Managed => Some("managed memory"),
@@ -74,7 +74,7 @@ impl Memory {
         (address < piece.end()).then_some(*piece)
     }
 
-    /// Inserts only parts outside other pieces: reused memory stays.
+    /// Only parts outside other pieces: reused memory stays.
     pub(crate) fn insert_rest(&mut self, piece: Piece) {
         let mut at = piece.address;
         while at < piece.end() {

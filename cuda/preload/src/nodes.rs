@@ -24,7 +24,7 @@ pub(crate) fn because(call: &'static str) -> impl Fn(Status) -> String {
     move |status| format!("the nodes of its graph cannot be read: {call}: {status}")
 }
 
-/// Nodes of a graph, each behind those that it waits for.
+/// Each after those that it waits for.
 pub(crate) fn nodes(driver: &Driver, graph: Handle) -> Result<Vec<Handle>, String> {
     // SAFETY: the graph is alive; the arrays have as many places as the driver is told.
     let nodes = list(0, |nodes, count| unsafe {

@@ -92,7 +92,7 @@ const MESSAGE: usize = 40;
 /// `NVTX_MESSAGE_TYPE_ASCII`.
 const ASCII: i32 = 1;
 
-/// Message of attributes: only unregistered, narrow ones.
+/// Empty for registered or wide messages.
 ///
 /// # Safety
 /// Null, or `nvtxEventAttributes_t`.
@@ -119,7 +119,7 @@ unsafe extern "C" fn push_text(name: *const c_char) -> c_int {
     run::range_begins(&unsafe { text(name) }, NO_DOMAIN)
 }
 
-/// Begins a range whose name is not read, but which ends as others.
+/// The name is not read, but the range ends as others.
 extern "C" fn push_wide(_name: *const c_void) -> c_int {
     run::range_begins("", NO_DOMAIN)
 }

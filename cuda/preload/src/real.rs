@@ -24,7 +24,7 @@ pub(crate) fn address(name: &CStr) -> usize {
 }
 
 static DRIVER: LazyLock<Option<Driver>> = LazyLock::new(|| {
-    // SAFETY: the addresses are those of libcuda's own functions.
+    // SAFETY: addresses of libcuda's own functions.
     unsafe { Driver::new(address) }.ok()
 });
 
@@ -34,14 +34,14 @@ pub(crate) fn driver() -> Result<&'static Driver, Status> {
 
 pub(crate) fn current_device() -> Result<i32, Status> {
     let mut device = 0;
-    // SAFETY: the pointer is to a local.
+    // SAFETY: a pointer to a local.
     unsafe { driver()?.cuCtxGetDevice(&raw mut device) }.check()?;
     Ok(device)
 }
 
 pub(crate) fn current_context() -> Result<u64, Status> {
     let mut context = 0;
-    // SAFETY: the pointer is to a local.
+    // SAFETY: a pointer to a local.
     unsafe { driver()?.cuCtxGetCurrent(&raw mut context) }.check()?;
     Ok(context)
 }

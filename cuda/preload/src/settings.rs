@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command's wishes, from the environment.
+//! Settings from the environment.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

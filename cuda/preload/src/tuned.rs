@@ -176,7 +176,7 @@ fn compiled(
     if let Some(bytes) = change.shared {
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let (bytes, mut most) = (i32::try_from(bytes).unwrap_or(i32::MAX), 0);
-        // SAFETY: the pointer is to a local.
+        // SAFETY: a pointer to a local.
         let status = unsafe { driver.cuFuncGetAttribute(&raw mut most, number, other) };
         if status != Status::SUCCESS || bytes > most {
             give("shared memory", number, bytes)?;

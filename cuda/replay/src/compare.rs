@@ -151,7 +151,7 @@ pub(crate) fn differing(
     }));
 }
 
-/// Adds numbers of words of four bytes that differ.
+/// Adds numbers of differing words of four bytes.
 pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
     if first == second {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong in a replay.
+//! Errors of replays.
 
 use gpureplay_cuda_launch::abi::Status;
 use gpureplay_cuda_launch::image::ImageError;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a command or a call fails, and its exit code.
+//! Failures of commands and calls, and exit codes.
 
 use std::fs::{DirEntry, File};
 use std::io;

@@ -13,7 +13,7 @@ const QUEUES: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
 /// The driver's default.
 const MOST_QUEUES: usize = 8;
 
-/// A GPU. Its context is made late, since recorded addresses are then easier to have.
+/// A GPU. Its context is made late: recorded addresses are then easier to have.
 #[derive(Clone)]
 pub struct Gpu {
     pub(crate) driver: Driver,
@@ -45,7 +45,7 @@ impl Gpu {
         if library.is_null() {
             return Err(ReplayError::NoDriver);
         }
-        // SAFETY: a handle of a library that stays, and C strings.
+        // SAFETY: a handle of a library that stays, C strings.
         let address = |name: &CStr| unsafe { libc::dlsym(library, name.as_ptr()) } as usize;
         // SAFETY: addresses of the driver's own functions.
         let functions = unsafe { Driver::new(address) }
@@ -61,7 +61,7 @@ impl Gpu {
             },
         };
         let mut name = [0; 256];
-        // SAFETY: pointers to locals of the sizes that are passed.
+        // SAFETY: pointers to locals of the passed sizes.
         unsafe {
             driver("cuInit", gpu.driver.cuInit(0))?;
             driver(
@@ -92,19 +92,16 @@ impl Gpu {
 
     /// Opens a GPU for one run, without other threads or contexts: as many queues as streams, not eight of each
     /// kind, halve the context's time. The environment overrules.
-    ///
-    /// # Errors
-    /// As [`Gpu::open`].
     pub(crate) fn open_alone(ordinal: i32, run: &Run) -> Result<Self, ReplayError> {
         if std::env::var_os(QUEUES).is_none() {
             let streams = run.streams.len().clamp(1, MOST_QUEUES);
-            // SAFETY: no other thread reads the environment meanwhile, as the caller says.
+            // SAFETY: no other thread reads the environment, as the caller says.
             unsafe { std::env::set_var(QUEUES, streams.to_string()) };
         }
         Self::open(ordinal)
     }
 
-    /// Properties of the GPU.
+    /// Properties.
     #[must_use]
     pub fn info(&self) -> &GpuInfo {
         &self.info
@@ -122,7 +119,7 @@ impl Gpu {
 
     pub(crate) fn enter(&self) -> Result<(), ReplayError> {
         let mut context = 0;
-        // SAFETY: a pointer to a local; the context that the driver just made.
+        // SAFETY: a pointer to a local; the context just made.
         unsafe {
             driver(
                 "cuDevicePrimaryCtxRetain",
@@ -214,7 +211,7 @@ impl Context {
 
     pub(crate) fn enter(&self) -> Result<Entered, ReplayError> {
         let entered = Entered::keep(&self.gpu)?;
-        // SAFETY: a context that is retained.
+        // SAFETY: a retained context.
         driver("cuCtxSetCurrent", unsafe {
             self.gpu.driver.cuCtxSetCurrent(self.handle)
         })?;
@@ -224,7 +221,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: retained once by `new`. A failure leaves a context that the process gives back.
+        // SAFETY: retained once by `new`. As in other drops, a failure leaves what the process gives back.
         let _ = unsafe {
             self.gpu
                 .driver

@@ -8,9 +8,9 @@ use thiserror::Error;
 pub struct Sizes {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
 }
 
@@ -34,19 +34,19 @@ impl Sizes {
 /// What GPU and kernel allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block: the GPU's, less by registers or `__launch_bounds__`.
+    /// Per block: the GPU's, less by registers or `__launch_bounds__`.
     pub threads: u32,
-    /// Threads of a block in x, y, z.
+    /// Threads in x, y, z.
     pub block: [u32; 3],
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Dynamic shared memory, in bytes.
+    /// Dynamic, in bytes.
     pub shared: u32,
     /// `.reqntid`: the only block.
     pub required: Option<[u32; 3]>,
-    /// Registers of a thread.
+    /// Per thread.
     pub registers: u32,
-    /// Limits of an OpenMP kernel.
+    /// Of an OpenMP kernel.
     pub openmp: OpenMp,
 }
 
@@ -130,7 +130,7 @@ pub enum Refusal {
     /// Another block than the only one.
     #[error("block {block:?}: this kernel takes {required:?} only (.reqntid)")]
     Required {
-        /// Wanted block.
+        /// Wanted.
         block: [u32; 3],
         /// The only one.
         required: [u32; 3],
@@ -141,16 +141,16 @@ pub enum Refusal {
          (it has {registers} registers, and perhaps launch bounds)"
     )]
     Threads {
-        /// Wanted block.
+        /// Wanted.
         block: [u32; 3],
         /// Its threads.
         threads: u64,
         /// Limit.
         limit: u32,
-        /// Registers of a thread.
+        /// Per thread.
         registers: u32,
     },
-    /// A dimension that is too large.
+    /// Too large a dimension.
     #[error("{what} dimension {axis} is {value}; the GPU allows at most {limit}")]
     Dimension {
         /// Block or grid.

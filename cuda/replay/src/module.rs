@@ -89,7 +89,7 @@ impl Loaded {
 
     fn attribute(&self, gpu: &Gpu, number: i32) -> Result<u32, ReplayError> {
         let mut value = 0;
-        // SAFETY: a pointer to a local, a function that is loaded.
+        // SAFETY: a pointer to a local, a loaded function.
         let status = unsafe {
             gpu.driver
                 .cuFuncGetAttribute(&raw mut value, number, self.function)
@@ -98,7 +98,7 @@ impl Loaded {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// Static shared memory in bytes.
+    /// Static, in bytes.
     pub(crate) fn shared(&self, gpu: &Gpu) -> Result<u32, ReplayError> {
         self.attribute(gpu, attribute::function::SHARED_SIZE_BYTES)
     }
@@ -146,7 +146,7 @@ impl Loaded {
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.attribute(gpu, number)? {
             let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-            // SAFETY: a function that is loaded.
+            // SAFETY: a loaded function.
             let status = unsafe { gpu.driver.cuFuncSetAttribute(self.function, number, bytes) };
             driver("cuFuncSetAttribute", status)?;
         }
@@ -160,7 +160,7 @@ impl Loaded {
     pub fn prefer_shared(&mut self, gpu: &Gpu, percent: u32) -> Result<(), ReplayError> {
         let number = attribute::function::PREFERRED_SHARED_MEMORY_CARVEOUT;
         let percent = i32::try_from(percent).unwrap_or(i32::MAX);
-        // SAFETY: a function that is loaded.
+        // SAFETY: a loaded function.
         let status = unsafe {
             gpu.driver
                 .cuFuncSetAttribute(self.function, number, percent)
@@ -171,7 +171,7 @@ impl Loaded {
     }
 
     pub(crate) fn unload(&self, gpu: &Gpu) {
-        // SAFETY: our module. A failure to unload leaves memory that the process gives back.
+        // SAFETY: our module.
         let _ = unsafe { gpu.driver.cuModuleUnload(self.module) };
     }
 }
@@ -188,14 +188,14 @@ pub(crate) fn layout(
             return Ok(layout);
         }
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: pointers to locals, a function that is loaded.
+        // SAFETY: pointers to locals, a loaded function.
         let status = unsafe {
             gpu.driver
                 .cuFuncGetParamInfo(function, layout.len(), &raw mut offset, &raw mut size)
         };
         match status {
             Status::SUCCESS => layout.push([offset, size]),
-            // So the driver says that there are no more.
+            // There are no more.
             Status::INVALID_VALUE => return Ok(layout),
             status => driver("cuFuncGetParamInfo", status)?,
         }
@@ -233,7 +233,7 @@ pub(crate) fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
     Err(ReplayError::NoPtx(kernel.to_owned()))
 }
 
-/// Loads an image, which must end with a zero byte.
+/// The image must end with a zero byte.
 pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
     let mut log = vec![0u8; LOG_BYTES];
     let mut names = vec![
@@ -247,8 +247,8 @@ pub(crate) fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handl
     }
     let count = u32::try_from(names.len()).unwrap_or(0);
     let mut module = 0;
-    // SAFETY: the image is whole and ends with a zero byte; as many options as are said, of which the driver
-    // changes values (the size of the log becomes what it wrote); the log has the size that is said.
+    // SAFETY: the image is whole and ends with a zero byte; there are as many options as said, whose values the driver
+    // changes (the log's size to what it wrote); the log has the said size.
     let status = unsafe {
         gpu.driver.cuModuleLoadDataEx(
             &raw mut module,
@@ -279,7 +279,7 @@ pub(crate) fn kernel(
 ) -> Result<Handle, ReplayError> {
     let text = c_string(name)?;
     let mut function = 0;
-    // SAFETY: a pointer to a local, a module that is loaded, a C string.
+    // SAFETY: a pointer to a local, a loaded module, a C string.
     let status = unsafe {
         gpu.driver
             .cuModuleGetFunction(&raw mut function, module, text.as_ptr())
@@ -317,7 +317,7 @@ pub(crate) fn variable_address(
 fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayError> {
     let text = c_string(name)?;
     let (mut address, mut size) = (0, 0);
-    // SAFETY: pointers to locals, a module that is loaded, a C string.
+    // SAFETY: pointers to locals, a loaded module, a C string.
     let status = unsafe {
         gpu.driver
             .cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, text.as_ptr())
@@ -331,7 +331,7 @@ fn variable(gpu: &Gpu, module: Handle, name: &str) -> Result<(u64, u64), ReplayE
 /// Ignores refusals: they show in the limits, or at the launch.
 pub(crate) fn set_attributes(gpu: &Gpu, function: Handle, attributes: &[[i32; 2]]) {
     for [number, value] in attributes {
-        // SAFETY: a function that is loaded.
+        // SAFETY: a loaded function.
         let _ = unsafe { gpu.driver.cuFuncSetAttribute(function, *number, *value) };
     }
 }

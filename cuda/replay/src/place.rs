@@ -26,7 +26,7 @@ fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u6
 }
 
 fn touches(ranges: &[(u64, u64)], (start, end): (u64, u64)) -> bool {
-    // Only the first that ends behind the start can touch.
+    // Only the first that ends after the start can touch.
     let next = ranges.partition_point(|range| range.1 <= start);
     ranges.get(next).is_some_and(|range| end > range.0)
 }
@@ -81,7 +81,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Reserves addresses in whole blocks: the driver rounds addresses up to 32 MiB.
+    /// Reserves whole blocks: the driver rounds addresses up to 32 MiB.
     pub(crate) fn reserve(gpu: &Gpu, spans: &[Span]) -> Result<Self, ReplayError> {
         let mut room = Self {
             gpu: gpu.clone(),
@@ -119,7 +119,7 @@ impl Room {
         for (start, end) in ranges(spans, true, PAGE) {
             let size = bytes(start, end)?;
             let mut handle = 0;
-            // SAFETY: pointers to locals; the range lies in a reservation of ours.
+            // SAFETY: pointers to locals; the range lies in our reservation.
             unsafe {
                 driver(
                     "cuMemCreate",
@@ -152,11 +152,11 @@ impl Drop for Room {
     fn drop(&mut self) {
         let driver_ = &self.gpu.driver;
         for (address, size) in self.mapped.drain(..) {
-            // SAFETY: a mapping of ours, which nothing uses any more. A failure leaves memory that the process gives back.
+            // SAFETY: our mapping, which nothing uses any more.
             let _ = unsafe { driver_.cuMemUnmap(address, size) };
         }
         for (address, size) in self.reserved.drain(..) {
-            // SAFETY: a reservation of ours.
+            // SAFETY: our reservation.
             let _ = unsafe { driver_.cuMemAddressFree(address, size) };
         }
     }
@@ -180,7 +180,7 @@ fn map_host(gpu: &Gpu, start: u64, end: u64) -> Result<(), ReplayError> {
     };
     if at != wanted {
         if at != libc::MAP_FAILED {
-            // SAFETY: an old kernel does not know the flag and put the mapping elsewhere; it is ours.
+            // SAFETY: our mapping, which an old kernel without the flag put elsewhere.
             unsafe { libc::munmap(at, size) };
         }
         return Err(ReplayError::Collision {
@@ -188,7 +188,7 @@ fn map_host(gpu: &Gpu, start: u64, end: u64) -> Result<(), ReplayError> {
             size: end - start,
         });
     }
-    // SAFETY: a mapping of ours that stays.
+    // SAFETY: our mapping, which stays.
     let status = unsafe {
         gpu.driver
             .cuMemHostRegister_v2(at, size, attribute::host::DEVICE_MAP)

@@ -49,19 +49,19 @@ pub struct Poison {
 }
 
 impl Poison {
-    /// Bytes that are changed.
+    /// Changed bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         count(&self.words) * WORD as u64
     }
 
-    /// Bytes that the recorded kernel writes.
+    /// Bytes the recorded kernel writes.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written * WORD as u64
     }
 
-    /// Whether nothing is changed: then nothing can be shown.
+    /// Nothing is changed: then nothing can be shown.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0

@@ -41,13 +41,13 @@ impl Change {
 }
 
 impl Reaction {
-    /// Bytes that are changed.
+    /// Changed bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (self.change.words.len() * WORD) as u64
     }
 
-    /// Bytes that are then written.
+    /// Bytes then written.
     #[must_use]
     pub fn written(&self) -> u64 {
         (self.written.len() * WORD) as u64

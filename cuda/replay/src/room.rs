@@ -19,10 +19,10 @@ impl<'a> Room<'a> {
             address: 0,
             size,
         };
-        // SAFETY: a pointer to a place of ours.
+        // SAFETY: a pointer to a field.
         let status = unsafe { gpu.driver.cuMemAlloc_v2(&raw mut room.address, size) };
         driver("cuMemAlloc_v2", status)?;
-        // SAFETY: memory of ours.
+        // SAFETY: our memory.
         let status = unsafe { gpu.driver.cuMemsetD8_v2(room.address, 0, size) };
         driver("cuMemsetD8_v2", status).map(|()| room)
     }
@@ -39,7 +39,7 @@ impl<'a> Room<'a> {
 impl Drop for Room<'_> {
     fn drop(&mut self) {
         if self.address != 0 {
-            // SAFETY: memory of ours, which nothing uses any more.
+            // SAFETY: our memory, which nothing uses any more.
             let _ = unsafe { self.gpu.driver.cuMemFree_v2(self.address) };
         }
     }

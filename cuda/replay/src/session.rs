@@ -48,7 +48,7 @@ struct Contents {
 pub struct Left<'a> {
     /// Address; of a variable, the recorded one.
     pub address: u64,
-    /// The variable's name.
+    /// Its name.
     pub variable: Option<&'a str>,
     /// By the launch.
     pub is_changed: bool,
@@ -74,7 +74,7 @@ pub struct Session {
     parameters: Vec<u8>,
     contents: Vec<Contents>,
     time_limit: Duration,
-    /// Address and bytes of memory that evicts all else from the second-level cache when it is read.
+    /// Address and bytes of memory that evicts all else from the second-level cache when read.
     evicting: Option<(u64, usize)>,
     tools: OnceCell<Tools>,
     /// Bytes of shared memory that each block fills before a launch.

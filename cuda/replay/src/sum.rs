@@ -50,7 +50,7 @@ impl Sum {
         }
     }
 
-    /// `other` is of memory behind this one's.
+    /// `other` is of memory after this one's.
     pub(crate) fn join(&mut self, other: &Self) {
         if !self.bits_differ {
             self.difference.first = other.difference.first;
@@ -117,7 +117,6 @@ impl<'a> PieceSum<'a> {
             let threads: Vec<_> = parts
                 .map(|(number, got)| {
                     let work = move || self.one(start + number * of_a_core, got, false);
-                    // Without another thread this one does the work.
                     let other = std::thread::Builder::new().spawn_scoped(scope, work);
                     other.map_err(|_| work())
                 })
@@ -298,7 +297,6 @@ mod tests {
                 .collect()
         };
         let want = bytes(&number);
-        // Around each border between shares, at the end; two are left out.
         let border = SHARE / 4;
         let wrong = [border - 1, border, 2 * border, 3 * border - 1, words - 1];
         let left_out = [border - 2, 4 * border];

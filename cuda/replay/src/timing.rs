@@ -5,7 +5,7 @@ use std::fmt;
 
 use gpureplay_host::statistics::Sorted;
 
-/// Times of a kernel's runs in microseconds; events overstate kernels of few.
+/// Times of a kernel's runs in microseconds, 0 without runs; events overstate kernels of few.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times(Sorted);
 
@@ -20,19 +20,19 @@ impl Times {
         self.0.count()
     }
 
-    /// Shortest run, in microseconds; 0 without runs.
+    /// Shortest run.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0.least().unwrap_or_default()
     }
 
-    /// Median, in microseconds; 0 without runs.
+    /// Median.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.0.median().unwrap_or_default()
     }
 
-    /// Range of the middle half, in microseconds.
+    /// Range of the middle half.
     #[must_use]
     pub fn spread(&self) -> f64 {
         self.0.middle_half().unwrap_or_default()

@@ -171,7 +171,7 @@ impl Given {
         Ok(Some(given))
     }
 
-    /// Number of tensors not as recorded.
+    /// Tensors not as recorded.
     pub(crate) fn others(&self) -> usize {
         self.others
     }

@@ -14,7 +14,7 @@ const IMAGE: &[u8] = include_bytes!("../../launch/tests/image/golden/sm_90.cubin
 const MANIFEST: &str = include_str!("../../launch/tests/recording/golden/launch.toml");
 const MEMORY: [u8; 4096] = [7; 4096];
 
-/// Holds `rec`, and outside of it a key and copies of all files.
+/// Holds `rec`, and beside it a key and copies of all files.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -36,7 +36,7 @@ impl Tree {
         self.0.path().join(name)
     }
 
-    /// The exit code: 124 if it took too long, `None` if a signal ended it.
+    /// 124: it took too long; `None`: a signal ended it.
     fn run(&self, words: &str) -> Option<i32> {
         Command::new("timeout")
             .arg("60")

@@ -96,7 +96,7 @@ pub(crate) mod signature {
         };
     }
 
-    /// Behind the listed arguments come the events to wait for and the place for its own.
+    /// After the listed arguments come the events to wait for and the place for its own.
     macro_rules! commands {
         ($($name:ident($($type:ty),*);)*) => {
             $(pub(crate) type $name =
@@ -174,7 +174,7 @@ pub(crate) fn ask<const BYTES: usize>(
     what: u32,
 ) -> Option<[u8; BYTES]> {
     let mut answer = [0; BYTES];
-    // SAFETY: the place has room for the answer, and the handle is the app's or the layer's own.
+    // SAFETY: the place has room for the answer; the handle is the app's or the layer's own.
     let status = unsafe {
         info?(
             object,

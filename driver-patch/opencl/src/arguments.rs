@@ -36,7 +36,7 @@ fn describe(kernel: Handle) -> (String, Vec<Described>) {
     let Some(info) = next!(clGetKernelInfo: signature::Info) else {
         return Default::default();
     };
-    // SAFETY: the buffer has the size that is stated, and the handle is the app's own.
+    // SAFETY: the buffer has the stated size, and the handle is the app's own.
     let named =
         |size, value, needed| unsafe { info(kernel, KERNEL_FUNCTION_NAME, size, value, needed) };
     // SAFETY: as above.
@@ -82,7 +82,7 @@ fn program_types(program: Handle) -> Option<Types> {
     let info = next!(clGetProgramInfo: signature::Info)?;
     let build = next!(clGetProgramBuildInfo: signature::BuildInfo)?;
     let ask = |what| {
-        // SAFETY: the buffer has the size that is stated, and the handle is the runtime's own.
+        // SAFETY: the buffer has the stated size, and the handle is the runtime's own.
         whole(
             |size, value, needed| unsafe { info(program, what, size, value, needed) },
             types::MAX_SOURCE_BYTES,
@@ -127,7 +127,7 @@ fn argument(kernel: Handle, index: u32) -> Described {
 
 pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
     let known = state::with(|state| state.kernels.get(&kernel).map(|k| k.description.clone()));
-    // The runtime may refuse the launch before it looks at a kernel that it did not make: it is not asked.
+    // The runtime may refuse the launch before it looks at a foreign kernel, so it is not asked about one.
     let Some(known) = known else {
         return Default::default();
     };

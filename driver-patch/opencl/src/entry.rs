@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two functions that an ICD loader asks a layer for.
+//! What an ICD loader asks a layer for.
 
 use core::ffi::c_void;
 use core::mem::size_of;
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn clGetLayerInfo(
         if size < answer.len() {
             return INVALID_VALUE;
         }
-        // SAFETY: the caller has room for `size` bytes there, which is enough.
+        // SAFETY: the caller has room for `size` bytes, which is enough.
         unsafe { ptr::copy_nonoverlapping(answer.as_ptr(), value.cast(), answer.len()) };
     }
     if !needed.is_null() {
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn clInitLayer(
         return INVALID_VALUE;
     }
     for index in 0..count {
-        // SAFETY: `index` is below `count`, and the loader's table has that many entries.
+        // SAFETY: the loader's table has `count` entries.
         let address = unsafe { target.add(index).read() } as usize;
         NEXT.set(index, address);
         OURS.set(index, address);
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn clInitLayer(
     if sink::is_open() {
         calls::install();
     }
-    // SAFETY: both are not null, so the loader's. The table is static and laid out as the C structure.
+    // SAFETY: not null, so the loader's. The table is static and laid out as the C structure.
     unsafe {
         count_out.write(count as u32);
         table_out.write((&raw const OURS).cast());

@@ -35,7 +35,7 @@ static LOADED: extern "C" fn() = {
 fn fill() {
     let named = env::var_os(VARIABLE).and_then(|name| CString::new(name.into_vec()).ok());
     let name = named.as_deref().unwrap_or(DEFAULT);
-    // SAFETY: the name ends with NUL. What the library does when it is loaded is what it would do in this one's place.
+    // SAFETY: the name ends with NUL. Loaded, the library does what it would do in this one's place.
     let library = unsafe { dlopen(name.as_ptr(), NOW) };
     for (index, name) in NAMES.iter().enumerate() {
         let found = match library.is_null() {
@@ -61,7 +61,7 @@ fn fill() {
     }
 }
 
-/// The runtime lacks the function: no answer is right for all, so the program ends.
+/// The runtime lacks the function. No answer is right for all, so the program ends.
 extern "C" fn absent() -> i32 {
     eprintln!(
         "gpureplay: the OpenCL library lacks a function that the app calls; is {VARIABLE} set to the real library?"
@@ -78,7 +78,7 @@ macro_rules! exports {
         mod export {
             use super::{OURS, Function, place};
             $(
-                /// Jumps to the function of this name in the layer's table, with all arguments as they are.
+                /// Jumps to this function in the layer's table, with all arguments as they are.
                 ///
                 /// # Safety
                 /// That of the OpenCL function of this name.

@@ -14,7 +14,7 @@ use crate::{reach, sink, state};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
     Content(u32),
-    /// What an object held when mapped; with a number if it is a read.
+    /// What an object held when mapped; with a number for a read.
     Before(Handle, Option<u32>),
 }
 
@@ -116,15 +116,15 @@ fn status(event: Handle) -> Option<i32> {
 
 fn release(event: Handle) {
     if let Some(release) = next!(clReleaseEvent: signature::Object) {
-        // SAFETY: the reference is the layer's own, and not used after this.
+        // SAFETY: the layer's own reference, not used after this.
         unsafe { release(event) };
     }
 }
 
 fn tell(pending: &Pending) {
     let memory = ptr::with_exposed_provenance::<u8>(pending.address);
-    // SAFETY: as promised to `add`: no call has returned by which the app learns that the memory is its own again. What an app mapped
-    // and released without unmapping it is not there any more.
+    // SAFETY: as promised to `add`: no call has returned by which the app learns that the memory is its own again.
+    // Memory released without an unmap is gone.
     let Some(hash) = (unsafe { reach::hash(memory.cast(), pending.size) }) else {
         return;
     };

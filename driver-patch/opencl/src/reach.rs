@@ -60,7 +60,7 @@ fn copy(into: &mut [u8], from: &[Span]) -> Option<bool> {
     }
 }
 
-/// Reads at most three numbers; `None` if not all are there.
+/// `None` if not all are there.
 pub(crate) fn numbers(address: *const usize, count: usize) -> Option<[usize; 3]> {
     let mut bytes = [0; 3 * size_of::<usize>()];
     let into = bytes.get_mut(..count * size_of::<usize>())?;

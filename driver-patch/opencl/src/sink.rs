@@ -24,7 +24,7 @@ type Recorder = unsafe extern "C" fn(*const c_char, usize) -> c_int;
 fn recorder() -> Option<Recorder> {
     static FOUND: OnceLock<Option<Recorder>> = OnceLock::new();
     let look = || {
-        // SAFETY: the name is a C string; null is RTLD_DEFAULT: the libraries that the program was started with.
+        // SAFETY: a C string; null is RTLD_DEFAULT: the libraries that the program started with.
         let address = unsafe { dlsym(ptr::null_mut(), c"gpureplay_note".as_ptr()) };
         if address.is_null() {
             return None;

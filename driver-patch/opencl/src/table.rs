@@ -103,8 +103,8 @@ pub(crate) static OURS: Table = Table::new();
 macro_rules! next {
     ($name:ident: $type:ty) => {{
         let address = $crate::table::NEXT.get($crate::table::Function::$name as usize);
-        // SAFETY: the address comes from the loader's table or from the runtime under this name, and the name has this signature;
-        // `Option` of a function pointer has the same layout, with 0 as `None`.
+        // SAFETY: the address is the loader's or the runtime's for this name, which has this signature; an optional
+        // function pointer has the same layout, with 0 as `None`.
         unsafe { core::mem::transmute::<usize, Option<$type>>(address) }
     }};
     ($name:ident: $type:ty, or $absent:expr) => {

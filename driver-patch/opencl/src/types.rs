@@ -113,7 +113,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether the present branch counts, and whether one has counted already.
+/// Whether the present branch counts, and whether one did already.
 struct Condition {
     here: Known,
     before: Known,

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Words of a list: 4 MiB.
 const MOST: u32 = 1 << 20;
 
-/// Zeros where the argument is shorter or not read. `None` if it is not there.
+/// Zeros where the argument is shorter or not read. `None` if it is missing.
 pub(crate) fn given<T: FromBytes + IntoBytes>(request: Request, place: u64) -> Option<T> {
     let mut value = T::new_zeroed();
     let size = request.size().min(size_of::<T>());
@@ -40,7 +40,7 @@ pub(crate) fn give_back(place: u64, bytes: &[u8]) -> bool {
     written == bytes.len() as isize
 }
 
-/// At least `least` bytes, with zeros; `None` if the argument is not there.
+/// At least `least` bytes, with zeros; `None` if the argument is missing.
 pub(crate) fn whole(request: Request, place: u64, least: usize) -> Option<Vec<u8>> {
     let size = request.size();
     let mut bytes = vec![0; size.max(least)];

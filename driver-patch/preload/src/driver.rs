@@ -31,6 +31,6 @@ pub(crate) trait Driver {
     fn invalidate(&self, fd: RawFd, kind: Driven, object: &Object) -> bool;
     fn asleep(&self) -> Option<Asleep>;
     fn release(&self) -> String;
-    /// Monotonic clock in nanoseconds.
+    /// Monotonic, in nanoseconds.
     fn now(&self) -> u64;
 }

@@ -11,7 +11,7 @@ impl Blocked {
     fn new() -> Self {
         let mut all = MaybeUninit::uninit();
         let mut old = MaybeUninit::uninit();
-        // SAFETY: `sigfillset` fills the set, and `pthread_sigmask` the old one; neither can fail with these arguments.
+        // SAFETY: the calls fill the sets, and cannot fail with these arguments.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), old.as_mut_ptr());
@@ -22,7 +22,7 @@ impl Blocked {
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        // SAFETY: the set is the one that the thread had.
+        // SAFETY: the thread's earlier set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
     }
 }

@@ -2,9 +2,9 @@
 //! The exported functions, and the process's recorder.
 //!
 //! Two locks: a job holds the first from before its submission until its end, so that jobs run one at a time and
-//! nothing is freed meanwhile; the second guards the recorder and is never held while the driver works on a job.
-//! Calls on other files take neither. A child of `fork` gets its own recorder when it first uses panfrost; one of
-//! `vfork`, which shares the memory, makes no such call.
+//! nothing is freed meanwhile; the second guards the recorder and is never held while the driver works on a job. Calls
+//! on other files take neither. A child of `fork` gets its own recorder when it first needs one; one of `vfork`, which
+//! shares the memory, makes no such call.
 
 pub mod kbase;
 pub mod waits;
@@ -76,7 +76,7 @@ fn shared() -> Option<&'static Shared> {
         .compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire)
         .is_err()
     {
-        // SAFETY: nobody else has seen it: another thread was first.
+        // SAFETY: nobody else has seen it.
         drop(unsafe { Box::from_raw(new) });
     } else if !before.is_null() {
         // A child of `fork` has seen no number yet.
@@ -140,7 +140,7 @@ fn followed(fd: c_int) -> Option<(&'static Shared, u8)> {
 /// As for `ioctl`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     let pass = || unsafe { next::ioctl(fd, request, argument) };
     // The kernel looks at 32 bits.
     let asked = Request(request as u32);
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn mmap64(
         }
         keep_errno(|| hold(recorder).maps(fd, offset as u64));
         if driver == KBASE {
-            // SAFETY: passed on as it came.
+            // SAFETY: passed on.
             let result = unsafe { next::mmap64(at, size, protection, flags, fd, offset) };
             if result != libc::MAP_FAILED {
                 let va = result.expose_provenance() as u64;
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn mmap64(
             return result;
         }
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     let call = || unsafe { next::mmap64(at, size, protection, flags, fd, offset) };
     match flags & libc::MAP_FIXED {
         0 => call(),
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn mmap64(
     }
 }
 
-/// The C library's, with offsets of 64 bits.
+/// With offsets of 64 bits.
 ///
 /// # Safety
 /// As for `mmap`.
@@ -323,7 +323,7 @@ fn replaced(to: c_int, call: impl FnOnce() -> c_int) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     forget(fd);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     unsafe { next::close(fd) }
 }
 
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// As for `dup2`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     let call = || unsafe { next::dup2(from, to) };
     if from == to {
         call()
@@ -344,7 +344,7 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
 /// As for `dup3`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     replaced(to, || unsafe { next::dup3(from, to, flags) })
 }
 
@@ -360,18 +360,18 @@ pub unsafe extern "C" fn close_range(first: u32, last: u32, flags: c_int) -> c_i
             forget(fd as c_int);
         }
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     unsafe { next::close_range(first, last, flags) }
 }
 
 macro_rules! exits {
     ($($name:ident),+) => {$(
-        /// The C library's: ends the process without the functions of `exit`.
+        /// Ends the process without `exit`'s functions.
         #[cfg(not(test))]
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(status: c_int) -> ! {
             end();
-            // SAFETY: ends the process with all of its threads.
+            // SAFETY: ends the process with all threads.
             unsafe { libc::syscall(libc::SYS_exit_group, status) };
             std::process::abort()
         }
@@ -391,7 +391,7 @@ pub unsafe extern "C" fn gpureplay_note(text: *const c_char, length: usize) -> c
         return 0;
     }
     if !text.is_null() {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), length) };
         if let Ok(text) = str::from_utf8(bytes) {
             keep_errno(|| recorder.note(text));

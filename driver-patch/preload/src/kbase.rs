@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase's calls, passed on and told to the recorder. Atoms are submitted one by one; the recorder reads the event
-//! of each, and the app gets it when it reads the device.
+//! kbase's calls, passed on and told to the recorder. Atoms are submitted one by one; the recorder reads the event of
+//! each, and the app gets it on reading the device.
 
 use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
@@ -131,7 +131,7 @@ fn read_too(fd: c_int, request: Request, place: u64) -> c_int {
     if let Some(low) = mine.get_mut(FLAGS) {
         *low |= flags::CPU_READ as u8;
     }
-    // SAFETY: the argument is the structure that the request has in the kernel.
+    // SAFETY: the argument is the request's structure.
     let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), mine.as_mut_ptr().cast()) };
     if result != 0 {
         return result;
@@ -158,7 +158,7 @@ fn atoms_of(submit: &Submit) -> Option<Vec<Vec<u8>>> {
     Some(elements)
 }
 
-/// The caller holds the lock of jobs. `None`: to be passed on as they came.
+/// The caller holds the lock of jobs. `None`: to be passed on.
 fn submit(
     recorder: &Mutex<Recorder<Kernel>>,
     fd: c_int,
@@ -216,7 +216,7 @@ fn one(
     };
     let time = hold(recorder).now();
     let mine = std::ptr::from_mut(&mut submit).cast();
-    // SAFETY: the app's atom, but for the events that it wants; it lives as long as the call.
+    // SAFETY: the app's atom, but for wanted events; it outlives the call.
     let result = unsafe { next::ioctl(fd, c_ulong::from(uapi::JOB_SUBMIT.0), mine) };
     if result != 0 {
         return result;
@@ -253,7 +253,7 @@ fn ended(recorder: &Mutex<Recorder<Kernel>>, fd: c_int, number: u8) -> Option<Ev
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one element, which lives as long as the call.
+        // SAFETY: one element, which outlives the call.
         let found = unsafe { next::poll(&mut wait, 1, left.as_millis() as c_int) };
         match found {
             0 => return None,

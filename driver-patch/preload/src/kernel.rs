@@ -26,7 +26,7 @@ pub(crate) struct Kernel;
 fn request<T>(fd: RawFd, request: Request, argument: &mut T) -> Result<(), i32> {
     debug_assert_eq!(request.size(), size_of::<T>());
     loop {
-        // SAFETY: the argument is the structure that the request has in the kernel, with pointers to what lives as long as the call.
+        // SAFETY: the argument is the request's structure, with pointers to what outlives the call.
         let done = unsafe {
             next::ioctl(
                 fd,
@@ -81,7 +81,7 @@ impl Driver for Kernel {
             zero: 0,
         };
         let argument = ptr::from_mut(&mut asked).cast();
-        // SAFETY: the driver writes at most as many bytes as it is told, and says how many.
+        // SAFETY: the driver writes at most as many bytes as told, and says how many.
         let written = unsafe { next::ioctl(fd, c_ulong::from(kbase::GET_GPUPROPS.0), argument) };
         let written = usize::try_from(written).unwrap_or(0);
         mali_uapi::kbase::properties(bytes.get(..written).unwrap_or(&[])).collect()
@@ -224,7 +224,7 @@ impl Driver for Kernel {
 
     fn now(&self) -> u64 {
         let mut time = MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: the place is that of the structure; this clock always answers.
+        // SAFETY: a place for the structure; this clock always answers.
         let time = unsafe {
             libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
             time.assume_init()
@@ -241,7 +241,7 @@ fn pointer<T>(place: *mut T) -> u64 {
 
 pub(crate) fn device(fd: RawFd) -> Option<libc::dev_t> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the place is that of the structure, which is filled if the call says so.
+    // SAFETY: a place for the structure, filled if the call says so.
     let status = unsafe {
         if libc::fstat(fd, status.as_mut_ptr()) != 0 {
             return None;
@@ -303,8 +303,8 @@ fn offset(fd: RawFd, handle: u32) -> Result<u64, i32> {
     Ok(at.offset)
 }
 
-/// Makes an object that the app will not map again, so that the recorder may: the driver has accepted it. Gives the
-/// driver's answer if the app asked for its place.
+/// Makes an accepted object again without `NO_MMAP`, so that the recorder may map it. Gives the driver's answer if the
+/// app asked for its place.
 pub(crate) fn make_mappable(fd: RawFd, made: &mut panthor::BoCreate) -> Result<Sealed, i32> {
     let place = match offset(fd, made.handle) {
         Ok(_) => Sealed::At(None),
@@ -354,7 +354,7 @@ pub(crate) fn went_well(fd: RawFd, sync: u32) -> bool {
     }
     let mut info = uapi::SyncFileInfo::default();
     let asked = request(export.fd, uapi::SYNC_FILE_INFO, &mut info);
-    // SAFETY: the file is the recorder's own, made just now.
+    // SAFETY: the recorder's own file, made just now.
     unsafe { next::close(export.fd) };
     asked.is_ok() && info.status == 1
 }
@@ -369,15 +369,15 @@ unsafe impl Send for Mapping {}
 
 impl View for Mapping {
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped until this is dropped, whole pages; nobody else has the address, and others change the memory behind it only as
-        // hardware and other mappings do, which atomic loads allow.
+        // SAFETY: mapped until dropped, whole pages; nobody else has the address, and only hardware and other mappings
+        // change the memory, which atomic loads allow.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's own, and nobody has a reference to it any more.
+        // SAFETY: our own mapping, to which nobody has a reference any more.
         unsafe { next::munmap(self.start.as_ptr().cast(), self.words * 8) };
     }
 }

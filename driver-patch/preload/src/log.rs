@@ -159,7 +159,7 @@ fn append(path: &Path) -> io::Result<File> {
 /// `None`: another process writes or has written it.
 fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     let file = append(path)?;
-    // SAFETY: a lock on a file that is open. Another process that has it is told by the error.
+    // SAFETY: a lock on an open file. The error tells of another process that has it.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
         return match io::Error::last_os_error() {
             error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -170,7 +170,7 @@ fn open(path: &Path) -> io::Result<Option<(File, Identity)>> {
     if status.len() != 0 {
         return Ok(None);
     }
-    // SAFETY: makes a second number for a file that is open, which is this function's own.
+    // SAFETY: a second number for this function's own open file.
     let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
     let file = match high {
         // A process may have few files.
@@ -224,7 +224,7 @@ fn drop_signal(error: &io::Error) {
         tv_nsec: 0,
     };
     let mut set = mem::MaybeUninit::uninit();
-    // SAFETY: the set is emptied before it is used. The signal waits, as the lock's holder has blocked it.
+    // SAFETY: the set is emptied before use. The signal waits: the lock's holder has blocked it.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         libc::sigaddset(set.as_mut_ptr(), signal);

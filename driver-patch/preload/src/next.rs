@@ -22,7 +22,7 @@ impl Next {
         if known != 0 {
             return known;
         }
-        // SAFETY: the name is a C string, and RTLD_NEXT is a handle.
+        // SAFETY: a C string; RTLD_NEXT is a handle.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) }.expose_provenance();
         self.address.store(found, Ordering::Relaxed);
         found
@@ -65,9 +65,9 @@ macro_rules! next {
                     return $absent;
                 }
                 type Function = unsafe extern "C" fn($($type),*) -> $result;
-                // SAFETY: the address is that of the function with this name, whose type this is.
+                // SAFETY: the address of the function with this name and type.
                 let function = unsafe { std::mem::transmute::<*const c_void, Function>(std::ptr::with_exposed_provenance(address)) };
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller's promise.
                 unsafe { function($($argument),*) }
             }
         )+

@@ -31,7 +31,7 @@ pub(crate) struct Object {
     /// All of it has been in the trace.
     pub(crate) seen: bool,
     pub(crate) read_only: bool,
-    /// Pages that are there, if their number may change; others cannot be read.
+    /// Present pages, if their number may change; others cannot be read.
     pub(crate) pages: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl Object {
         }
     }
 
-    /// Whether it gets memory when a job needs it.
+    /// It gets memory when a job needs it.
     pub(crate) fn is_heap(&self) -> bool {
         self.flags & uapi::HEAP != 0
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Panthor's calls, passed on and told to the recorder. A stream runs alone, with a sync object of the recorder's
-//! for its end.
+//! Panthor's calls, passed on and told to the recorder. A stream runs alone, with the recorder's sync object for its
+//! end.
 
 use std::ffi::{c_int, c_ulong};
 use std::sync::Mutex;
@@ -168,7 +168,7 @@ fn streams(
     let time = hold(recorder).now();
     next::set_errno(before);
     let mine = std::ptr::from_mut(&mut group).cast();
-    // SAFETY: the app's request with a sync operation more; the lists live as long as the call.
+    // SAFETY: the app's request with a sync operation more; the lists outlive the call.
     let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), mine) };
     if result != 0 {
         return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job of the app: changes before and after it, and its end.
+//! A job of the app: changes before and after it.
 
 use std::ffi::{c_int, c_ulong};
 use std::mem::offset_of;
@@ -16,7 +16,7 @@ use crate::recorder::Recorder;
 
 /// A GPU's work ends sooner; the app's own fence may be this thread's to signal after the call.
 const FENCES: Duration = Duration::from_secs(5);
-/// The driver ends a job that hangs, but it may wait for a shared buffer's fence, which never has to end.
+/// The driver ends a hanging job, but one may wait for a shared buffer's fence, which need not end.
 const JOB: Duration = Duration::from_secs(60);
 
 /// `place` begins with `job`. The caller holds the lock of jobs.
@@ -56,7 +56,7 @@ pub(crate) fn submit(
     let request = request.of_size(mine.len());
     let time = hold(recorder).now();
     next::set_errno(before);
-    // SAFETY: the app's request, with a sync object for its end; as many bytes are there as it states.
+    // SAFETY: the app's request, with a sync object for its end; it has as many bytes as it states.
     let result = unsafe { next::ioctl(fd, c_ulong::from(request.0), mine.as_mut_ptr().cast()) };
     if result != 0 {
         return result;

@@ -26,7 +26,7 @@ impl Asleep {
     }
 }
 
-/// Context switches of a thread from its `status`; `None` if it does not sleep.
+/// Context switches; `None` if the thread does not sleep.
 fn switches(status: &str) -> Option<u64> {
     let mut asleep = false;
     let (mut switches, mut lines) = (0u64, 0);

@@ -79,7 +79,7 @@ impl Watched {
         self.run(1, JOBS);
     }
 
-    /// Runs a chain, which must end, and may only touch pages that page tables lead to.
+    /// The chain must end, and may only touch reachable pages.
     pub(crate) fn run(&mut self, slot: u32, chain: u64) {
         let mut given = self.reachable();
         self.bus.asked.lock().expect("one thread").clear();
@@ -98,7 +98,7 @@ impl Watched {
         }
     }
 
-    /// Pages that page tables can lead to; anything that looks like an entry counts as one.
+    /// Anything that looks like an entry counts as one.
     fn reachable(&self) -> BTreeSet<u64> {
         let memory = Ram::BASE..Ram::BASE + PAGE * PAGES as u64;
         // The first page that a machine takes is the root.

@@ -42,7 +42,7 @@ pub struct Job {
     pub slot: u8,
     /// JS_CONFIG as the driver wrote it.
     pub config: u32,
-    /// GPU address of the first header.
+    /// First header's GPU address.
     pub chain: u64,
     /// Empty for a command stream.
     pub headers: Headers,
@@ -72,7 +72,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Takes the headers in chain order.
+    /// In chain order.
     pub fn new(list: Vec<mali_facts::Job>) -> Self {
         let mut addresses: Vec<u64> = list.iter().map(|job| job.address).collect();
         addresses.sort_unstable();
@@ -125,13 +125,13 @@ pub struct Capture {
     pub identity: BTreeMap<u32, u32>,
     /// Between the last reset and the first job: register and value in order.
     pub settings: Vec<(u32, u32)>,
-    /// Submissions in order.
+    /// In order.
     pub jobs: Vec<Job>,
     /// Page contents over time.
     pub memory: Memory,
     /// Access of each page, by address, over the whole trace.
     pub access: BTreeMap<u64, RegionFlags>,
-    /// All buffers, replaced ones included.
+    /// Replaced ones included.
     pub buffers: Vec<Buffer>,
     /// Before each job: new memory, zero until written.
     pub mapped: BTreeMap<Moment, Vec<Buffer>>,
@@ -260,13 +260,13 @@ impl Capture {
         chain::launch(&self.memory, moment, job, architecture)
     }
 
-    /// Bytes of GPU memory that are mapped or have a known page.
+    /// Bytes of GPU memory mapped or known, whichever are more.
     pub fn memory_bytes(&self) -> u64 {
         let pages = self.memory.known().max(self.access.len());
         (pages as u64).saturating_mul(PAGE_SIZE as u64)
     }
 
-    /// Moment after the last job.
+    /// After the last job.
     pub fn end(&self) -> Moment {
         Moment::after(self.jobs.len().saturating_sub(1))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains in GPU memory: their jobs, and what compute jobs launch.
+//! Job chains in GPU memory.
 
 use mali_facts::job::ALIGNMENT;
 use mali_facts::{Architecture, ChainEnd, Job, JobType, LONGEST_CHAIN, Launch, follow};
@@ -9,25 +9,25 @@ use crate::pages::{Memory, Moment};
 /// Why a chain cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// A header is in unmapped memory.
+    /// Header in unmapped memory.
     #[error("the job header at {va:#x} is in memory that the trace does not contain")]
     Unmapped {
         /// Header address.
         va: u64,
     },
-    /// A header is not aligned.
+    /// Misaligned header.
     #[error("the job header at {va:#x} is not at a multiple of {ALIGNMENT}")]
     Alignment {
         /// Header address.
         va: u64,
     },
-    /// The chain has a cycle, or is too long.
+    /// A cycle, or too long.
     #[error("the chain has a cycle or more than {LONGEST_CHAIN} jobs (at {va:#x})")]
     Endless {
         /// The repeated header.
         va: u64,
     },
-    /// A replay does not support the job's type.
+    /// Unsupported job type.
     #[error(
         "the job at {va:#x} is of type {kind}, which is not a compute job; graphics cannot be replayed"
     )]

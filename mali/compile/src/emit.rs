@@ -39,7 +39,7 @@ pub enum Granularity {
 pub struct Options {
     /// Segment size.
     pub granularity: Granularity,
-    /// Time limit of each job, in microseconds.
+    /// Time limit of each job.
     pub timeout_us: u32,
     /// Weights are not stored, but given when the recording is opened.
     pub external_weights: bool,

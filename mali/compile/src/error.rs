@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a trace does not become a recording.
+//! Errors of compilation.
 
 use gpureplay_format::{EncodeError, MAX_SUBMITTED_JOBS};
 use gpureplay_trace::{Problem, TraceError};
@@ -39,13 +39,13 @@ pub enum CompileError {
     /// A submitted job never completed.
     #[error("job {job} was submitted but never completed")]
     JobUnfinished {
-        /// Job index.
+        /// Index.
         job: usize,
     },
     /// A job failed in the recorded run.
     #[error("job {job} (chain {chain:#x}) failed while it was recorded: {} ({:#x}); see the kernel log", status.name().unwrap_or("unknown status"), status.0)]
     JobFailed {
-        /// Job index.
+        /// Index.
         job: usize,
         /// Chain's GPU address.
         chain: u64,
@@ -55,7 +55,7 @@ pub enum CompileError {
     /// A chain cannot be followed.
     #[error("job {job}: {source}")]
     Chain {
-        /// Job index.
+        /// Index.
         job: usize,
         /// Why.
         source: ChainError,
@@ -63,7 +63,7 @@ pub enum CompileError {
     /// A command stream cannot be followed.
     #[error("job {job}: the command stream has, at {source}")]
     Stream {
-        /// Job index.
+        /// Index.
         job: usize,
         /// Why.
         source: WalkError,
@@ -73,9 +73,9 @@ pub enum CompileError {
         "job {job}: its descriptor at {va:#x} was written while job {during} ran; the trace has it as that job's work, so a recording would lack it: record again"
     )]
     WrittenByAJob {
-        /// Job index.
+        /// Index.
         job: usize,
-        /// GPU address of the job's header.
+        /// Its header's GPU address.
         va: u64,
         /// Index of the job that ran.
         during: usize,
@@ -85,7 +85,7 @@ pub enum CompileError {
         "with job {job} (record {sequence}), the submissions have more than the {MAX_SUBMITTED_JOBS} jobs in all that a trace may have: record less of the app"
     )]
     TooManyJobs {
-        /// Job index.
+        /// Index.
         job: usize,
         /// Record number.
         sequence: u64,
@@ -95,11 +95,11 @@ pub enum CompileError {
         "job {job}: SUBMIT says chain {submit:#x}, JS_HEAD_NEXT was written with {register:#x}"
     )]
     ChainMismatch {
-        /// Job index.
+        /// Index.
         job: usize,
-        /// Chain in the SUBMIT record.
+        /// In the SUBMIT record.
         submit: u64,
-        /// Chain in the registers.
+        /// In the registers.
         register: u64,
     },
     /// Jobs of two programs.
@@ -107,11 +107,11 @@ pub enum CompileError {
         "job {job} uses other page tables ({root:#x}) than the jobs before it ({first:#x}): two programs used the GPU during the recording; record one app alone"
     )]
     SecondContext {
-        /// Job index.
+        /// Index.
         job: usize,
-        /// Page-table root of the first job.
+        /// First job's page-table root.
         first: u64,
-        /// Page-table root of this job.
+        /// This job's.
         root: u64,
     },
     /// No GPU has the job's address space.
@@ -119,7 +119,7 @@ pub enum CompileError {
         "job {job} (record {sequence}) is submitted in address space {space}, and a GPU has at most {ADDRESS_SPACES}: the trace is damaged"
     )]
     AddressSpace {
-        /// Job index.
+        /// Index.
         job: usize,
         /// Record number.
         sequence: u64,
@@ -131,7 +131,7 @@ pub enum CompileError {
         "job {job} (record {sequence}) started while the job before it ran; the recorder must serialise jobs"
     )]
     JobsOverlap {
-        /// Job index.
+        /// Index.
         job: usize,
         /// Record number.
         sequence: u64,
@@ -191,10 +191,10 @@ pub enum CompileError {
         va: u64,
         /// What happened.
         what: &'static str,
-        /// Job index.
+        /// Index.
         job: usize,
     },
-    /// A tensor shares a page with something that must be kept apart.
+    /// A tensor's page also holds something to be kept apart.
     #[error("tensor '{name}' lies at {va:#x} in a page that also holds {what}")]
     TensorPage {
         /// Tensor name.
@@ -213,7 +213,7 @@ pub enum CompileError {
         name: String,
         /// GPU address.
         va: u64,
-        /// Job index.
+        /// Index.
         job: usize,
     },
     /// The app itself writes a state during a run.
@@ -225,7 +225,7 @@ pub enum CompileError {
         name: String,
         /// GPU address.
         va: u64,
-        /// Job index.
+        /// Index.
         job: usize,
     },
     /// A tensor was not found completely.

@@ -80,11 +80,11 @@ pub struct Summary {
     pub setup_chains: usize,
     /// Jobs in all chains.
     pub jobs: usize,
-    /// Pages of GPU memory.
+    /// Of GPU memory.
     pub pages: u64,
     /// Pages that hold nothing outside a job.
     pub scratch_pages: u64,
-    /// Bytes that set-up loads, zeros included.
+    /// Loaded by set-up, zeros included.
     pub loaded_bytes: u64,
     /// Restored by every run, zeros included.
     pub restored_bytes: u64,

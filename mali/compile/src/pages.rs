@@ -8,7 +8,7 @@ use gpureplay_trace::PAGE_SIZE;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Bytes of a page.
+/// One page.
 pub type PageBytes = [u8; PAGE_SIZE];
 
 /// A page content in a [`Pool`]; equal contents have equal names.
@@ -16,11 +16,11 @@ pub type PageBytes = [u8; PAGE_SIZE];
 pub struct Content(u32);
 
 impl Content {
-    /// A page of zeros.
+    /// All zeros.
     pub const ZERO: Content = Content(0);
 }
 
-/// Distinct page contents of a trace.
+/// Distinct page contents.
 #[derive(Debug)]
 pub struct Pool {
     contents: Vec<Box<PageBytes>>,
@@ -41,7 +41,7 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// Stores a content if it is new.
+    /// Stores a content if new.
     pub fn intern(&mut self, bytes: &PageBytes) -> Content {
         let same_hash = self.by_hash.entry(self.hasher.hash_one(bytes)).or_default();
         for known in same_hash.iter() {
@@ -71,17 +71,17 @@ impl Pool {
     }
 }
 
-/// Point in a trace, before or after a job.
+/// Point before or after a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u32);
 
 impl Moment {
-    /// Just before a job, after the CPU's writes.
+    /// Before a job, after the CPU's writes.
     pub const fn before(job: usize) -> Moment {
         Moment(2 * job as u32)
     }
 
-    /// Just after a job.
+    /// After a job.
     pub const fn after(job: usize) -> Moment {
         Moment(2 * job as u32 + 1)
     }
@@ -91,7 +91,7 @@ impl Moment {
         self.0 as usize / 2
     }
 
-    /// Whether it is after its job: then the GPU made the changes since the previous moment.
+    /// After its job: then the GPU made the changes since the previous moment.
     pub const fn is_after(self) -> bool {
         self.0 % 2 == 1
     }
@@ -105,7 +105,7 @@ impl Moment {
 /// What every page held when.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// The contents.
+    /// Contents.
     pub pool: Pool,
     pages: BTreeMap<u64, Vec<(Moment, Content)>>,
     changed: BTreeMap<Moment, BTreeSet<u64>>,
@@ -124,7 +124,7 @@ impl Memory {
         self.changed.entry(moment).or_default().insert(va);
     }
 
-    /// Forgets changes after this moment.
+    /// Forgets later changes.
     pub fn forget_after(&mut self, moment: Moment) {
         self.changed.retain(|changed, _| *changed <= moment);
         for history in self.pages.values_mut() {
@@ -133,7 +133,7 @@ impl Memory {
         self.pages.retain(|_, history| !history.is_empty());
     }
 
-    /// A page's content; `None` if not known yet.
+    /// `None` if not known yet.
     pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -142,7 +142,7 @@ impl Memory {
             .map(|(_, content)| *content)
     }
 
-    /// Last change of a page up to this moment.
+    /// Last one up to this moment.
     pub fn last_change(&self, moment: Moment, va: u64) -> Option<Moment> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -167,17 +167,17 @@ impl Memory {
         Some(history[last].0)
     }
 
-    /// When a page is first seen.
+    /// `None` if never.
     pub fn first_seen(&self, va: u64) -> Option<Moment> {
         self.pages.get(&va)?.first().map(|(m, _)| *m)
     }
 
-    /// All changes of a page.
+    /// All changes.
     pub fn history(&self, va: u64) -> &[(Moment, Content)] {
         self.pages.get(&va).map_or(&[], Vec::as_slice)
     }
 
-    /// All pages, ascending.
+    /// Of all pages, ascending.
     pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }
@@ -187,13 +187,13 @@ impl Memory {
         self.pages.len()
     }
 
-    /// Pages changed at this moment.
+    /// Changed pages.
     pub fn changed(&self, moment: Moment) -> &BTreeSet<u64> {
         static NONE: BTreeSet<u64> = BTreeSet::new();
         self.changed.get(&moment).unwrap_or(&NONE)
     }
 
-    /// A page's bytes; zeros if unknown.
+    /// Zeros if unknown.
     pub fn page(&self, moment: Moment, va: u64) -> &PageBytes {
         self.pool
             .bytes(self.at(moment, va).unwrap_or(Content::ZERO))
@@ -217,7 +217,7 @@ impl Memory {
         true
     }
 
-    /// Byte ranges changed at this moment.
+    /// Changed byte ranges.
     pub fn difference(&self, moment: Moment, va: u64) -> Vec<(usize, usize)> {
         let old = moment
             .previous()

@@ -2,8 +2,7 @@
 //! What a replay must put into GPU memory, and when.
 //!
 //! A trace shows what changed around each job, not what it reads. So every run restores all that the repeated part
-//! changed. GPU writes are restored by whole buffers, because another input may make it write more; CPU writes by
-//! bytes.
+//! changed: GPU writes by whole buffers, because another input may make it write more; CPU writes by bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,42 +28,42 @@ pub struct Region {
     pub pages: u32,
     /// GPU access.
     pub access: Access,
-    /// What it holds.
+    /// Contents.
     pub kind: RegionKind,
 }
 
 /// The plan of a recording.
 #[derive(Debug)]
 pub struct Plan {
-    /// The first repeated job; earlier ones run once, in set-up.
+    /// First repeated job; earlier ones run once, in set-up.
     pub first_run: usize,
-    /// The first that can depend on an input.
+    /// First that can depend on an input.
     pub first_input: usize,
     /// Ascending.
     pub regions: Vec<Region>,
-    /// Bytes in input tensors: never stored.
+    /// Input tensors: never stored.
     pub masked: Ranges,
     /// Loaded by set-up, as before the first job.
     pub load: Ranges,
     /// CPU changes, by job.
     pub before_job: Vec<Ranges>,
-    /// Later contents that set-up loads, because nothing earlier can see them.
+    /// Later contents that set-up loads: nothing earlier sees them.
     pub early: Vec<(Moment, Ranges)>,
     /// To its value before job `first_run`.
     pub restore: Ranges,
-    /// Bound again in every run, because their memory is restored.
+    /// Bound again in every run: their memory is restored.
     pub rebind: Vec<usize>,
     /// Mapped pages with nothing to load.
     pub scratch_pages: u64,
 }
 
-/// Plans a recording with these tensors.
+/// Plans a recording.
 pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> {
     let first_of = |role| {
         let of_role = tensors.iter().filter(|t| t.role == role);
         of_role.map(|t| t.job).min()
     };
-    // Without inputs, the app begins with its states.
+    // Without inputs, an app begins with its states.
     let first_run = first_of(Role::Input).or_else(|| first_of(Role::State));
     let first_run = first_run.unwrap_or(0);
     let planner = Planner {
@@ -236,17 +235,17 @@ fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileEr
 pub struct Chunk<'a> {
     /// GPU address.
     pub va: u64,
-    /// The recorded bytes.
+    /// Recorded.
     pub bytes: &'a [u8],
 }
 
 impl Chunk<'_> {
-    /// Address after the last byte.
+    /// After the last byte.
     pub fn end(&self) -> u64 {
         self.va + self.bytes.len() as u64
     }
 
-    /// Whether memory holds this part.
+    /// Whether memory holds it.
     pub fn is_at(&self, capture: &Capture, moment: Moment) -> bool {
         let offset = (self.va % PAGE) as usize;
         let page = capture.memory.page(moment, self.va - self.va % PAGE);
@@ -265,7 +264,7 @@ fn chunks_by_page(tensors: &[Found]) -> BTreeMap<u64, Vec<Chunk<'_>>> {
     out
 }
 
-/// A weight's parts, one per page.
+/// One per page.
 pub fn weight_chunks(weight: &Found) -> Vec<Chunk<'_>> {
     let size = weight.layout.dtype.bytes();
     let mut out = Vec::new();
@@ -542,7 +541,7 @@ impl Planner<'_> {
         found.map_or((va, va.saturating_add(PAGE)), |(_, (_, buffer))| *buffer)
     }
 
-    /// Bytes that the CPU changed before a job, without what the replay prepares itself.
+    /// Without what the replay prepares itself.
     fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
         let moment = Moment::before(job);
         let mut changed = self.capture.memory.difference(moment, va);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Buffers with different addresses in two runs.
 //!
-//! When a runtime reuses freed memory depends on timing. So a different word may be the same buffer's address.
-//! Within a job, pages are renamed one to one, or whole buffers of one size. A word counts as an address only if it
-//! agrees with the renaming that all the job's words suggest.
+//! When a runtime reuses freed memory depends on timing: a different word may be the same buffer's address. Within a
+//! job, pages are renamed one to one, or whole buffers of one size. A word counts as an address only if it agrees with
+//! the renaming that all the job's words suggest.
 
 use std::collections::BTreeMap;
 

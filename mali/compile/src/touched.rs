@@ -9,7 +9,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 /// A bit for each byte of a page.
 const WORDS: usize = PAGE_SIZE / 64;
 
-/// A set of bytes by GPU address.
+/// Bytes by GPU address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, [u64; WORDS]>);
 
@@ -44,7 +44,7 @@ impl Bytes {
         }
     }
 
-    /// Bytes in both sets.
+    /// In both sets.
     pub fn common(&self, other: &Bytes) -> Bytes {
         let mut out = self.clone();
         out.0.retain(|page, words| {
@@ -58,7 +58,7 @@ impl Bytes {
         out
     }
 
-    /// Whether any byte of `start..end` is in the set.
+    /// Whether it has any of `start..end`.
     pub fn any_in(&self, start: u64, end: u64) -> bool {
         // A range may be long.
         let first = start - start % PAGE;
@@ -89,7 +89,7 @@ impl Touched {
     }
 }
 
-/// Each page, with the offset of the first byte in it and the offset behind the last.
+/// Each page, with offsets of its first byte and after its last.
 fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut at = start;
     std::iter::from_fn(move || {

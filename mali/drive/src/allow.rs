@@ -40,9 +40,9 @@ const fn setting(register: u32, products: u16, bits: u32) -> Setting {
 }
 
 /// From Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
-/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for limits of L2_MMU_CONFIG, else r37p0). Left
-/// out: other bits of JM_CONFIG (Midgard's clocks, throttling), PWR_OVERRIDE1 (core stacks' power, the engine's),
-/// vendors' device trees.
+/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for limits of L2_MMU_CONFIG, else r37p0). Left out:
+/// JM_CONFIG's other bits (Midgard's clocks, throttling), PWR_OVERRIDE1 (core stacks' power, the engine's), vendors'
+/// device trees.
 static SETTINGS: [Setting; 8] = [
     // JM_FORCE_COHERENCY_FEATURES: the G71 misreports them.
     setting(JM_CONFIG, G71, 0xc),
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use mali_facts::registers::{all, gpu};
 
-    /// GPU_ID of a product, with garbage in other fields.
+    /// With garbage in other fields.
     fn chip(product: u32) -> u32 {
         product << 16 | 0x0210_1005
     }

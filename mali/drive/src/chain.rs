@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starts a job chain, and waits for its end.
+//! Starts a job chain and awaits its end.
 
 use mali_facts::registers::gpu::{
     GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
@@ -85,7 +85,7 @@ fn slot_state<G: Gpu>(at: &mut Driver<G, State>, slot: u8) -> (u32, u64) {
     status_at(at, register(job_slot::STATUS), register(job_slot::TAIL_LO))
 }
 
-/// Reports faults with which a job may never end.
+/// Faults with which a job may never end.
 fn check_faults<G: Gpu>(at: &mut Driver<G, State>) -> Result<(), Failed> {
     check_mmu(at)?;
     if at.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {

@@ -6,7 +6,7 @@ use mali_facts::registers::gpu::{
     CYCLE_COUNT_HI, CYCLE_COUNT_LO, GPU_CMD, GpuCommand, TIMESTAMP_HI, TIMESTAMP_LO,
 };
 
-/// How far the GPU's counters went, from before a chain's start command until its end is known.
+/// How far they went, from before a chain's start command until its end is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Clock cycles (`CYCLE_COUNT`); stopped while the GPU is off.
@@ -32,7 +32,7 @@ fn counter(gpu: &mut dyn Gpu, low: u32, high: u32) -> u64 {
 }
 
 impl Counters {
-    /// Lets the counters run, and reads them.
+    /// Lets them run, and reads them.
     pub fn start(gpu: &mut dyn Gpu) -> Self {
         gpu.write32(GPU_CMD, GpuCommand::CycleCountStart as u32);
         Self::read(gpu)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the jobs of a chain ended, as their headers say.
+//! How a chain's jobs ended.
 
 use mali_facts::registers::JobStatus;
 use mali_facts::{Chain, ChainEnd, follow};
@@ -7,7 +7,7 @@ use mali_facts::{Chain, ChainEnd, follow};
 /// Status of a job that ended well.
 pub const DONE: u32 = JobStatus::DONE.0;
 
-/// Bytes of a header that the GPU writes, from its start. Cleared, they say that the job did not run.
+/// A header's first bytes, written by the GPU. Cleared, they say that the job did not run.
 pub const WRITTEN_BACK: usize = mali_facts::job::WRITTEN_BACK as usize;
 
 /// What a job's header says.
@@ -17,7 +17,7 @@ pub struct Job {
     pub address: u64,
     /// [`DONE`], 0 (it did not run), or why it ended.
     pub status: u32,
-    /// GPU address of a refused access.
+    /// Of a refused access.
     pub fault_address: u64,
 }
 
@@ -27,31 +27,31 @@ impl Job {
         self.status == DONE
     }
 
-    /// Whether it was taken off the GPU by no fault of its own, or did not run.
+    /// Taken off the GPU by no fault of its own, or not run.
     pub fn was_interrupted(&self) -> bool {
         [0, JobStatus::STOPPED.0, JobStatus::TERMINATED.0].contains(&(self.status & 0xff))
     }
 }
 
-/// The jobs of a chain, in memory that a function reads: `false` where there is none.
+/// A chain's jobs, in memory that a function reads: `false` where there is none.
 pub struct Ends<M> {
     memory: M,
     chain: Chain,
 }
 
 impl<M: Fn(u64, &mut [u8]) -> bool> Ends<M> {
-    /// Follows a chain from its first header.
+    /// Follows a chain.
     pub fn of(memory: M, head: u64) -> Self {
         let chain = follow(&memory, head);
         Self { memory, chain }
     }
 
-    /// Whether the chain has an end, and all its headers can be read.
+    /// The chain has an end, and all headers can be read.
     pub fn is_whole(&self) -> bool {
         self.chain.end == ChainEnd::Complete
     }
 
-    /// In the chain's order; up to what cannot be read.
+    /// In order; up to what cannot be read.
     pub fn jobs(&self) -> impl Iterator<Item = Job> {
         let jobs = self.chain.jobs(&self.memory);
         jobs.map(|job| Job {
@@ -61,7 +61,7 @@ impl<M: Fn(u64, &mut [u8]) -> bool> Ends<M> {
         })
     }
 
-    /// The chain's status for a slot: of its first job that did not end well. `well`: as the driver says.
+    /// A slot's status: of the first job that did not end well. `well`: as the driver says.
     pub fn status(&self, well: bool) -> u32 {
         let left = self.jobs().find(|job| job.status & 0xff != DONE);
         match left {

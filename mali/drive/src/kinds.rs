@@ -7,17 +7,17 @@ fn class(register: u32) -> Option<Class> {
     lookup(register).map(|found| found.class())
 }
 
-/// Whether drivers set it once after a reset.
+/// Drivers set it once after a reset.
 pub fn is_setting(register: u32) -> bool {
     class(register) == Some(Class::Quirk)
 }
 
-/// Whether it reads the same on two devices after the same work: no constant, no counter, nothing that still moves.
+/// It reads the same on two devices after the same work: no constant, no counter, nothing that still moves.
 pub fn follows_work(register: u32) -> bool {
     matches!(class(register), Some(Class::Status | Class::Interrupt))
 }
 
-/// Offsets of constants: what the GPU is.
+/// Offsets of constants.
 pub fn identity() -> impl Iterator<Item = u32> {
     let constants = all().filter(|register| register.class() == Class::Identity);
     constants.map(|register| register.offset())

@@ -33,16 +33,16 @@ pub use counters::Counters;
 pub use power::address_bits;
 pub use reset::{MASKS, clean_caches, pending, raised, reset};
 
-/// A Mali with a job manager: architecture versions 6, 7 and 9.
+/// With a job manager: architecture versions 6, 7 and 9.
 #[derive(Clone, Copy, Debug)]
 pub struct Mali;
 
 /// A verified recording.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
-/// Session on a Mali.
+/// On a Mali.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
-/// Instructions of command streams on a model's device, above recorded maps. Its places name dispatches.
+/// Command streams' instructions on a model's device, above recorded maps. Places name dispatches.
 pub const LAUNCHED_AT: u64 = 1 << 47;
 
 /// # Errors

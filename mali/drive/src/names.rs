@@ -10,7 +10,7 @@ pub fn gpu(id: u32) -> impl Display {
     GpuId(id)
 }
 
-/// `JS1_HEAD_NEXT_LO`; `None`: it has no name.
+/// `JS1_HEAD_NEXT_LO`; `None`: no name.
 pub fn register(offset: u32) -> Option<impl Display> {
     lookup(offset)
 }
@@ -20,17 +20,17 @@ pub fn job_status(status: u32) -> impl Display {
     JobStatus(status)
 }
 
-/// `DONE`; `None`: it has no name.
+/// `DONE`; `None`: no name.
 pub fn status(status: u32) -> Option<&'static str> {
     JobStatus(status).name()
 }
 
-/// A sentence on a status of a job. `None`: the status is unknown.
+/// In a sentence. `None`: unknown status.
 pub fn meaning(status: u32) -> Option<&'static str> {
     JobStatus(status).meaning()
 }
 
-/// `PERMISSION_FAULT_3 on write`: what AS_FAULTSTATUS reads.
+/// `PERMISSION_FAULT_3 on write`, of AS_FAULTSTATUS.
 pub fn fault_status(status: u32) -> impl Display {
     FaultStatus(status)
 }

@@ -15,13 +15,13 @@ use mali_facts::registers::{AddressSpaceCommand, TranslationConfig, TranslationT
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// Memory for page tables, by physical (bus) address.
+/// By physical (bus) address.
 pub trait TableMemory {
     /// Zeroed; `None` if none is left.
     fn allocate(&mut self) -> Option<u64>;
-    /// Reads a 64-bit entry.
+    /// A 64-bit entry.
     fn read(&mut self, pa: u64) -> u64;
-    /// Writes a 64-bit entry.
+    /// A 64-bit entry.
     fn write(&mut self, pa: u64, entry: u64);
 }
 
@@ -83,12 +83,12 @@ impl PageTables {
         Some(table | (va % PAGE_BYTES))
     }
 
-    /// Physical address of the root table.
+    /// Its physical address.
     pub const fn root(&self) -> u64 {
         self.root
     }
 
-    /// Activates these tables for address space `space`.
+    /// For address space `space`.
     ///
     /// # Errors
     /// A command does not end.

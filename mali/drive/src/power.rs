@@ -35,7 +35,7 @@ const CLEAR_TO_MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
 const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == CLEAR_TO_MASK);
 const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == CLEAR_TO_MASK);
 
-/// Bits of a GPU address; 0: the GPU does not say.
+/// 0: the GPU does not say.
 pub fn address_bits(read: impl FnOnce(u32) -> u32) -> u32 {
     read(MMU_FEATURES) & 0xff
 }

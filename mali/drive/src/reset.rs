@@ -16,7 +16,7 @@ const RESET_TIMEOUT_US: u32 = 100_000;
 /// As drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;
 
-/// Cleans and empties the GPU's caches.
+/// Cleans and empties the caches.
 ///
 /// # Errors
 /// GPU_INT_RAWSTAT, if not in time.
@@ -52,12 +52,12 @@ pub fn reset<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), DeviceError> {
 /// Mask registers, in the order of [`Lines`].
 pub const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 
-/// Lines with a pending interrupt that the masks let through.
+/// Pending, and let through by the masks.
 pub fn raised(read: impl FnMut(u32) -> u32) -> Lines {
     lines([JOB_INT_STAT, MMU_INT_STAT, GPU_INT_STAT], read)
 }
 
-/// Lines with a pending interrupt, whatever the masks.
+/// Pending, whatever the masks.
 pub fn pending(read: impl FnMut(u32) -> u32) -> Lines {
     lines([JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT], read)
 }

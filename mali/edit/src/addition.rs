@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that a changed job needs, behind all regions of the recording.
+//! Memory that a changed job needs, after all regions.
 
 use gpureplay_format::layout::Region;
 use gpureplay_format::{Access, RegionKind};
@@ -62,8 +62,8 @@ fn within_reach(end: u64, compute: &Compute) -> Result<()> {
     })
 }
 
-/// Gives a shader its own memory and renderer state: other jobs may share the recorded one. `end`: of the
-/// recording's regions; `job`: address of the job's header. Returns changed words of descriptors.
+/// Gives a shader memory and renderer state of its own: other jobs may share the recorded one. `end`: of the
+/// recording's regions; `job`: its header's address. Returns changed words of descriptors.
 ///
 /// # Errors
 /// There is no memory for it.

@@ -31,7 +31,7 @@ use crate::words::Start;
 pub struct Change {
     /// Sizes; a whole job keeps its own.
     pub launch: Launch,
-    /// What it runs.
+    /// Kernel.
     pub kernel: Kernel,
 }
 
@@ -44,20 +44,20 @@ impl From<std::sync::Arc<Taken>> for Change {
     }
 }
 
-/// A change that has been tried.
+/// A tried change.
 #[derive(Clone, Debug)]
 pub struct Tried {
     /// If only sizes change.
     pub proof: Proof,
-    /// Number of inputs tried.
+    /// Inputs tried.
     pub inputs: usize,
-    /// Written bytes that differ for any input. Only another shader may differ.
+    /// Written bytes that differ for any input; only with another shader.
     pub different: u64,
     /// First different byte: address, recorded value, new value.
     pub first: Option<(u64, u8, u8)>,
-    /// Work of the recorded job.
+    /// Of the recorded job.
     pub before: Option<Work>,
-    /// Work of the changed one.
+    /// Of the changed one.
     pub after: Option<Work>,
 }
 
@@ -72,7 +72,7 @@ pub struct Changed {
     pub tried: Tried,
 }
 
-/// A job to change, with its memory for several inputs.
+/// A job to change, with memory for several inputs.
 pub struct Subject<'r> {
     recording: &'r Recording,
     jobs: &'r Jobs,
@@ -84,7 +84,7 @@ pub struct Subject<'r> {
 }
 
 impl<'r> Subject<'r> {
-    /// Takes the job of this number, with its memory for each input. `work_limit`: see [`Scene::take`].
+    /// Takes a job, with its memory for each input. `work_limit`: see [`Scene::take`].
     ///
     /// # Errors
     /// It is no compute job, there is no input, or the recording does not run.
@@ -128,7 +128,7 @@ impl<'r> Subject<'r> {
         &self.proof
     }
 
-    /// Descriptors of the job, if it is one of Bifrost.
+    /// Descriptors, if the job is one of Bifrost.
     pub fn compute(&self) -> Option<&Compute> {
         self.target.bifrost()
     }
@@ -138,7 +138,7 @@ impl<'r> Subject<'r> {
         self.target.launch()
     }
 
-    /// Sizes of work groups, worth a try on its GPU.
+    /// Work-group sizes worth a try on its GPU.
     pub fn sizes(&self) -> Vec<[u32; 3]> {
         let mut sizes = Launch::sizes(self.launch().global(), self.jobs.profile.max_workgroup_size);
         sizes.retain(|size| *size != self.launch().local);
@@ -248,8 +248,8 @@ impl<'r> Subject<'r> {
     /// Tries a change with all inputs.
     ///
     /// # Errors
-    /// The GPU cannot run it, the shader does not fit, or the job fails. It reaches memory that neither the
-    /// recorded job nor a tensor has. Only sizes change, and results differ.
+    /// The GPU cannot run it, the shader does not fit, or the job fails. It reaches memory that neither the recorded
+    /// job nor a tensor has. Only sizes change, and results differ.
     pub fn try_out(&self, change: &Change) -> Result<Tried> {
         let (words, addition) = self.parts(change)?;
         let recorded = self.launch();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds outputs that no input can affect.
 //!
-//! Pointers in uniforms say which outputs are worth a look. Then the recording runs once on the model. A job that
-//! reads nothing of an input, nor of what was computed from one, does the same for all inputs. Other jobs reach the
-//! same addresses for all inputs if no address and no branch depends on what they load. Otherwise nothing is said.
+//! Pointers in uniforms say which outputs are worth a look; then the recording runs once on the model. A job that reads
+//! nothing of an input, nor of what was computed from one, does the same for all inputs. Other jobs reach the same
+//! addresses if no address and no branch depends on what they load. Otherwise nothing is said.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ const DESCRIPTORS: u64 = 4096;
 /// Pages read, written, and all together, by a job.
 const MOST: usize = 1 << 11;
 
-/// Outputs that are certainly the same for all inputs.
+/// Certainly the same for all inputs.
 pub fn constant_outputs(recording: &Recording) -> Vec<String> {
     let view = recording.verified().recording();
     let entries = view.action_entries().iter();
@@ -154,7 +154,7 @@ fn followed(recording: &Recording) -> gpureplay_library::Result<Option<Bytes>> {
     Ok(followed.effects.take().filter(|_| whole))
 }
 
-/// Reached other than by loads and stores of shaders: all but buffers, and what descriptors name in buffers. First
+/// Reached other than by shaders' loads and stores: all but buffers, and what descriptors name in buffers. First
 /// addresses and ends, ascending.
 struct Fixed(Vec<(u64, u64)>);
 

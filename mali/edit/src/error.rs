@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a recording was not taken apart or changed.
+//! Why an edit failed.
 
 use gpureplay_core::Violation;
 use gpureplay_format::EncodeError;
@@ -17,15 +17,15 @@ pub enum EditError {
     /// The library could not replay it or use a file.
     #[error("{0}")]
     Library(#[from] gpureplay_library::Error),
-    /// There is no such job.
+    /// No such job.
     #[error("there is no job {job}; {known}")]
     NoJob {
-        /// Number that was asked for.
+        /// Number asked for.
         job: usize,
-        /// Jobs that exist.
+        /// Existing jobs.
         known: String,
     },
-    /// Only compute jobs can do it.
+    /// No compute job.
     #[error("job {job} is a {kind} job; only compute jobs can be used like this")]
     NotCompute {
         /// Job.
@@ -81,30 +81,30 @@ pub enum EditError {
         /// Extract's byte.
         found: u8,
     },
-    /// A size that does not fit the GPU or the job.
+    /// A size does not fit GPU or job.
     #[error("{0}")]
     Size(String),
-    /// Shader that does not fit the job.
+    /// A shader does not fit.
     #[error("{gate}: {reason}")]
     Gate {
         /// Check.
         gate: &'static str,
-        /// What does not fit.
+        /// Reason.
         reason: String,
     },
-    /// The changed job computes something else.
+    /// It computes something else.
     #[error("{0}")]
     Differs(String),
     /// Memory that neither the recorded job nor a tensor has.
     #[error("{0}")]
     Outside(String),
-    /// Not enough is known to try it.
+    /// Too little is known.
     #[error("{0}")]
     NoInput(String),
     /// It cannot be encoded.
     #[error("the new recording cannot be encoded: {0}")]
     Encode(#[from] EncodeError),
-    /// The new recording breaks a rule.
+    /// It breaks a rule.
     #[error("the new recording breaks a rule: {}", explain::violation(.0))]
     Rule(Violation),
     /// Its job chains break a rule.
@@ -112,7 +112,7 @@ pub enum EditError {
     Deep(#[from] DeepViolation),
 }
 
-/// Result of all functions of this crate.
+/// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, EditError>;
 
 pub(crate) fn gate<T>(gate: &'static str, reason: String) -> Result<T> {

@@ -30,12 +30,12 @@ const LINE: usize = 64;
 /// Elements compared per tensor.
 const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// Job as a recording of its own.
+/// Jobs as a recording of their own.
 #[derive(Debug)]
 pub struct Extracted {
     /// Recording.
     pub bytes: Vec<u8>,
-    /// Expected values are in `expected/NAME.npy`.
+    /// Expected values: `expected/NAME.npy`.
     pub manifest: Manifest,
     /// Outputs by name.
     pub expected: BTreeMap<String, Tensor>,

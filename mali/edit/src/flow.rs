@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A shader's code: registers whose first value it may read, and whether loads decide on addresses or branches.
+//! What a shader's code reads, and what loads decide.
 
 mod words;
 
@@ -19,33 +19,33 @@ pub struct Flow {
     pub named: u64,
     /// Highest push uniform slot read (64 bits each), plus one.
     pub uniform_slots: u32,
-    /// It waits for its work group.
+    /// Waits for its work group.
     pub barrier: bool,
-    /// It uses a work group's storage.
+    /// Uses a work group's storage.
     pub group_storage: bool,
-    /// It uses its thread's storage.
+    /// Uses its thread's storage.
     pub thread_storage: bool,
-    /// It depends on other lanes, or on numbers of lanes, warps or cores.
+    /// Depends on other lanes, or on numbers of lanes, warps or cores.
     pub sees_warp: bool,
-    /// It reads a clock.
+    /// Reads a clock.
     pub clock: bool,
-    /// It has atomic operations.
+    /// Has atomic operations.
     pub atomics: bool,
-    /// It uses textures, images or attributes.
+    /// Uses textures, images or attributes.
     pub textures: bool,
-    /// It names descriptors in Valhall's resource tables.
+    /// Names descriptors in Valhall's resource tables.
     pub tables: bool,
     /// Some branch's target is unknown.
     pub dynamic: bool,
-    /// First clause whose address depends on a load: its offset.
+    /// Offset of the first clause whose address depends on a load.
     pub address_from_memory: Option<u32>,
-    /// First clause whose branch depends on a load: its offset.
+    /// Offset of the first clause whose branch depends on a load.
     pub branch_from_memory: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taint {
-    /// Registers that may hold something loaded.
+    /// May hold something loaded.
     registers: u64,
     /// Words of the thread's storage that may, by offset in words.
     stack: BTreeSet<u32>,
@@ -351,7 +351,7 @@ fn uses(clause: &Clause) -> (u64, u64) {
     (read, written | late)
 }
 
-/// What holds after a block is joined with what is known of the next.
+/// What holds after a block joins what is known of the next.
 fn spread(next: &[Vec<usize>], first: Taint, mut step: impl FnMut(usize, Taint) -> Taint) {
     let mut states: Vec<Option<Taint>> = vec![None; next.len()];
     let mut pending = vec![(0, first)];
@@ -382,7 +382,7 @@ fn live(uses: &[(u64, u64)], next: &[Vec<usize>]) -> u64 {
         }
     }
     let mut live = vec![0u64; uses.len()];
-    // A clause comes again when a later one reads more: at most once for each register.
+    // A clause comes again when a later one reads more: at most once per register.
     let mut pending: Vec<usize> = (0..uses.len()).collect();
     while let Some(at) = pending.pop() {
         let out = next.get(at).into_iter().flatten();

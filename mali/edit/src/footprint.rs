@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bytes and pages that a job reaches.
+//! What a job reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) const PAGE: u64 = 4096;
 /// 1 GiB.
 pub(crate) const MAX_PAGES: usize = 1 << 18;
 
-/// Set of addresses, by page.
+/// Addresses, by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(BTreeMap<u64, Bits>);
 
@@ -60,7 +60,7 @@ impl PartialEq for Bits {
 impl Eq for Bits {}
 
 impl Bytes {
-    /// Adds a range. False: too many pages.
+    /// False: too many pages.
     pub fn add(&mut self, address: u64, bytes: u64) -> bool {
         self.add_within(address, bytes, MAX_PAGES)
     }
@@ -102,7 +102,7 @@ impl Bytes {
         }
     }
 
-    /// Whether both sets have an address.
+    /// They share an address.
     pub fn meets(&self, other: &Self) -> bool {
         let (fewer, more) = match self.0.len() <= other.0.len() {
             true => (self, other),
@@ -124,7 +124,7 @@ impl Bytes {
         bits.is_some_and(|bits| bits.words()[offset / 64] >> (offset % 64) & 1 == 1)
     }
 
-    /// First address that the other set lacks.
+    /// First address that `other` lacks.
     pub fn first_beyond(&self, other: &Self) -> Option<u64> {
         const NONE: &[u64; 64] = &[0; 64];
         self.0.iter().find_map(|(page, bits)| {
@@ -167,7 +167,7 @@ impl Bytes {
         ranges
     }
 
-    /// Pages that have an address of the set.
+    /// Pages with an address of the set.
     pub fn pages(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.keys().copied()
     }

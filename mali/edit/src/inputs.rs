@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Inputs to try: the manifest's cases, then the first one's elements reordered.
+//! Inputs to try.
 
 use gpureplay_library::{Bindings, Recording, Tensor, TensorKind};
 
 use crate::error::{EditError, Result};
 
-/// `count` inputs.
+/// The manifest's cases, then the first one's elements reordered.
 ///
 /// # Errors
-/// The manifest has no case, or a file of it cannot be used.
+/// No case in the manifest, or an unusable file.
 pub fn inputs(recording: &Recording, count: usize) -> Result<Vec<Bindings>> {
     let files = recording.files();
     let view = recording.verified().recording();

@@ -39,11 +39,11 @@ fn clauses(code: &[u8]) -> Option<u64> {
 #[serde(deny_unknown_fields)]
 pub struct Interface {
     version: u32,
-    /// GPU, such as `g52`.
+    /// Such as `g52`.
     pub gpu: String,
     /// In hexadecimal.
     pub hash: String,
-    /// Kernel name, if known.
+    /// If known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Push uniform slots of 64 bits.
@@ -107,7 +107,7 @@ impl Interface {
     /// Whether a job gives all of it.
     ///
     /// # Errors
-    /// The first gate that it does not pass.
+    /// The first failed gate.
     pub fn fits(&self, code: &[u8], job: &Job, profile: &Profile) -> Result<()> {
         if self.version != VERSION {
             return gate(

@@ -36,7 +36,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Whether it is the recorded shader.
+    /// The recorded shader.
     pub fn is_recorded(&self) -> bool {
         matches!(self, Self::Recorded)
     }

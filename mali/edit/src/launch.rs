@@ -9,7 +9,7 @@ use crate::error::{EditError, Result};
 /// Sizes by dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Threads of a work group.
+    /// Threads per group.
     pub local: [u32; 3],
     /// Work groups.
     pub groups: [u32; 3],
@@ -27,7 +27,7 @@ impl Launch {
     /// Divides the threads.
     ///
     /// # Errors
-    /// The threads are no whole number of work groups.
+    /// No whole number of work groups.
     pub fn over(global: [u64; 3], local: [u32; 3]) -> Result<Self> {
         let mut groups = [1; 3];
         for ((groups, threads), size) in groups.iter_mut().zip(global).zip(local) {
@@ -74,10 +74,10 @@ impl Launch {
         sizes
     }
 
-    /// Threads of a group.
+    /// Threads per group.
     ///
     /// # Errors
-    /// There are none, or more than the GPU runs.
+    /// None, or more than the GPU runs.
     pub(crate) fn check_threads(&self, profile: &Profile) -> Result<u64> {
         let size = |text: String| Err(EditError::Size(text));
         if self.local.contains(&0) || self.groups.contains(&0) {
@@ -98,11 +98,11 @@ impl Launch {
     /// Checks the GPU's limits.
     ///
     /// # Errors
-    /// The limit that is exceeded.
+    /// The exceeded limit.
     pub fn check(&self, compute: &Compute, profile: &Profile) -> Result<()> {
         let size = |text: String| Err(EditError::Size(text));
         let threads = self.check_threads(profile)?;
-        // A core fits half as many threads with all registers.
+        // With all registers, a core fits half as many threads.
         let all = profile.architecture == Architecture::V7
             && compute.job.state.register_allocation() == 0;
         let room = u64::from(profile.max_threads) / if all { 2 } else { 1 };
@@ -175,15 +175,15 @@ pub(crate) fn task_split(local: [u32; 3]) -> u64 {
     local.into_iter().map(bits).sum::<u64>() & 15
 }
 
-/// Sizes as `16x8x1`.
+/// Such as `16x8x1`.
 pub(crate) fn text<T: ToString>(sizes: [T; 3]) -> String {
     sizes.map(|size| size.to_string()).join("x")
 }
 
-/// Parses `16`, `16x8` or `16x8x1`; those left out are 1.
+/// `16`, `16x8` or `16x8x1`; those left out are 1.
 ///
 /// # Errors
-/// It is something else.
+/// Something else.
 pub fn parse(sizes: &str) -> std::result::Result<[u32; 3], String> {
     let mut all = [1; 3];
     let parts: Vec<&str> = sizes.split('x').collect();

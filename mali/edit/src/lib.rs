@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes recordings apart and changes them.
 //!
-//! A [`Scene`] is a job with its memory from a replay on the model; it runs by itself. [`extract()`] makes it a
-//! recording; a [`Subject`] tries other sizes or shaders and changes the recording.
+//! A [`Scene`] is a job with its memory from a replay on the model. [`extract()`] makes it a recording; a [`Subject`]
+//! tries other sizes or shaders and changes the recording.
 #![forbid(unsafe_code)]
 
 mod addition;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Maps memory of one recording to another: tensors by name or as the user says, else the same place of a common
-//! region.
+//! Maps one recording's memory to another's.
 
 use gpureplay_format::layout::{PieceEntry, Region};
 use gpureplay_format::{ElementType, Recording as View, RegionKind};
@@ -8,7 +7,7 @@ use gpureplay_library::Recording;
 
 use crate::error::{EditError, Result};
 
-/// A tensor's name, or an address such as `0xa006000`.
+/// Tensor name, or address such as `0xa006000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// In the recording that gives a job.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Proves that a job computes the same with every size of work groups.
+//! Proves that work-group sizes change nothing.
 //!
 //! Its threads must know only their numbers in the whole dispatch, never wait for each other, share no storage,
 //! look at no other lane, and not race. The first four follow from the code. Races follow from one run on the model
@@ -20,7 +20,7 @@ const LOCAL_IDS: u64 = 0x1f << 55;
 /// What is known about other sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// The results are the same.
+    /// Same results.
     Proven,
     /// Results may differ, for these reasons.
     Unproven(Vec<String>),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifest's provenance of an edited recording.
+//! An edited recording's provenance.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job with its memory from a replay; it can run again and again.
+//! A job with its memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ type Page = Arc<[u8; PAGE as usize]>;
 pub struct Memory(pub BTreeMap<u64, Page>);
 
 impl Memory {
-    /// Writes bytes; pages come into being.
+    /// Pages come into being.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         let (mut at, mut rest) = (address, bytes);
         while !rest.is_empty() {
@@ -92,37 +92,37 @@ pub struct Work {
     pub bytes: u64,
 }
 
-/// Job with the memory that it finds.
+/// A job and its memory from a replay; it can run again.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Number of the job.
+    /// Job number.
     pub job: usize,
-    /// Address of its header, or of its instruction.
+    /// Of its header or instruction.
     pub address: u64,
     /// How its chain or stream is submitted.
     pub submit: Submit,
     /// Its stream with this job only; empty for a chain.
     pub words: Vec<u8>,
-    /// Registers that identify the GPU.
+    /// Identifying registers.
     pub identity: Vec<IdentityCheck>,
-    /// Settings that set-up writes.
+    /// Written by set-up.
     pub settings: Vec<(u16, u32)>,
-    /// Memory of the recording.
+    /// Of the recording.
     pub regions: Vec<Region>,
     /// GPU, and how the recording uses it.
     pub platform: Platform,
     /// What a run may do.
     pub work: Work,
-    /// Memory before the job, which is alone in its chain; without storage of threads and work groups.
+    /// Before the job, which is alone in its chain; without storage of threads and work groups.
     pub memory: Memory,
 }
 
-/// What a job left behind.
+/// What a job leaves behind.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What it reached.
     pub footprint: Footprint,
-    /// Reached pages afterwards, without storage.
+    /// Reached pages, without storage.
     pub memory: Memory,
 }
 
@@ -161,8 +161,7 @@ impl Watch for Take {
 }
 
 impl Scene {
-    /// Replays on the model up to a job, and takes the memory there. `work_limit`: in clauses; else by the
-    /// recording's size.
+    /// Replays up to a job, and takes the memory there. `work_limit`: in clauses; else by the recording's size.
     ///
     /// # Errors
     /// The replay does not come so far.
@@ -251,7 +250,7 @@ impl Scene {
         self
     }
 
-    /// Runs the job on the model. `fill`: of memory that the scene lacks, in place of zeros; `what`: for errors.
+    /// Runs the job on the model. `fill`: for memory that the scene lacks, in place of zeros; `what`: for errors.
     ///
     /// # Errors
     /// The job fails, or does not end.
@@ -264,7 +263,7 @@ impl Scene {
         })
     }
 
-    /// Runs as [`Scene::run`], observed. Gives memory afterwards.
+    /// As [`Scene::run`], observed. Gives memory afterwards.
     ///
     /// # Errors
     /// As for [`Scene::run`].

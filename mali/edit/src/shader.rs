@@ -8,9 +8,9 @@ use mali_isa::{Message, Product, Shader, Unit};
 use crate::error::{Result, gate};
 use crate::flow::Flow;
 
-/// First of the registers that may hold ids when a thread starts.
+/// First register that may hold an id at a thread's start.
 const FIRST_ID: u32 = 55;
-/// Registers of a thread that has 32: the first and the last sixteen.
+/// Of a thread with 32: the first and last sixteen.
 pub(crate) const OF_32: u64 = 0xffff_0000_0000_ffff;
 
 pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
@@ -36,7 +36,7 @@ pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
 /// Decodes and checks code.
 ///
 /// # Errors
-/// The first gate that it does not pass.
+/// The first failed gate.
 pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader> {
     let shader = match Shader::decode(code) {
         Ok(shader) => shader,

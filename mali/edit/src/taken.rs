@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole job of another recording, with mapped pointers.
+//! Another recording's job, with mapped pointers.
 
 mod bifrost;
 mod held;
@@ -48,7 +48,7 @@ pub(crate) struct Places {
 }
 
 pub(crate) struct Laid {
-    /// Behind the job's header: sizes, parameters, pointers.
+    /// After the job's header: sizes, parameters, pointers.
     pub(crate) payload: Vec<(u64, Vec<u8>)>,
     pub(crate) descriptors: Vec<(u64, Vec<u8>)>,
 }
@@ -99,7 +99,7 @@ fn round_up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to).saturating_mul(to)
 }
 
-/// Tensor in a job's uniforms: its values are given anew for each run.
+/// Tensor in a job's uniforms: each run may change it.
 fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
     let tensors = view.tensors().iter();
     let mut found = tensors.filter(|tensor| {
@@ -116,8 +116,8 @@ fn tensor_in<'v>(view: &View<'v>, ranges: &[(u64, u64)]) -> Option<&'v str> {
 }
 
 impl Taken {
-    /// Takes a job for the recording `ours`. Pointers to tensors lead to tensors of the same name, or to what
-    /// `pairs` say; others stay if both recordings have the same region there.
+    /// Takes a job for the recording `ours`. Pointers to tensors lead to tensors of the same name, or as `pairs` say;
+    /// others stay if both recordings have the same region there.
     ///
     /// # Errors
     /// The job does not run or fit: another GPU, textures, a tensor in its uniforms, or data that `ours` lacks.
@@ -204,7 +204,7 @@ impl Taken {
         })
     }
 
-    /// The kernel's name, or its hash.
+    /// Kernel name, or hash.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -214,7 +214,7 @@ impl Taken {
         &self.origin
     }
 
-    /// Sizes of the launch.
+    /// Sizes.
     pub fn launch(&self) -> Launch {
         self.launch
     }

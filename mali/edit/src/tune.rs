@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::launch::text;
 
-/// A change with a name.
+/// A named change.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Sizes, or where its shader comes from.
@@ -67,12 +67,12 @@ pub struct Row {
 /// Ranks candidates; less is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// What the model counts; see [`cost`].
+    /// See [`cost`].
     #[default]
     Work,
-    /// Memory lines of 64 bytes that warps touch, once for each access.
+    /// Lines of 64 bytes that warps touch, once for each access.
     Lines,
-    /// Median nanoseconds on the model. It says nothing about a GPU.
+    /// Median nanoseconds on the model, not on a GPU.
     Time,
 }
 
@@ -120,21 +120,21 @@ pub struct Tuning {
     pub by: &'static str,
 }
 
-/// Instructions of all threads, and 16 bytes of memory count as one more. The model counts exactly, without spread.
-/// It ignores caches and warps that are not full.
+/// Instructions of all threads, plus one per 16 bytes of memory. The model counts exactly. It ignores caches and warps
+/// that are not full.
 pub fn cost(work: &Work) -> u64 {
     let bytes = work.bytes_read.saturating_add(work.bytes_written);
     work.instructions.saturating_add(bytes / 16)
 }
 
-/// Smallest difference that counts, as a share of the recorded job's cost.
+/// Least difference that counts, as a share of the recorded job's cost.
 const CLEARLY: f64 = 0.01;
 
-/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those with the same
-/// results. `done` counts [`steps`].
+/// Tries every candidate, times it `runs` times in turns with the recorded job, and ranks those with the same results.
+/// `done` counts [`steps`].
 ///
 /// # Errors
-/// The recorded job itself does not run.
+/// The recorded job does not run.
 pub fn tune(
     subject: &Subject<'_>,
     candidates: &[Candidate],
@@ -270,8 +270,8 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
     row
 }
 
-/// Steps of [`tune`]: it tries each candidate, and times each and the recorded job `runs` times and once uncounted.
-/// Turns let disturbances hit all alike.
+/// [`tune`] tries each candidate, and times each and the recorded job `runs` times and once uncounted. Turns let
+/// disturbances hit all alike.
 pub fn steps(candidates: usize, runs: u32) -> u64 {
     let runs = u64::from(runs).checked_add(1).filter(|_| runs > 0);
     (candidates as u64 + 1) * runs.unwrap_or_default() + candidates as u64

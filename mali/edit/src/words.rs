@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks whether another shader fits a job of Valhall.
+//! Whether another shader fits a Valhall job.
 
 use gpureplay_jobs::{Job, Valhall, Words};
 use mali_facts::valhall::{ComputePayload, ShaderEnvironment, ShaderProgram, register_allocation};
@@ -22,10 +22,10 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// A job of a command stream has it in registers, which a new shader would have to change.
+    /// A command stream's job has it in registers, which a new shader would have to change.
     ///
     /// # Errors
-    /// It is such a job, or its descriptors cannot be read.
+    /// Such a job, or unreadable descriptors.
     pub(crate) fn of(memory: &dyn Memory, job: &Job, in_stream: bool) -> Result<Self> {
         if in_stream {
             return gate(
@@ -128,7 +128,7 @@ impl Start {
         Ok(words)
     }
 
-    /// Makes a program behind `end` and points the environment to it: other jobs may share the recorded program.
+    /// Makes a program after `end`, and points the environment to it: other jobs may share the recorded one.
     pub(crate) fn with(&self, code: &[u8], end: u64) -> Result<(Writes, Addition)> {
         let (addition, code_at, program_at) = addition::code_and_page(code, end);
         let offset = ShaderEnvironment::LAYOUT.offset_of("Shader");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints `docs/reference/descriptors.md`'s tables, for `cargo xtask docs`: each comes after a line with its name
-//! (a descriptor's, `job types`, or `parts of TYPE jobs`).
+//! Prints tables of `docs/reference/descriptors.md` for `cargo xtask docs`, each after a line with its name (a
+//! descriptor's, `job types`, or `parts of TYPE jobs`).
 
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// The GPU's access to memory.
+/// Access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads data.

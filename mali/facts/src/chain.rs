@@ -7,12 +7,12 @@ use core::fmt;
 
 use crate::job::{ALIGNMENT, JobHeader, JobType};
 
-/// At most: indices have 16 bits, and 0 is no job.
+/// Indices have 16 bits; 0 is no job.
 pub const LONGEST_CHAIN: u32 = u16::MAX as u32;
 
-/// Known GPU virtual memory.
+/// Known GPU memory.
 pub trait Memory {
-    /// Reads from `va` on. False: some is unknown, `to` holds anything.
+    /// False: some is unknown, `to` holds anything.
     fn read(&self, va: u64, to: &mut [u8]) -> bool;
 }
 
@@ -27,7 +27,7 @@ impl<F: Fn(u64, &mut [u8]) -> bool> Memory for F {
 pub struct Job {
     /// GPU virtual, of the header.
     pub address: u64,
-    /// Its header.
+    /// Header.
     pub header: JobHeader,
 }
 
@@ -43,7 +43,7 @@ impl Job {
     }
 }
 
-/// How a chain ends, with the unusable header's address.
+/// With the unusable header's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
     /// No next header.
@@ -73,7 +73,7 @@ impl fmt::Display for ChainEnd {
 /// What [`follow`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// First header; 0 for none.
+    /// 0 for none.
     pub head: u64,
     /// Different headers before the end.
     pub length: u32,
@@ -106,7 +106,7 @@ fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
 
 /// Follows a chain from `head`, regardless of job types.
 ///
-/// Reads each header once, or a few times if the chain has a loop.
+/// Reads each header once, or a few times in a loop.
 pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     let (mut address, mut length) = (head, 0);
     let mut excess = 0;
@@ -151,7 +151,7 @@ pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
     }
 }
 
-/// First header of a loop; also how many headers precede it.
+/// First header of a loop, and how many precede it.
 fn start_of_loop<M: Memory + ?Sized>(memory: &M, head: u64, span: u32) -> Option<(u64, u32)> {
     let next = |address| header(memory, address).map(|header| header.next());
     let mut ahead = head;

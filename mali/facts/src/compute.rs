@@ -20,7 +20,7 @@ pub struct ComputeJob {
     pub invocation: Invocation,
     /// Tuning.
     pub parameters: ComputeParameters,
-    /// Pointers to everything that the shader uses.
+    /// Pointers to all that the shader uses.
     pub draw: Draw,
     /// Shader, and threads' start.
     pub state: RendererState,
@@ -79,7 +79,7 @@ impl Draw {
         Some(descriptor_address(self.thread_storage())).filter(|at| *at != 0)
     }
 
-    /// Renderer state; `None`: unknown.
+    /// `None`: unknown.
     pub fn renderer_state<M: Memory + ?Sized>(&self, memory: &M) -> Option<RendererState> {
         Some(RendererState::from_bytes(&bytes(memory, self.state_at())?))
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of drawing that the model reads, with Mesa's names for v6 and v7.
+//! Descriptors of drawing, with Mesa's names for v6 and v7.
 
 use crate::field::Kind::{
     Address, Bool, Enum, Float, Hex, MinusOne, PowerOfTwo, Signed, Swizzle, Unsigned,

@@ -11,13 +11,13 @@ use crate::{Architecture, PixelFormat};
 /// Meaning of a field's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A number.
+    /// Number.
     Unsigned,
     /// Two's complement.
     Signed,
     /// Shown in hexadecimal.
     Hex,
-    /// A flag.
+    /// Flag.
     Bool,
     /// GPU virtual; 0 for none.
     Address,
@@ -25,7 +25,7 @@ pub enum Kind {
     ShiftedAddress(u32),
     /// Stored less one.
     MinusOne,
-    /// The stored exponent of two.
+    /// Exponent of two.
     PowerOfTwo,
     /// 8 fraction bits.
     Fixed8,
@@ -41,20 +41,20 @@ pub enum Kind {
     PixelFormat,
 }
 
-/// One field of a descriptor.
+/// A descriptor's field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field {
     /// Name in words.
     pub name: &'static str,
     /// First word.
     pub word: usize,
-    /// Lowest bit in that word.
+    /// Lowest in that word.
     pub bit: u32,
     /// 1 to 64; beyond `32 - bit` in the next word.
     pub width: u32,
     /// Kind.
     pub kind: Kind,
-    /// Oldest architecture that has it.
+    /// Oldest architecture.
     pub since: Architecture,
 }
 
@@ -67,7 +67,7 @@ impl Field {
         (bits >> self.bit) as u64 & (u64::MAX >> (64 - self.width))
     }
 
-    /// Value of the field, decoded by kind.
+    /// Decoded by kind.
     #[inline]
     pub fn value(&self, words: &[u32]) -> u64 {
         let raw = self.raw(words);
@@ -83,7 +83,7 @@ impl Field {
         }
     }
 
-    /// Drops bits that do not fit.
+    /// Surplus bits are dropped.
     pub fn store(&self, words: &mut [u32], raw: u64) {
         let mask = u128::from(u64::MAX >> (64 - self.width)) << self.bit;
         let bits = u128::from(raw) << self.bit & mask;
@@ -126,14 +126,14 @@ impl Field {
 pub struct Layout {
     /// Name in words.
     pub name: &'static str,
-    /// Length in 32-bit words.
+    /// In 32-bit words.
     pub words: usize,
     /// By position.
     pub fields: &'static [Field],
 }
 
 impl Layout {
-    /// Finds a field by name; in constants, a wrong name does not compile.
+    /// By name; in constants, a wrong name does not compile.
     pub const fn find(&self, name: &str) -> Option<&Field> {
         let mut index = 0;
         while index < self.fields.len() {
@@ -194,10 +194,10 @@ macro_rules! descriptors {
                 }),*],
             };
 
-            /// Length in bytes.
+            /// In bytes.
             pub const SIZE: usize = 4 * $words;
 
-            /// Descriptor from its bytes.
+            /// From its bytes.
             #[inline]
             pub fn from_bytes(bytes: &[u8; 4 * $words]) -> Self {
                 let mut words = [0; $words];
@@ -207,7 +207,7 @@ macro_rules! descriptors {
                 Self { words }
             }
 
-            /// Bytes of the descriptor as in memory.
+            /// As in memory.
             pub fn to_bytes(&self) -> [u8; 4 * $words] {
                 let mut bytes = [0; 4 * $words];
                 for (bytes, word) in bytes.chunks_exact_mut(4).zip(&self.words) {
@@ -216,7 +216,7 @@ macro_rules! descriptors {
                 bytes
             }
 
-            /// Descriptor with other bits in the field of this name; else unchanged.
+            /// With other bits in the field of this name; else unchanged.
             #[must_use]
             pub fn with(mut self, name: &str, raw: u64) -> Self {
                 if let Some(field) = Self::LAYOUT.find(name) {

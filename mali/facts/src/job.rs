@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Types, headers and parts of jobs.
+//! Types, headers, parts of jobs.
 
 use crate::field::Kind::{Address, Bool, Enum, Hex, Unsigned};
 use crate::field::{Layout, descriptors};
 
-/// Of job headers, in bytes.
+/// Of headers, in bytes.
 pub const ALIGNMENT: u64 = 64;
 /// Header's bytes that the GPU writes at the end: status, first incomplete task, fault pointer.
 pub const WRITTEN_BACK: u64 = 16;
@@ -17,7 +17,7 @@ pub const INVOCATION: u64 = PAYLOAD;
 pub const COMPUTE_PARAMETERS: u64 = INVOCATION + Invocation::SIZE as u64;
 /// [`Draw`] in COMPUTE jobs.
 pub const COMPUTE_DRAW: u64 = 64;
-/// Bytes of a COMPUTE job.
+/// Of a COMPUTE job.
 pub const COMPUTE_BYTES: u64 = COMPUTE_DRAW + Draw::SIZE as u64;
 /// [`Primitive`](crate::Primitive) in INDEXED_VERTEX jobs.
 pub const PRIMITIVE: u64 = INVOCATION + Invocation::SIZE as u64;
@@ -27,7 +27,7 @@ pub const TILER_POINTER: u64 = 72;
 pub const FRAGMENT_DRAW: u64 = 128;
 /// Vertices' [`Draw`] in INDEXED_VERTEX jobs.
 pub const VERTEX_DRAW: u64 = FRAGMENT_DRAW + Draw::SIZE as u64;
-/// Bytes of an INDEXED_VERTEX job.
+/// Of an INDEXED_VERTEX job.
 pub const INDEXED_VERTEX_BYTES: u64 = VERTEX_DRAW + Draw::SIZE as u64;
 
 /// Header's number, bit in JSn_FEATURES.
@@ -76,7 +76,7 @@ const JOB_TYPES: &[(u32, &str)] = &[
 ];
 
 impl JobType {
-    /// Every type, by its number.
+    /// By number.
     pub const ALL: [JobType; 12] = [
         JobType::NotStarted,
         JobType::Null,
@@ -92,8 +92,8 @@ impl JobType {
         JobType::MallocVertex,
     ];
 
-    /// Permitted in recordings: [`walk_chain`](crate::walk::walk_chain) knows its descriptors, to check all memory
-    /// before a replay. The model also runs three drawing types.
+    /// Permitted in recordings: [`walk_chain`](crate::walk::walk_chain) can check all its memory before a replay. The
+    /// model also runs three drawing types.
     pub const fn is_replayed(self) -> bool {
         matches!(
             self,
@@ -129,7 +129,7 @@ impl JobType {
         }
     }
 
-    /// Decodes the header's type field.
+    /// Of a header's type field.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         if bits < Self::ALL.len() as u64 {
             Some(Self::ALL[bits as usize])
@@ -138,7 +138,7 @@ impl JobType {
         }
     }
 
-    /// Name in capitals, as in logs.
+    /// In capitals, as in logs.
     pub const fn name(self) -> &'static str {
         JOB_TYPES[self as usize].1
     }
@@ -210,7 +210,7 @@ descriptors! {
         job_task_split = "Job task split", 0:26, 4, Unsigned;
     }
 
-    /// All pointers of a shader, 64 bytes into a compute job.
+    /// A shader's pointers, 64 bytes into a compute job.
     Draw = "Draw", 32 words {
         four_components_per_vertex = "Four components per vertex", 0:0, 1, Bool;
         is_64_bit = "Draw descriptor is 64-bit", 0:1, 1, Bool;
@@ -243,7 +243,7 @@ impl WriteValue {
 }
 
 impl Invocation {
-    /// Threads, work groups, by dimension. `None`: shifts out of order.
+    /// Threads, work groups. `None`: shifts out of order.
     pub fn dimensions(&self) -> Option<([u32; 3], [u32; 3])> {
         let shifts = [
             0,
@@ -265,7 +265,7 @@ impl Invocation {
         Some(([size_x, size_y, size_z], [count_x, count_y, count_z]))
     }
 
-    /// Packs sizes and counts, from at least 1 each. `None`: beyond 32 bits.
+    /// Sizes and counts of at least 1. `None`: beyond 32 bits.
     pub fn pack(size: [u32; 3], count: [u32; 3]) -> Option<Self> {
         let (mut packed, mut shift) = (0u64, 0);
         let mut shifts = [0; 6];
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(Invocation::pack([0, 1, 1], [1, 1, 1]), None);
     }
 
-    /// Types as `panfrost/genxml`'s type field, and JSn_FEATURES' bits.
+    /// As `panfrost/genxml`'s type field, and JSn_FEATURES' bits.
     #[test]
     fn types_have_the_numbers_of_the_header() {
         for (number, job_type) in (0..).zip(JobType::ALL) {

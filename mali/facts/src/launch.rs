@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A compute job's launch, on any generation.
+//! A compute job's launch.
 
 use crate::compute::bytes;
 use crate::valhall::{
@@ -14,13 +14,13 @@ pub struct Launch {
     pub shader: u64,
     /// Threads of a work group.
     pub size: [u32; 3],
-    /// Work groups by dimension.
+    /// Work groups.
     pub count: [u32; 3],
     /// Addresses of thread and work group storage; 0 for none.
     pub storage: [u64; 2],
-    /// Bytes of a thread's and of a work group's storage.
+    /// Per thread and per work group.
     pub storage_bytes: [u64; 2],
-    /// Bytes of push uniforms.
+    /// Of push uniforms.
     pub uniform_bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl Launch {
         }
     }
 
-    /// Launch from payload and environment, which command streams have in registers.
+    /// From payload and environment, which command streams have in registers.
     pub fn requested<M: Memory + ?Sized>(
         memory: &M,
         payload: &ComputePayload,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables: four levels of 512 entries, pages of 4 KiB, in Bifrost drivers' two formats.
+//! Page tables in Bifrost drivers' two formats.
 //!
 //! Level 0 is the root. Mali LPAE is the legacy mode (panfrost), AArch64 ARMv8 stage 1 (Arm's driver).
 
 /// Levels of tables.
 pub const LEVELS: u32 = 4;
-/// Entries of a table.
+/// Per table.
 pub const ENTRIES: usize = 512;
-/// Bytes of an entry.
+/// Per entry.
 pub const ENTRY_BYTES: u64 = 8;
-/// Bytes of a page and of a table.
+/// Of pages and tables.
 pub const PAGE_BYTES: u64 = 1 << PAGE_BITS;
-/// Address bits that the tables translate.
+/// Translated address bits.
 pub const VIRTUAL_BITS: u32 = PAGE_BITS + LEVELS * INDEX_BITS;
 
 const PAGE_BITS: u32 = 12;
@@ -28,7 +28,7 @@ pub const fn shift(level: u32) -> u32 {
     PAGE_BITS + INDEX_BITS * (LEVELS - 1 - level)
 }
 
-/// Offset of an entry in bytes; levels 0 to 3.
+/// In bytes; levels 0 to 3.
 #[inline]
 pub const fn entry_offset(va: u64, level: u32) -> u64 {
     (va >> shift(level) & (ENTRIES as u64 - 1)) * ENTRY_BYTES
@@ -45,7 +45,7 @@ pub const fn first_level(bits: u32) -> u32 {
 pub enum Format {
     /// Type 1 for pages and blocks, permissions in bits 7:6.
     Lpae,
-    /// ARMv8 stage 1, 4 KiB granule: type 3 for pages, 1 for blocks.
+    /// ARMv8 stage 1: type 3 for pages, 1 for blocks.
     AArch64,
 }
 
@@ -78,7 +78,7 @@ pub struct Permissions {
 pub struct Entry(pub u64);
 
 impl Entry {
-    /// Bits 1:0: the type.
+    /// Bits 1:0.
     pub const TYPE: u64 = 3;
     /// Bits 47:12: of table, page or block.
     pub const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
@@ -105,13 +105,13 @@ impl Entry {
     const BLOCK: u64 = 1;
     const AARCH64_PAGE: u64 = 3;
 
-    /// Entry for a table of the next level.
+    /// For a table of the next level.
     #[inline]
     pub const fn table(address: u64) -> Self {
         Self(address & Self::ADDRESS | Self::TABLE)
     }
 
-    /// Entry for a readable page.
+    /// For a readable page.
     #[inline]
     pub const fn page(format: Format, address: u64, write: bool, execute: bool) -> Self {
         let mut entry = address & Self::ADDRESS;
@@ -141,19 +141,19 @@ impl Entry {
         Self(entry)
     }
 
-    /// 2 MiB or 1 GiB, in the table above pages.
+    /// 2 MiB or 1 GiB.
     #[inline]
     pub const fn block(format: Format, address: u64, write: bool, execute: bool) -> Self {
         Self(Self::page(format, address, write, execute).0 & !Self::TYPE | Self::BLOCK)
     }
 
-    /// Address of table, page or block.
+    /// Of table, page or block.
     #[inline]
     pub const fn address(self) -> u64 {
         self.0 & Self::ADDRESS
     }
 
-    /// Type of the entry at `level`.
+    /// At `level`.
     #[inline]
     pub const fn entry_type(self, format: Format, level: u32) -> EntryType {
         match (self.0 & Self::TYPE, level, format) {
@@ -166,7 +166,7 @@ impl Entry {
         }
     }
 
-    /// Permissions of a leaf; the address space may differ.
+    /// Of a leaf; the address space may differ.
     #[inline]
     pub const fn permissions(self, format: Format) -> Permissions {
         let (read, write) = match format {
@@ -207,7 +207,7 @@ mod tests {
         );
     }
 
-    /// Entries from Linux's `io-pgtable-arm`, and dumps of the original GPUReplay.
+    /// From Linux's `io-pgtable-arm`, and dumps of the original GPUReplay.
     #[test]
     fn entries_of_drivers() {
         for (format, entry, write, execute) in [

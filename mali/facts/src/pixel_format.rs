@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pixel formats as descriptors name them.
+//! Pixel formats of descriptors.
 
 use core::fmt;
 
-/// Pixel format of 22 bits.
+/// 22 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PixelFormat(pub u32);
 
@@ -36,7 +36,7 @@ impl PixelFormat {
         self.0 >> 12 & 0xff
     }
 
-    /// Whether colours are sRGB encoded.
+    /// Colours are sRGB encoded.
     pub const fn is_srgb(self) -> bool {
         self.0 >> 20 & 1 != 0
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU of either kind: choose GPUs here.
+//! A GPU of either kind.
 
 use crate::registers::GpuId;
 use crate::{Profile, STREAM_GPUS, StreamGpu};
 
-/// GPU of either kind; for job slots only, take a [`Profile`].
+/// For job slots only, take a [`Profile`].
 #[derive(Clone, Copy, Debug)]
 pub enum Product {
     /// With a job manager.
@@ -14,13 +14,13 @@ pub enum Product {
 }
 
 impl Product {
-    /// Finds a GPU by its name or its board's.
+    /// By its name or its board's.
     pub fn by_name(name: &str) -> Option<Self> {
         let chains = Profile::by_name(name).map(Self::Chains);
         chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
     }
 
-    /// Finds a GPU by identity.
+    /// By identity.
     pub fn by_id(id: impl Into<GpuId>) -> Option<Self> {
         let id = id.into();
         let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
@@ -28,12 +28,12 @@ impl Product {
         chains.or_else(|| STREAM_GPUS.iter().find(product).map(Self::Streams))
     }
 
-    /// All names that [`Product::by_name`] knows.
+    /// Known to [`Product::by_name`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         Profile::names().chain(StreamGpu::names())
     }
 
-    /// Registers of the GPU.
+    /// The GPU's registers.
     pub fn profile(self) -> &'static Profile {
         match self {
             Self::Chains(profile) => profile,

@@ -95,7 +95,7 @@ const G57: Profile = Profile {
 pub struct Board {
     /// Command-line name: `odroid-n2-plus`.
     pub name: &'static str,
-    /// Name of its GPU's profile.
+    /// Profile's name.
     pub profile: &'static str,
     /// How its GPU is known.
     pub source: &'static str,
@@ -109,7 +109,7 @@ const fn board(name: &'static str, profile: &'static str, source: &'static str) 
     }
 }
 
-/// Boards with a GPU of [`PROFILES`].
+/// With a GPU of [`PROFILES`].
 pub static BOARDS: &[Board] = &[
     board(
         "odroid-n2-plus",
@@ -276,7 +276,7 @@ impl Profile {
         })
     }
 
-    /// Names for [`Profile::by_name`], products first.
+    /// For [`Profile::by_name`], products first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let boards = BOARDS.iter().map(|board| board.name);
         PROFILES.iter().map(|profile| profile.name).chain(boards)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Identity registers of GPUs, with sources.
+//! Identity registers of GPUs.
 
 use crate::registers::{GpuId, gpu};
 
 use crate::Architecture;
 
-/// Source of a profile's values.
+/// Of a profile's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The original GPUReplay's recordings.
     Silicon,
-    /// Printed by Linux on this board; what it does not print is the nearest GPU's.
+    /// Printed by Linux on this board; else the nearest GPU's.
     BootLog(&'static str),
     /// As silicon; the product is the named driver's.
     DriverTable(&'static str),
@@ -22,18 +22,18 @@ pub enum Source {
     Model(&'static str),
 }
 
-/// A GPU's name and identity registers.
+/// Name and identity registers.
 ///
 /// The model's choices: `afbc_features` (1: no frame buffer compression); `texture_features[0]` (0: no compressed
-/// textures) and `coherency_features` (1: ACE-lite) but for G71. `l2_present` of G76 is one cache with
-/// `mem_features`' slices: so Linux uses all cores.
+/// textures) and `coherency_features` (1: ACE-lite) but for G71. G76's `l2_present` is one cache with `mem_features`'
+/// slices: so Linux uses all cores.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Command-line name: `g52`.
     pub name: &'static str,
     /// For most; see [`Profile::source_of`].
     pub source: Source,
-    /// Generation of instructions and descriptors.
+    /// Generation.
     pub architecture: Architecture,
     /// GPU_ID.
     pub gpu_id: GpuId,
@@ -76,12 +76,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Bits of a virtual address.
+    /// Of an address.
     pub const fn virtual_bits(&self) -> u32 {
         self.mmu_features & 0xff
     }
 
-    /// Bits of a physical address.
+    /// Of an address.
     pub const fn physical_bits(&self) -> u32 {
         self.mmu_features >> 8 & 0xff
     }
@@ -136,7 +136,7 @@ impl Profile {
         words.into_iter().filter(|(_, value)| *value != 0)
     }
 
-    /// Source of an identity register's value.
+    /// Of an identity register's value.
     pub fn source_of(&self, register: u32) -> Source {
         let printed = matches!(
             register,
@@ -162,7 +162,7 @@ impl Profile {
             (_, gpu::L2_PRESENT_LO) if self.name == "g76" => {
                 Source::Model("one cache, so that Linux uses all cores")
             }
-            // The boot log does not say them.
+            // Not in the boot log.
             (_, gpu::L2_FEATURES | gpu::MEM_FEATURES) if self.name == "g76" => {
                 Source::Model("caches for sixteen cores")
             }

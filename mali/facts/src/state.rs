@@ -47,19 +47,19 @@ descriptors! {
 }
 
 impl RendererState {
-    /// Push uniforms, in pairs of words.
+    /// Of push uniforms.
     pub fn uniform_bytes(&self) -> u64 {
         self.uniform_count() * 8
     }
 }
 
 impl LocalStorage {
-    /// Base addresses of thread and work group storage; 0 for none.
+    /// Of thread and work group storage; 0 for none.
     pub fn bases(&self) -> [u64; 2] {
         [self.tls_base(), self.wls_base()]
     }
 
-    /// Bytes of storage per thread; 0 for none.
+    /// Per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         if self.tls_base() == 0 {
             0
@@ -68,7 +68,7 @@ impl LocalStorage {
         }
     }
 
-    /// Bytes of work group storage per instance; 0 for none.
+    /// Per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)

@@ -17,16 +17,16 @@ pub struct StreamGpu {
     pub csf_id: u32,
     /// Groups that run at once.
     pub groups: u32,
-    /// Streams of a group.
+    /// Per group.
     pub streams: u32,
-    /// Registers of a stream.
+    /// Per stream.
     pub registers: u32,
-    /// Scoreboards of a stream.
+    /// Per stream.
     pub scoreboards: u32,
 }
 
 impl StreamGpu {
-    /// Last registers of a stream, which the kernel driver's calls use.
+    /// Last registers of a stream, for the kernel driver's calls.
     pub const KERNEL_REGISTERS: u32 = 4;
 
     /// GPU (`g610`, any case, also with `mali-`) or board.
@@ -38,7 +38,7 @@ impl StreamGpu {
         all.find(|gpu| lower(gpu.profile.name, product))
     }
 
-    /// All names that [`StreamGpu::by_name`] knows.
+    /// Known to [`StreamGpu::by_name`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         let boards = STREAM_BOARDS.iter().map(|board| board.name);
         STREAM_GPUS.iter().map(|gpu| gpu.profile.name).chain(boards)
@@ -79,7 +79,7 @@ pub static STREAM_GPUS: &[StreamGpu] = &[StreamGpu {
     scoreboards: 8,
 }];
 
-/// Boards with a GPU of [`STREAM_GPUS`].
+/// With a GPU of [`STREAM_GPUS`].
 pub static STREAM_BOARDS: &[Board] = &[Board {
     name: "rk3588",
     profile: "g610",

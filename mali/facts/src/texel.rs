@@ -80,7 +80,7 @@ impl Channel {
         }
     }
 
-    /// The selected component.
+    /// Selected component.
     #[inline]
     pub const fn pick(self, texel: Texel, kind: Kind) -> u32 {
         match self {
@@ -137,7 +137,7 @@ pub struct TexelFormat {
     pub order: [Channel; 4],
     /// But not alpha.
     pub srgb: bool,
-    /// Bytes per texel.
+    /// Per texel.
     pub bytes: u8,
 }
 

@@ -14,7 +14,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Writes to `out` with the architecture's fields.
+    /// With the architecture's fields.
     pub fn new(out: &'a mut dyn fmt::Write, architecture: Architecture) -> Text<'a> {
         Text {
             out,
@@ -23,7 +23,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether everything could be written.
+    /// Whether all was written.
     pub fn finish(self) -> fmt::Result {
         self.result
     }

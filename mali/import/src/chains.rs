@@ -10,7 +10,7 @@ use crate::{Contents, ConvertError, Diagnosis, Direction, History};
 
 const SLOTS: u32 = 3;
 
-/// Chain that the driver started.
+/// Started by the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Job slot.
@@ -21,7 +21,7 @@ pub struct Chain {
     pub affinity: u32,
     /// JS_FLUSH_ID.
     pub flush_id: u32,
-    /// Nanoseconds since the first register access.
+    /// Since the first register access.
     pub time_ns: u64,
     /// GPU address of the first header.
     pub head: u64,
@@ -30,10 +30,10 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// All chains in order.
+    /// All, in order.
     ///
     /// # Errors
-    /// More than [`MAX_SUBMITTED_JOBS`] jobs in all, lost chains included.
+    /// More than [`MAX_SUBMITTED_JOBS`] jobs, lost chains included.
     pub fn all(
         history: &History,
         contents: &Contents,

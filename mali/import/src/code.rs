@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the dumped code that shaders can reach.
+//! Dumped code that shaders can reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Converts four files and a description to a recording.
+//! Converts files to a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,30 +39,30 @@ pub struct Options {
     pub drop_lost: bool,
 }
 
-/// Why a recording cannot be converted.
+/// Why a conversion fails.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
     /// No chain was started.
     #[error("gr_io_history starts no job chain, so there is nothing to replay")]
     NoChains,
-    /// A chain's descriptors are lost.
+    /// Lost descriptors.
     #[error(
         "chain {chain} at {head:#x} cannot be replayed: its job descriptors are not in gr_mem_contents (leave such chains out with --drop-lost-chains)"
     )]
     Lost {
-        /// Number of the chain.
+        /// Number.
         chain: usize,
-        /// Address of its first header.
+        /// First header.
         head: u64,
     },
-    /// The chains have too many jobs.
+    /// Too many jobs.
     #[error(
         "with chain {chain} at {head:#x}, the chains of gr_io_history have more than the {MAX_SUBMITTED_JOBS} jobs in all that an import takes"
     )]
     TooManyJobs {
-        /// Number of the chain.
+        /// Number.
         chain: usize,
-        /// Address of its first header.
+        /// First header.
         head: u64,
     },
     /// The memory does not fit.
@@ -77,17 +77,17 @@ pub enum ConvertError {
     /// The description does not fit the recording.
     #[error("description: {0}")]
     Description(#[from] DescriptionError),
-    /// The tensor is no described weight.
+    /// No described weight.
     #[error(
         "a value is given for {name:?}, which is no weight of the description (weights: {weights})"
     )]
     NoWeight {
-        /// The name.
+        /// Name.
         name: String,
-        /// Names of the weights.
+        /// Weights.
         weights: String,
     },
-    /// A value has the wrong size.
+    /// Wrong size.
     #[error("the value of {name:?} has {found} bytes; its shape needs {expected}")]
     ValueSize {
         /// Tensor.
@@ -97,14 +97,14 @@ pub enum ConvertError {
         /// Bytes expected.
         expected: u64,
     },
-    /// Tensor outside of mapped data memory.
+    /// Outside of mapped data.
     #[error("tensor {name:?} ({start:#x} to {end:#x}) does not lie in one mapped region of data")]
     TensorPlace {
         /// Tensor.
         name: String,
         /// First address.
         start: u64,
-        /// Its end.
+        /// End.
         end: u64,
     },
     /// The recording cannot be encoded.
@@ -121,18 +121,18 @@ pub struct Imported {
     pub chains: Vec<Chain>,
     /// Finds the description.
     pub fingerprint: u64,
-    /// Bytes of mapped GPU memory.
+    /// Of GPU memory.
     pub mapped_bytes: u64,
-    /// Undescribed ranges: kind, name, type and shape.
+    /// Undescribed: kind, name, type and shape.
     pub ranges: Vec<(TensorKind, String, Form)>,
-    /// Defects found besides those of the files.
+    /// Besides those of the files.
     pub diagnoses: Vec<Diagnosis>,
 }
 
 /// Converts an original recording.
 ///
 /// # Errors
-/// What cannot be converted and why.
+/// What cannot be converted.
 pub fn convert(original: &Original, options: &Options) -> Result<Imported, ConvertError> {
     let mut diagnoses = Vec::new();
     let contents = &original.contents;

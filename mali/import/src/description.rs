@@ -22,7 +22,7 @@ pub enum DescriptionError {
     Unknown {
         /// What is unknown.
         what: &'static str,
-        /// The name.
+        /// Name.
         name: String,
         /// Tensor or segment.
         of: String,
@@ -46,21 +46,21 @@ pub enum DescriptionError {
     Chains {
         /// Segment.
         segment: String,
-        /// First chain that no segment before has.
+        /// First chain without a segment.
         expected: usize,
-        /// Chains in the recording.
+        /// In the recording.
         chains: usize,
-        /// First chain of the segment.
+        /// The segment's first.
         first: usize,
-        /// Last chain of the segment.
+        /// The segment's last.
         last: usize,
     },
-    /// Chains are left over after the last segment.
+    /// Chains are left over.
     #[error("no segment has the chains from {first} on; the recording has {chains}")]
     Left {
         /// First such chain.
         first: usize,
-        /// Chains in the recording.
+        /// In the recording.
         chains: usize,
     },
     /// A segment names an unknown tensor.
@@ -73,7 +73,7 @@ pub enum DescriptionError {
     },
 }
 
-/// Tensor of a description.
+/// Described tensor.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TensorEntry {
@@ -81,7 +81,7 @@ pub struct TensorEntry {
     pub name: String,
     /// `input`, `output`, `weight` or `intermediate`.
     pub kind: String,
-    /// Element type; `f32` if absent.
+    /// `f32` if absent.
     #[serde(default = "single")]
     pub dtype: String,
     /// Slowest dimension first.
@@ -96,7 +96,7 @@ fn single() -> String {
     "f32".into()
 }
 
-/// Segment of a description.
+/// Described segment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentEntry {
@@ -106,10 +106,10 @@ pub struct SegmentEntry {
     pub kind: String,
     /// First and last chain, from 0.
     pub chains: [usize; 2],
-    /// Tensors written before the first chain.
+    /// Written before the first chain.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Tensors read after the last chain.
+    /// Read after the last chain.
     #[serde(default)]
     pub outputs: Vec<String>,
 }
@@ -118,16 +118,16 @@ pub struct SegmentEntry {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// Short name.
+    /// Short.
     pub name: String,
     /// Network, and where the recording comes from.
     pub about: String,
-    /// [`fingerprint`] of the recording, in hexadecimal.
+    /// [`fingerprint`], in hexadecimal.
     pub fingerprint: Option<String>,
     /// Tensors.
     #[serde(default)]
     pub tensor: Vec<TensorEntry>,
-    /// Segments in order.
+    /// In order.
     #[serde(default)]
     pub segment: Vec<SegmentEntry>,
 }
@@ -136,7 +136,7 @@ impl Description {
     /// Checks all but the recording.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
         let description: Description = toml::from_str(text)?;
         for tensor in &description.tensor {
@@ -217,7 +217,7 @@ fn named<T: Copy>(
 }
 
 impl TensorEntry {
-    /// Element type from `dtype`.
+    /// From `dtype`.
     ///
     /// # Errors
     /// An unknown name.
@@ -226,7 +226,7 @@ impl TensorEntry {
         named(ElementType::ALL, name, "dtype", &self.dtype, &self.name)
     }
 
-    /// Tensor kind from `kind`.
+    /// From `kind`.
     ///
     /// # Errors
     /// An unknown name.
@@ -237,7 +237,7 @@ impl TensorEntry {
 }
 
 impl SegmentEntry {
-    /// Segment kind from `kind`.
+    /// From `kind`.
     ///
     /// # Errors
     /// An unknown name.
@@ -247,7 +247,7 @@ impl SegmentEntry {
     }
 }
 
-/// Hash of all chains' and ranges' addresses.
+/// Hash of chains' and ranges' addresses.
 pub fn fingerprint(chains: &[Chain], ranges: &Ranges) -> u64 {
     let heads = chains.iter().map(|chain| chain.head);
     let bounds = ranges.ranges.iter().flat_map(|r| [r.start, r.end]);
@@ -258,7 +258,7 @@ pub fn fingerprint(chains: &[Chain], ranges: &Ranges) -> u64 {
         })
 }
 
-/// Finds a built-in description.
+/// Finds a built-in description by fingerprint.
 ///
 /// # Errors
 /// A built-in description is broken.

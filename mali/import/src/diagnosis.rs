@@ -14,19 +14,19 @@ macro_rules! defects {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Diagnosis {
             $($(#[$doc])* $defect { $($(#[$field_doc])* $field: $type,)* },)*
-            /// More defects of a kind than are listed.
+            /// More than are listed.
             More {
-                /// The kind's name.
+                /// Kind.
                 name: &'static str,
-                /// File that they are found in.
+                /// Its file.
                 file: &'static str,
-                /// How many are not listed.
+                /// Not listed.
                 count: u64,
             },
         }
 
         impl Diagnosis {
-            /// The defect's name.
+            /// Name.
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$defect { .. } => $name,)*
@@ -34,7 +34,7 @@ macro_rules! defects {
                 }
             }
 
-            /// The file it is found in.
+            /// Its file.
             pub const fn file(&self) -> &'static str {
                 match self {
                     $(Self::$defect { .. } => $file,)*
@@ -58,124 +58,124 @@ macro_rules! defects {
 }
 
 defects! {
-    /// A malformed line of the history is left out.
+    /// A malformed line is left out.
     HistoryLine = "history-line", "gr_io_history", "line {line} is no register access and is left out: {text:?}" {
-        /// Number of the line, from 1.
+        /// From 1.
         line: usize,
         /// Beginning.
         text: String,
     }
-    /// The page tables' size field is wrong.
+    /// Wrong size field.
     TablesSize = "tables-size", "gr_pgt", "the file says it has {stated} bytes, it has {found}" {
-        /// What the file says.
+        /// Bytes, by the size field.
         stated: u64,
-        /// How long it is.
+        /// Bytes in the file.
         found: u64,
     }
-    /// The page tables have no end mark.
+    /// No end mark.
     TablesEnd = "tables-end", "gr_pgt", "no end mark; {left} bytes after the last whole table are left out" {
-        /// Bytes after the last whole table.
+        /// Bytes left out.
         left: usize,
     }
-    /// Bytes follow the end mark of the page tables.
+    /// After the end mark.
     TablesTail = "tables-tail", "gr_pgt", "{bytes} bytes after the end mark are left out" {
-        /// How many.
+        /// Number.
         bytes: usize,
     }
-    /// A table occurs twice; the first one counts.
+    /// Dumped twice; the first one counts.
     TableTwice = "table-twice", "gr_pgt", "table {table:#x} is dumped twice; the first one counts" {
-        /// Physical address in the recording.
+        /// Physical address.
         table: u64,
     }
-    /// An entry points at a table that is not in the file.
+    /// Not in the file.
     TableMissing = "table-missing", "gr_pgt", "table {table:#x} for {va:#x} is not in the file" {
-        /// The physical address it names.
+        /// Physical address.
         table: u64,
         /// First GPU address that it would map.
         va: u64,
     }
-    /// A table of another level than where it is used.
+    /// At another level than its own.
     TableLevel = "table-level", "gr_pgt", "table {table:#x} of level {stated} is used at level {used}" {
         /// Physical address.
         table: u64,
-        /// Level where it is used.
+        /// Where it is used.
         used: u32,
-        /// The level it is dumped for.
+        /// Its own.
         stated: u32,
     }
-    /// An entry is none of invalid, table, block or page.
+    /// None of invalid, table, block or page.
     TableEntry = "table-entry", "gr_pgt", "entry {entry:#x} for {va:#x} is of no known type and is left out" {
         /// Entry.
         entry: u64,
         /// First GPU address that it would map.
         va: u64,
     }
-    /// The root table is not the one that the driver gave to the GPU.
+    /// Not the one that the driver gave to the GPU.
     RootMismatch = "root-mismatch", "gr_pgt", "the root table is {tables:#x}, the driver gave the GPU {history:#x}" {
-        /// In the page tables.
+        /// Of the page tables.
         tables: u64,
-        /// In the register history.
+        /// Of the register history.
         history: u64,
     }
-    /// The last region of the memory dump is no region: its addresses make no sense. It is left out.
+    /// Senseless addresses; left out.
     BogusLastRegion = "bogus-last-region", "gr_mem_contents", "the last region ({start:#x} to {end:#x}) is left out" {
         /// First address.
         start: u64,
-        /// Its end.
+        /// End.
         end: u64,
     }
-    /// A region but the last has senseless addresses. It is left out.
+    /// Senseless addresses; left out.
     BogusRegion = "bogus-region", "gr_mem_contents", "region {index} ({start:#x} to {end:#x}) is left out" {
-        /// Index of the region.
+        /// Of the region.
         index: usize,
         /// First address.
         start: u64,
-        /// Its end.
+        /// End.
         end: u64,
     }
-    /// A region states more pages than the file holds; those that are there are taken.
+    /// The file has fewer pages than stated; they are taken.
     CountExceedsFile = "count-exceeds-file", "gr_mem_contents", "the region at {start:#x} says it has {stated} pages, the file holds {found}" {
-        /// First address of the region.
+        /// Of the region.
         start: u64,
-        /// Pages it says it has.
+        /// Pages stated.
         stated: u64,
         /// Pages in the file.
         found: u64,
     }
-    /// A region states more pages than lie between its addresses.
+    /// More pages than lie between its addresses.
     CountExceedsRegion = "count-exceeds-region", "gr_mem_contents", "the region at {start:#x} says it has {stated} pages, there is room for {room}" {
-        /// First address of the region.
+        /// Of the region.
         start: u64,
-        /// Pages it says it has.
+        /// Pages stated.
         stated: u64,
         /// Pages between its addresses.
         room: u64,
     }
-    /// Bytes at the end of the memory dump belong to no region.
+    /// After the last region.
     StaleTail = "stale-tail", "gr_mem_contents", "{bytes} bytes after the last region are left out" {
-        /// How many.
+        /// Number.
         bytes: usize,
     }
-    /// A page outside of its region is left out.
+    /// Outside of its region; left out.
     PageOutside = "page-outside", "gr_mem_contents", "page {va:#x} lies outside of its region at {start:#x} and is left out" {
         /// Address.
         va: u64,
-        /// First address of the region.
+        /// Of the region.
         start: u64,
     }
-    /// A page occurs with different bytes; the last one counts.
+    /// Dumped with different bytes; the last one counts.
     PageTwice = "page-twice", "gr_mem_contents", "page {va:#x} is dumped twice with different bytes; the last one counts" {
         /// Address.
         va: u64,
     }
-    /// Physical addresses that differ from the page tables.
+    /// Unlike the page tables.
     PhysicalMismatch = "physical-mismatch", "gr_mem_contents", "{pages} pages from {va:#x} on lie elsewhere than the page tables say" {
-        /// How many.
+        /// Number.
         pages: u64,
         /// First one.
         va: u64,
     }
-    /// Two regions overlap: they were alive at different times.
+    /// They were alive at different times.
     RegionsOverlap = "regions-overlap", "gr_mem_contents", "the regions at {first:#x} and {second:#x} share {pages} pages: they were alive at different times; both are mapped" {
         /// First address of the one.
         first: u64,
@@ -184,37 +184,37 @@ defects! {
         /// Pages in common.
         pages: u64,
     }
-    /// Pages of a region are not mapped: it was freed before the tables' dump.
+    /// It was freed before the tables' dump.
     RegionNotMapped = "region-not-mapped", "gr_mem_contents", "{pages} of {of} pages of the region at {start:#x} are not in the page tables: it was freed before they were dumped; it is mapped anyway" {
-        /// First address of the region.
+        /// Of the region.
         start: u64,
         /// Pages without an entry.
         pages: u64,
-        /// All its pages.
+        /// All pages.
         of: u64,
     }
-    /// Mapped pages that no region covers.
+    /// Mapped, but of no region.
     LeafWithoutRegion = "leaf-without-region", "gr_pgt", "{pages} pages from {va:#x} on belong to no region; they are mapped anyway" {
-        /// How many pages.
+        /// Number.
         pages: u64,
         /// First one.
         va: u64,
     }
-    /// More ranges are stated than the file holds; those that are there are taken.
+    /// The file has fewer ranges than stated; they are taken.
     RangesExceedFile = "ranges-exceed-file", "gr_sync_as", "the file says it has {stated} ranges, it has {found}" {
-        /// Stated count.
+        /// Ranges stated.
         stated: u64,
         /// Ranges in the file.
         found: u64,
     }
-    /// Bytes follow the synchronised ranges.
+    /// After the last range.
     RangesTail = "ranges-tail", "gr_sync_as", "{bytes} bytes after the last range are left out" {
-        /// How many.
+        /// Number.
         bytes: usize,
     }
-    /// A range is empty, or its size is not the distance of its addresses. It is left out.
+    /// Empty, or of another size than stated; left out.
     RangeShape = "range-shape", "gr_sync_as", "range {index} ({start:#x} to {end:#x}, size {size:#x}) is left out" {
-        /// Index of the range.
+        /// Of the range.
         index: usize,
         /// First address.
         start: u64,
@@ -223,21 +223,21 @@ defects! {
         /// Stated size.
         size: u64,
     }
-    /// A range is not mapped. It is left out.
+    /// Not mapped; left out.
     RangeNotMapped = "range-not-mapped", "gr_sync_as", "range {index} at {start:#x} is not mapped and is left out" {
-        /// Index of the range.
+        /// Of the range.
         index: usize,
         /// First address.
         start: u64,
     }
-    /// The job descriptors of a chain are not in the dump.
+    /// Its descriptors are not in the dump.
     JobNotCaptured = "job-not-captured", "gr_mem_contents", "the descriptor at {va:#x} of submission {submission} is not in the dump" {
         /// From 0.
         submission: usize,
         /// Of the header.
         va: u64,
     }
-    /// A replay does not support the job's type.
+    /// Not replayed.
     JobType = "job-type", "gr_mem_contents", "the job at {va:#x} of submission {submission} is of type {kind}, which cannot be replayed" {
         /// From 0.
         submission: usize,
@@ -246,14 +246,14 @@ defects! {
         /// Type.
         kind: &'static str,
     }
-    /// A chain is a loop, or longer than any chain can be.
+    /// A loop, or longer than any chain.
     ChainEndless = "chain-endless", "gr_mem_contents", "the chain of submission {submission} does not end (at {va:#x})" {
         /// From 0.
         submission: usize,
-        /// Of the first header that is too many.
+        /// First header that is too many.
         va: u64,
     }
-    /// A job did not end with DONE; the dump was taken afterwards.
+    /// Not DONE; the dump was taken afterwards.
     JobStatus = "job-status", "gr_mem_contents", "the job at {va:#x} of submission {submission} has status {status:#x}, not DONE, in the dump" {
         /// From 0.
         submission: usize,
@@ -295,7 +295,7 @@ impl<'a> Listed<'a> {
 }
 
 impl Diagnosis {
-    /// How many defects this stands for.
+    /// Defects that this stands for.
     pub const fn count(&self) -> u64 {
         match self {
             Self::More { count, .. } => *count,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads and converts recordings of the original GPUReplay (2022).
 //!
-//! Its four files: register accesses (`gr_io_history`), page tables (`gr_pgt`), pages of GPU memory
-//! (`gr_mem_contents`) and the ranges that the app synchronised between CPU and GPU (`gr_sync_as`). They hold no
-//! weights and no names. [`read_directory`] reads them and notes each defect as a [`Diagnosis`]; [`convert`] makes
-//! a recording. A [`Description`] adds tensors and layers.
+//! Its four files: register accesses (`gr_io_history`), page tables (`gr_pgt`), GPU memory (`gr_mem_contents`) and
+//! ranges that the app synchronised between CPU and GPU (`gr_sync_as`). They hold no weights and no names.
+//! [`read_directory`] reads them and notes each defect as a [`Diagnosis`]; [`convert`] makes a recording. A
+//! [`Description`] adds tensors and layers.
 //!
-//! Files are not trusted: counts are checked against the bytes that are there.
+//! Files are not trusted: counts are checked against their bytes.
 #![forbid(unsafe_code)]
 
 mod chains;
@@ -35,13 +35,13 @@ pub use files::ranges::{Range, Ranges};
 pub use files::tables::{Leaf, PageTables};
 pub use memory::{Image, MappedRun};
 
-/// File names in the order of reading.
+/// In the order of reading.
 pub const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
 
-/// Longest file, in bytes.
+/// Longest, in bytes.
 pub const MAX_FILE: u64 = 4 << 30;
 
-/// Why an original recording cannot be read.
+/// Why reading fails.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Missing, unreadable, or no plain file.
@@ -54,7 +54,7 @@ pub enum ReadError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file is longer than [`MAX_FILE`].
+    /// Longer than [`MAX_FILE`].
     #[error("{path} has {length} bytes, more than the {MAX_FILE} that an import reads")]
     TooLong {
         /// File.
@@ -62,12 +62,12 @@ pub enum ReadError {
         /// Length.
         length: u64,
     },
-    /// File that nothing can be made of.
+    /// Nothing can be made of a file.
     #[error("{file}: {reason}")]
     Unusable {
-        /// The file's name.
+        /// Name.
         file: &'static str,
-        /// What is wrong and where.
+        /// Why and where.
         reason: String,
     },
 }
@@ -79,11 +79,11 @@ pub struct Original {
     pub history: History,
     /// Page tables.
     pub tables: PageTables,
-    /// Pages of GPU memory.
+    /// GPU memory.
     pub contents: Contents,
     /// Synchronised ranges.
     pub ranges: Ranges,
-    /// Defects in file order.
+    /// In file order.
     pub diagnoses: Vec<Diagnosis>,
 }
 

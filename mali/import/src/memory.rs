@@ -17,7 +17,7 @@ const AS_REGISTERS: (u32, u32, u32) = (0x2400, 0x40, 16);
 pub struct MappedRun {
     /// First GPU address.
     pub start: u64,
-    /// GPU address after the last page.
+    /// After the last page.
     pub end: u64,
     /// The GPU may write.
     pub write: bool,
@@ -25,10 +25,10 @@ pub struct MappedRun {
     pub execute: bool,
 }
 
-/// Mapped memory as ascending runs that do not overlap.
+/// Mapped memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// The runs.
+    /// Ascending, disjoint.
     pub runs: Vec<MappedRun>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the dumped bytes that chains can read.
+//! Dumped bytes that chains can read.
 //!
 //! The dump also holds the allocator's notes, and unused tables for graphics.
 

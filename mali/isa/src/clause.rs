@@ -7,7 +7,7 @@ use crate::instruction::{Instruction, Source};
 use crate::registers::{Destination, RegisterBlock};
 use alloc::vec::Vec;
 
-/// Control flow after a clause.
+/// After a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlowControl {
@@ -43,7 +43,7 @@ impl FlowControl {
     ];
 }
 
-/// What happens to subnormal numbers.
+/// Of subnormal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlushToZero {
@@ -67,10 +67,10 @@ impl FlushToZero {
     ];
 }
 
-/// Header of a clause, 45 bits.
+/// 45 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClauseHeader {
-    /// Treatment of subnormals.
+    /// Of subnormals.
     pub flush_to_zero: FlushToZero,
     /// Infinite results become the largest finite number.
     pub suppress_infinity: bool,
@@ -78,23 +78,23 @@ pub struct ClauseHeader {
     pub suppress_nan: bool,
     /// Floating-point exception mode (0-3).
     pub float_exceptions: u8,
-    /// What follows the clause.
+    /// After the clause.
     pub flow_control: FlowControl,
-    /// Terminate threads that were discarded.
+    /// Terminate discarded threads.
     pub terminate_discarded: bool,
     /// Prefetch the next clause.
     pub next_clause_prefetch: bool,
     /// Wait until earlier messages release the staging registers.
     pub staging_barrier: bool,
-    /// First staging register (0-63) of the message.
+    /// First register (0-63) of the message.
     pub staging_register: u8,
     /// Mask of scoreboard slots to wait for before the next clause.
     pub dependency_wait: u8,
     /// Scoreboard slot of the message (0-7).
     pub dependency_slot: u8,
-    /// Message that the clause sends.
+    /// Sent by the clause.
     pub message: Option<Message>,
-    /// Message of the next clause.
+    /// Of the next clause.
     pub next_message: Option<Message>,
 }
 
@@ -117,7 +117,7 @@ impl ClauseHeader {
     };
 }
 
-/// Operand, resolved from selector, read ports and FAU value.
+/// Resolved from selector, read ports and FAU value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// 32-bit register (0-63).
@@ -128,11 +128,11 @@ pub enum Operand {
     Zero,
     /// Result of this tuple's FMA instruction ("t"; only on the ADD unit).
     Stage,
-    /// Low word of the tuple's FAU value.
+    /// FAU value's low word.
     FauLow(Fau),
-    /// High word of the tuple's FAU value.
+    /// FAU value's high word.
     FauHigh(Fau),
-    /// All 64 bits of the FAU value (64-bit tuples).
+    /// All 64 bits (64-bit tuples).
     FauWide(Fau),
     /// Result of the previous FMA instruction (64 bits in 64-bit tuples).
     T0,
@@ -141,7 +141,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// Returns the number if no thread and no clause address changes it.
+    /// The number, if no thread and no clause address changes it.
     pub fn constant(self) -> Option<u32> {
         let (fau, high) = match self {
             Operand::Zero => return Some(0),
@@ -199,7 +199,7 @@ impl Tuple {
         }
     }
 
-    /// Instruction of a unit.
+    /// Of a unit.
     pub fn instruction(&self, unit: Unit) -> &Instruction {
         match unit {
             Unit::Fma => &self.fma,
@@ -207,7 +207,7 @@ impl Tuple {
         }
     }
 
-    /// Where a unit's result goes.
+    /// Of a unit's result.
     pub fn destination(&self, unit: Unit) -> Option<Destination> {
         match unit {
             Unit::Fma => self.fma_destination,
@@ -215,7 +215,7 @@ impl Tuple {
         }
     }
 
-    /// Whether this is one operation on register pairs.
+    /// One operation on register pairs.
     pub fn is_wide(&self) -> bool {
         self.fma.op.info().wide
     }
@@ -253,7 +253,7 @@ impl Tuple {
     }
 }
 
-/// Clause of one to eight tuples, executed without interruption.
+/// One to eight tuples, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
     /// Header.

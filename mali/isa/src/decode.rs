@@ -114,7 +114,7 @@ fn check_sources(tuple: &Tuple, index: u8, unit: Unit, bits: u32) -> Result<(), 
     Ok(())
 }
 
-/// The inverse of [`decode_clause`]. Only register blocks and instructions count (see [`RegisterBlock`]).
+/// Inverse of [`decode_clause`]. Only register blocks and instructions count (see [`RegisterBlock`]).
 ///
 /// # Errors
 /// See [`EncodeError`].

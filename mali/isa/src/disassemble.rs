@@ -174,9 +174,9 @@ impl Display for Instruction {
 
 /// Instruction in its place.
 pub struct InstructionText<'a> {
-    /// The tuple it is in.
+    /// Its tuple.
     pub tuple: &'a Tuple,
-    /// Which of the two instructions.
+    /// Its unit.
     pub unit: Unit,
     /// First staging register of the clause.
     pub staging_register: u8,
@@ -265,7 +265,7 @@ impl Display for ClauseHeader {
     }
 }
 
-/// Clause at a place in its shader.
+/// At a place in its shader.
 pub struct ClauseText<'a> {
     /// Clause.
     pub clause: &'a Clause,

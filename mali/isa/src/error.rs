@@ -16,7 +16,7 @@ pub enum DecodeError {
     },
     /// A 16-byte word's tag is reserved or misplaced.
     Tag {
-        /// Offset of the word.
+        /// Of the word.
         offset: usize,
         /// Tag.
         tag: u8,
@@ -40,25 +40,25 @@ pub enum DecodeError {
     },
     /// Reserved register control.
     Registers {
-        /// Which tuple.
+        /// Tuple.
         tuple: u8,
         /// 35 bits.
         bits: u64,
     },
     /// Unknown instruction word.
     Instruction {
-        /// Which tuple.
+        /// Tuple.
         tuple: u8,
-        /// Which unit.
+        /// Unit.
         unit: Unit,
         /// Instruction word.
         bits: u32,
     },
     /// A source selects an unused port, a missing constant, or a reserved value.
     Source {
-        /// Which tuple.
+        /// Tuple.
         tuple: u8,
-        /// Which unit.
+        /// Unit.
         unit: Unit,
         /// Instruction word.
         bits: u32,
@@ -127,14 +127,14 @@ pub enum EncodeError {
     Source {
         /// Operation.
         op: Op,
-        /// Which source.
+        /// Source.
         source: u8,
     },
     /// An immediate is too large for its field.
     Immediate {
         /// Operation.
         op: Op,
-        /// Which immediate.
+        /// Immediate.
         immediate: u8,
     },
     /// No encoding has these modifiers and order.
@@ -144,12 +144,12 @@ pub enum EncodeError {
     },
     /// A clause has one to eight tuples.
     Tuples {
-        /// How many there are.
+        /// Number.
         count: usize,
     },
     /// Too many constants for that many tuples, or one with bits 0-3.
     Constants {
-        /// How many there are.
+        /// Number.
         count: usize,
     },
     /// Constants that share a word need the other order.
@@ -161,7 +161,7 @@ pub enum EncodeError {
     Header,
     /// More than 35 bits.
     Registers {
-        /// Which tuple.
+        /// Tuple.
         tuple: u8,
     },
 }

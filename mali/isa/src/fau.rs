@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tuple's 64-bit value: uniforms, constants, special values.
+//! A tuple's 64-bit value.
 
 /// What of a constant is relative to the clause's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -42,13 +42,13 @@ pub enum Fau {
     /// 0
     #[default]
     Zero,
-    /// Number of the lane in its warp.
+    /// Lane in its warp.
     LaneId,
-    /// Number of the warp.
+    /// Warp number.
     WarpId,
-    /// Number of the shader core.
+    /// Core number.
     CoreId,
-    /// Width and height of the framebuffer.
+    /// Width and height.
     FramebufferSize,
     /// Parameter of the alpha test.
     AtestDatum,
@@ -58,7 +58,7 @@ pub enum Fau {
     Blend(u8),
     /// Push uniform slot (0-127, 64 bits each: words 2n and 2n + 1).
     Uniform(u8),
-    /// Constant embedded in the clause.
+    /// Embedded in the clause.
     Constant {
         /// With the tuple's low four bits.
         value: u64,
@@ -67,7 +67,7 @@ pub enum Fau {
         /// Number in the clause (0-5).
         index: u8,
     },
-    /// A constant (0-5) that the clause does not have: readers do not decode.
+    /// A constant (0-5) that the clause lacks: readers do not decode.
     Missing(u8),
     /// Reserved index: readers do not decode.
     Reserved(u8),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a shader is known by, wherever it lies.
+//! A shader's identity.
 
 use crate::error::DecodeError;
 use crate::layout::WORD_BYTES;
@@ -12,12 +12,12 @@ pub struct Identity {
     pub hash: u64,
     /// From the first clause to the end of the last.
     pub bytes: u64,
-    /// Clauses that control flow can reach.
+    /// Reachable clauses.
     pub clauses: u32,
 }
 
 impl Shader {
-    /// Decodes as [`Shader::decode_with`], and computes the identity.
+    /// As [`Shader::decode_with`], with the identity.
     ///
     /// # Errors
     /// As [`Shader::decode_with`].

@@ -14,7 +14,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Bits of an instruction word.
+    /// Bits per word.
     pub const fn width(self) -> u32 {
         match self {
             Unit::Fma => 23,
@@ -22,7 +22,7 @@ impl Unit {
         }
     }
 
-    /// Mark in disassembly: `*` for FMA and `+` for ADD.
+    /// In disassembly: `*` for FMA, `+` for ADD.
     pub const fn mark(self) -> char {
         match self {
             Unit::Fma => '*',
@@ -38,9 +38,9 @@ pub struct OpInfo {
     pub op: Op,
     /// What it computes, without the unit.
     pub mnemonic: Mnemonic,
-    /// Unit that executes it.
+    /// Unit.
     pub unit: Unit,
-    /// For example `FADD.f32`.
+    /// Such as `FADD.f32`.
     pub name: &'static str,
     /// In a line; sources are called a, b, c and d.
     pub does: &'static str,
@@ -48,13 +48,13 @@ pub struct OpInfo {
     pub sources: &'static [SourceInfo],
     /// Sorted by name.
     pub modifiers: &'static [ModifierInfo],
-    /// Numbers in the instruction word.
+    /// In the instruction word.
     pub immediates: &'static [ImmediateInfo],
-    /// Ways to encode it.
+    /// Encodings.
     pub encodings: &'static [Encoding],
     /// If it sends one.
     pub message: Option<Message>,
-    /// Use of the clause's staging registers.
+    /// Use of staging registers.
     pub staging: Option<Staging>,
     /// Must be in the last tuple of a clause.
     pub last: bool,
@@ -74,19 +74,19 @@ pub struct OpInfo {
     pub product_evidence: ProductEvidence,
 }
 
-/// 3-bit source selector in the instruction word.
+/// 3-bit selector in the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceInfo {
-    /// Lowest bit of the selector.
+    /// Lowest bit.
     pub start: u8,
-    /// Bit n is set if selector n is allowed.
+    /// Bit n: selector n is allowed.
     pub allowed: u8,
 }
 
-/// Modifier of an operation.
+/// Of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifierInfo {
-    /// Which modifier.
+    /// Modifier.
     pub modifier: Modifier,
     /// `None` if that depends on the encoding.
     pub position: Option<BitField>,
@@ -99,23 +99,23 @@ pub struct ModifierInfo {
 /// Number in the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImmediateInfo {
-    /// For example `texture_index`.
+    /// Such as `texture_index`.
     pub name: &'static str,
-    /// Where it is.
+    /// Place.
     pub position: BitField,
 }
 
-/// Bits of an instruction word.
+/// Of an instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
     /// Lowest bit.
     pub start: u8,
-    /// Number of bits.
+    /// Bits.
     pub size: u8,
 }
 
 impl BitField {
-    /// Field's value in `word`, shifted down.
+    /// From `word`, shifted down.
     pub const fn get(self, word: u32) -> u32 {
         (word >> self.start) & ((1 << self.size) - 1)
     }
@@ -126,11 +126,10 @@ impl BitField {
     }
 }
 
-/// Encoding of an operation. A word fits if `word & mask == exact`, sources a and b are in the given order, and
-/// nothing is reserved.
+/// A word fits if `word & mask == exact`, sources a and b are in the given order, and nothing is reserved.
 #[derive(Debug)]
 pub struct Encoding {
-    /// Values of the fixed bits.
+    /// Fixed bits' values.
     pub exact: u32,
     /// Fixed bits.
     pub mask: u32,
@@ -145,7 +144,7 @@ pub struct Encoding {
 /// Bit field whose values stand for values of modifiers.
 #[derive(Debug)]
 pub struct Field {
-    /// Where it is.
+    /// Place.
     pub position: BitField,
     /// Indices in [`OpInfo::modifiers`].
     pub modifiers: &'static [u8],
@@ -153,7 +152,7 @@ pub struct Field {
     pub values: &'static [Option<&'static [u8]>],
 }
 
-/// Order of the selectors of sources a and b; commutative operations store a bit in it.
+/// Of the selectors of sources a and b; commutative operations store a bit in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// a < b
@@ -167,7 +166,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Whether two selectors are in this order.
+    /// Whether selectors are in this order.
     pub const fn holds(self, a: u8, b: u8) -> bool {
         match self {
             Order::Less => a < b,
@@ -230,7 +229,7 @@ impl Message {
         Message::Wide,
     ];
 
-    /// Message of a header's `message_type` (0: none); `Err` with a reserved number.
+    /// Of a header's `message_type` (0: none); `Err` with a reserved number.
     pub const fn from_number(number: u8) -> Result<Option<Message>, u8> {
         Ok(Some(match number {
             0 => return Ok(None),
@@ -252,7 +251,7 @@ impl Message {
         }))
     }
 
-    /// Number in the header.
+    /// In the header.
     pub const fn number(self) -> u8 {
         match self {
             Message::Varying => 1,
@@ -272,7 +271,7 @@ impl Message {
         }
     }
 
-    /// Name as disassembly spells it.
+    /// As disassembly spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Message::Varying => "vary",
@@ -300,11 +299,11 @@ pub struct Staging {
     pub read: bool,
     /// It writes them.
     pub write: bool,
-    /// How many registers.
+    /// How many.
     pub count: StagingCount,
 }
 
-/// Number of staging registers.
+/// Of staging registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StagingCount {
     /// Always that many.
@@ -318,20 +317,20 @@ pub enum StagingCount {
 /// Why an encoding and its meaning are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// Where it comes from.
+    /// Source.
     pub source: EvidenceSource,
-    /// How sure it is.
+    /// Confidence.
     pub confidence: Confidence,
 }
 
 /// Where the knowledge of an encoding comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvidenceSource {
-    /// Mesa's published description of the instruction set.
+    /// Mesa's published description.
     Documented,
     /// Shaders of Arm's compiler for real silicon.
     Silicon,
-    /// Follows from the structure of its encoding group; not seen.
+    /// From its encoding group's structure; not seen.
     Structure,
 }
 
@@ -340,7 +339,7 @@ pub enum EvidenceSource {
 pub enum Confidence {
     /// Named, executed, results checked; or documented.
     Certain,
-    /// Follows from structure or data flow.
+    /// From structure or data flow.
     Likely,
     /// Guess.
     Guess,

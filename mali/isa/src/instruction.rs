@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One decoded instruction: operation, source selectors, modifiers, immediates.
+//! One decoded instruction.
 
 use crate::names::{self, Modifier, Op};
 
-/// Sources of an operation.
+/// Of an operation.
 pub const MAX_SOURCES: usize = 4;
-/// Modifiers of an operation.
+/// Of an operation.
 pub const MAX_MODIFIERS: usize = 10;
-/// Immediates of an operation.
+/// Of an operation.
 pub const MAX_IMMEDIATES: usize = 2;
 
 /// 3-bit selector, resolved by [`crate::Tuple::operand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum Source {
-    /// Register read port 0.
+    /// Read port 0.
     #[default]
     Port0 = 0,
-    /// Register read port 1.
+    /// Read port 1.
     Port1 = 1,
     /// Read port 2 (slot 2 of the register block).
     Port2 = 2,
@@ -46,7 +46,7 @@ impl Source {
         Source::T1,
     ];
 
-    /// Source of a selector; only the low three bits count.
+    /// Only the low three bits count.
     pub const fn from_selector(selector: u32) -> Source {
         Source::ALL[(selector & 7) as usize]
     }
@@ -71,7 +71,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// Makes an instruction with default modifiers (else the first allowed value) and first selectors.
+    /// With default modifiers (else the first allowed value) and first selectors.
     pub fn new(op: Op) -> Instruction {
         let info = op.info();
         let mut instruction = Instruction {
@@ -108,7 +108,7 @@ impl Instruction {
         self.modifiers.get(index).copied()
     }
 
-    /// Returns whether the operation has it.
+    /// False: the operation lacks it.
     pub fn set_modifier(&mut self, modifier: Modifier, value: u8) -> bool {
         let index = self
             .op
@@ -125,7 +125,7 @@ impl Instruction {
         }
     }
 
-    /// Value of an immediate by name.
+    /// By name.
     pub fn immediate(&self, name: &str) -> Option<u8> {
         let index = self
             .op

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packs a clause's tuples, header and constants into 16-byte words.
 //!
-//! Bits 0-7 of a word are its tag. The rest: `low` (bits 8-82, 75 bits), `high` (bits 83-127, 45 bits), `middle`
-//! (bits 83-112, 30 bits), `constant` (bits 8-67, 60 bits), `nibbles` (bits 68-82) and `top` (bits 113-127). A
-//! tuple's 78 bits are its low 75 and three upper bits, in the tag or in `top`. The number of tuples alone gives
-//! the sequence of words:
+//! Bits 0-7 of a word are its tag. The rest: `low` (bits 8-82), `high` (83-127), `middle` (83-112), `constant`
+//! (8-67), `nibbles` (68-82) and `top` (113-127). A tuple's 78 bits are its low 75 and three upper bits, in the tag
+//! or in `top`. The number of tuples gives the sequence of words:
 //!
 //! | tuples | words |
 //! |---|---|
@@ -17,8 +16,8 @@
 //! | 7 | 0, 2, 4, 7, 9 |
 //! | 8 | 0, 2, 4, 7, 10, 11 |
 //!
-//! Formats 3, 6, 8 and 11 hold one constant; then each word of format 12 holds two (six tuples have room for seven,
-//! of which the last cannot be selected).
+//! Formats 3, 6, 8 and 11 hold one constant; then each word of format 12 holds two (six tuples have room for seven;
+//! the last cannot be selected).
 
 use crate::error::DecodeError;
 
@@ -27,7 +26,7 @@ pub const MAX_WORDS: usize = 8;
 /// Bytes of a word.
 pub const WORD_BYTES: usize = 16;
 
-/// (first constant, tuples) for each position nibble of a format 12 word.
+/// (first constant, tuples) by position nibble of format 12.
 const POSITIONS: [Option<(u8, u8)>; 16] = [
     Some((0, 1)),
     Some((0, 2)),

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Enums of operations, modifiers and their values, built from `table/*.isa`.
+//! Operations, modifiers and their values, built from `table/*.isa`.
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));

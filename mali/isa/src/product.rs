@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bifrost products and the instructions that they have.
+//! Bifrost products and their instructions.
 
 use core::fmt;
 
-/// Product of the Bifrost family.
+/// Bifrost product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Product {
@@ -32,7 +32,7 @@ impl Product {
         Product::G76,
     ];
 
-    /// Name like `Mali-G52`.
+    /// Like `Mali-G52`.
     pub const fn name(self) -> &'static str {
         match self {
             Product::G71 => "Mali-G71",
@@ -44,7 +44,7 @@ impl Product {
         }
     }
 
-    /// Finds a product by its name.
+    /// Finds a product by name.
     pub fn by_name(name: &str) -> Option<Product> {
         Product::ALL
             .into_iter()
@@ -63,7 +63,7 @@ impl fmt::Display for Product {
 pub struct Products(u8);
 
 impl Products {
-    /// Set of these products.
+    /// Set of these.
     pub const fn of(products: &[Product]) -> Products {
         let (mut bits, mut index) = (0, 0);
         while index < products.len() {
@@ -73,12 +73,12 @@ impl Products {
         Products(bits)
     }
 
-    /// Whether it has a product.
+    /// Whether a product is in it.
     pub const fn contains(self, product: Product) -> bool {
         self.0 >> product as u8 & 1 == 1
     }
 
-    /// Products of the set in order.
+    /// In order.
     pub fn iter(self) -> impl Iterator<Item = Product> {
         Product::ALL
             .into_iter()
@@ -91,7 +91,7 @@ impl Products {
 pub enum ProductEvidence {
     /// Mesa's description, for all products.
     Description,
-    /// Mesa's compiler emits it for these products only (`bifrost_get_quirks`).
+    /// Mesa's compiler emits it for these only (`bifrost_get_quirks`).
     Compiler,
     /// Recordings of Mali-G71 silicon; Mali-G72 has the same version. Nothing shows it on version 7.
     Silicon,

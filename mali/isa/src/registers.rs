@@ -14,10 +14,10 @@ pub enum Part {
     Pair,
 }
 
-/// Where a result goes, besides t, t0 or t1.
+/// Where a result goes, besides t, t0, t1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Destination {
-    /// 0-63; of a pair the lower one.
+    /// 0-63; the lower of a pair.
     pub register: u8,
     /// Which bits.
     pub part: Part,
@@ -50,7 +50,7 @@ pub struct RegisterUse {
 }
 
 impl RegisterBlock {
-    /// FAU index.
+    /// Bits 0-7.
     pub const fn fau_index(self) -> u8 {
         self.0 as u8
     }

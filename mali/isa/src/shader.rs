@@ -15,7 +15,7 @@ use core::fmt;
 /// Where a branch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Bytes from the start of the branching clause.
+    /// Bytes from the branching clause's start.
     Relative(i32),
     /// Address 0: the thread ends, without an empty last block.
     End,
@@ -23,10 +23,10 @@ pub enum Target {
     Dynamic,
 }
 
-/// A branch at the end of a clause.
+/// Branch at the end of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// Tuple of the branch; compilers use the last one only.
+    /// Its tuple; compilers use the last one only.
     pub tuple: u8,
     /// Where it goes.
     pub target: Target,
@@ -35,7 +35,7 @@ pub struct Branch {
 }
 
 impl Clause {
-    /// Branch of the clause, if it has one.
+    /// The clause's branch.
     pub fn branch(&self) -> Option<Branch> {
         self.tuples.iter().enumerate().find_map(|(index, tuple)| {
             let (unit, conditional) = match (tuple.add.op.mnemonic(), tuple.fma.op.mnemonic()) {
@@ -103,18 +103,18 @@ impl Clause {
 /// Clause with its place in the shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Bytes from the shader's first byte.
+    /// Bytes from the shader's start.
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// Clause.
+    /// At that offset.
     pub clause: Clause,
 }
 
 /// Clauses sorted by offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shader {
-    /// Those that control flow can reach.
+    /// Reachable ones.
     pub clauses: Vec<Placed>,
     /// Whether a branch target is known only at run time.
     pub dynamic: bool,
@@ -125,7 +125,7 @@ pub struct Shader {
 pub struct ShaderError<E = DecodeError> {
     /// Negative or unaligned only for a bad branch.
     pub offset: i64,
-    /// What is wrong with it.
+    /// The cause.
     pub error: E,
 }
 
@@ -152,8 +152,7 @@ impl Shader {
         })
     }
 
-    /// Reads 16-byte words by byte offset, for example through an MMU. Branches must stay in the 4 GiB above the
-    /// shader's start.
+    /// Reads words by byte offset, for example through an MMU. Branches must stay in the 4 GiB above the start.
     ///
     /// # Errors
     /// As [`Shader::decode`], or what `word` returns.
@@ -217,7 +216,7 @@ impl Shader {
         })
     }
 
-    /// Index of the clause at a byte offset.
+    /// Finds the clause at a byte offset.
     pub fn index_of(&self, offset: u32) -> Option<usize> {
         self.clauses
             .binary_search_by_key(&offset, |placed| placed.offset)
@@ -231,7 +230,7 @@ impl Shader {
         })
     }
 
-    /// Counts instructions, NOPs included.
+    /// NOPs included.
     pub fn instructions(&self) -> usize {
         self.clauses
             .iter()

@@ -8,7 +8,7 @@ use crate::product::{Product, ProductEvidence, Products};
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
 impl Op {
-    /// What the table says about the operation.
+    /// Its row of the table.
     pub fn info(self) -> &'static OpInfo {
         &OPS[self as usize]
     }
@@ -18,12 +18,12 @@ impl Op {
         self.info().mnemonic
     }
 
-    /// Unit that executes it.
+    /// Where it executes.
     pub fn unit(self) -> Unit {
         self.info().unit
     }
 
-    /// Finds an operation by unit and name.
+    /// By unit and name.
     pub fn find(unit: Unit, name: &str) -> Option<Op> {
         OPS.iter()
             .find(|info| info.unit == unit && info.name == name)

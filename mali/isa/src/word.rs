@@ -6,8 +6,7 @@ use crate::info::{Encoding, OpInfo, Unit};
 use crate::instruction::{Instruction, MAX_IMMEDIATES, MAX_MODIFIERS, MAX_SOURCES, Source};
 use crate::table::{ADD_INDEX, FMA_INDEX, OPS};
 
-/// Takes 23 bits for FMA, 20 for ADD. `wide`: of 64-bit tuples, with their own operations. `None`: unknown or
-/// reserved.
+/// 23 bits for FMA, 20 for ADD. `wide`: of a 64-bit tuple. `None`: unknown or reserved.
 pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     candidates(unit, bits).find_map(|(info, encoding)| {
         if info.wide != wide {
@@ -18,7 +17,7 @@ pub fn decode_word(unit: Unit, bits: u32, wide: bool) -> Option<Instruction> {
     })
 }
 
-/// All meanings of a word: more than one shows an ambiguous table.
+/// All meanings; more than one shows an ambiguous table.
 pub fn decode_all(unit: Unit, bits: u32, wide: bool) -> impl Iterator<Item = Instruction> {
     candidates(unit, bits)
         .filter(move |(info, _)| info.wide == wide)
@@ -147,7 +146,7 @@ fn with(encoding: &Encoding, instruction: &Instruction, common: u32) -> Option<u
     {
         return None;
     }
-    // A source with one possible selector lies in the fixed bits; its selector was checked.
+    // A source's only selector lies in the fixed bits; it was checked.
     let mut bits = encoding.exact | (common & !encoding.mask);
     for field in encoding.fields {
         let number = field.values.iter().position(|values| {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Moves code, for a driver that decides where code lies.
+//! Moves code, for drivers that place code themselves.
 //!
-//! A program counter has 24 bits: code moves by windows of 16 MiB and keeps the lowest 24 bits of its addresses. Only
-//! descriptors of shaders name code.
+//! A program counter has 24 bits: code moves by windows of 16 MiB and keeps its addresses' lowest 24 bits. Only
+//! shaders' descriptors name code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,10 +27,10 @@ const SHADERS: [(&Layout, &str); 2] = [
     (ShaderProgram::LAYOUT, "Binary"),
 ];
 
-/// Moves code; `to` maps the starts of windows to new starts.
+/// Moves code; `to` maps starts of windows to new starts.
 ///
 /// # Errors
-/// Chains break a rule, or something other than a shader's descriptor names code that moves.
+/// Chains break a rule, or something other than a shader's descriptor names moved code.
 pub fn move_code(verified: &Verified<'_>, to: &BTreeMap<u64, u64>) -> Result<Vec<u8>, LinkError> {
     check_only(verified)?;
     let recording = verified.recording();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the actions that write descriptors' words.
+//! Finds what writes descriptors' words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub type Word = (u64, Vec<u8>, Vec<u8>);
 /// GPU address and bytes.
 pub type Patch = (u64, Vec<u8>);
 
-/// The actions after which words must be written.
+/// Actions after which words must be written.
 ///
 /// # Errors
 /// Too much is uploaded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which buffers depend on which others.
+//! Buffers that depend on others.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use mali_facts::walk::Purpose;
 
 use crate::walk::Job;
 
-/// Buffers by address; those that overlap are one.
+/// Buffers by address; overlapping ones are one.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers(Vec<(u64, u64)>);
 
 impl Buffers {
-    /// Reach of ranges: first addresses and ends, ascending.
+    /// Of ranges: first addresses and ends, ascending.
     pub fn new(ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut out: Vec<(u64, u64)> = Vec::new();
         for (start, end) in ranges {
@@ -40,7 +40,7 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// Reach of a job.
+    /// Of a job.
     pub fn of(job: &Job, buffers: &Buffers) -> Self {
         let at = |va: &u64| buffers.holder(*va);
         let pointers: BTreeSet<usize> = job.pointers.iter().filter_map(at).collect();

@@ -29,12 +29,12 @@ pub use mali_isa::valhall::streams::{Compute, WalkError, text};
 #[derive(Clone, Copy, Debug)]
 pub struct Streams;
 
-/// Verified recording of such a GPU.
+/// Such a GPU's verified recording.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Streams>;
-/// Session on such a GPU.
+/// Such a GPU's session.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Streams>;
 
-/// Checks a recording against all rules.
+/// Checks all rules.
 ///
 /// # Errors
 /// As for [`gpureplay_core::verify()`].
@@ -47,7 +47,7 @@ pub fn verify<'a>(
 
 /// First of the kernel's registers: its ring calls a stream with them.
 pub const KERNEL_REGISTERS: u8 = 92;
-/// Bits of an address; the kernel has what lies above.
+/// Bits of an address; the kernel's lie above.
 pub const ADDRESS_BITS: u32 = 47;
 const POINTER: u64 = (1 << 48) - 1;
 /// Bytes: a list's alignment. The bits below count its entries.
@@ -73,7 +73,7 @@ pub enum Broken {
     Length(usize),
     /// Forbidden instruction.
     Instruction {
-        /// Number.
+        /// Instruction's number.
         at: usize,
         /// Word.
         word: u64,
@@ -92,14 +92,14 @@ pub enum Broken {
     },
     /// Instruction that cannot be executed.
     Fault {
-        /// Number.
+        /// Instruction's number.
         at: usize,
-        /// Why not.
+        /// Cause.
         fault: Fault,
     },
-    /// Memory outside of regions, or not aligned.
+    /// Unaligned, or outside of regions.
     Memory {
-        /// What lies there.
+        /// Contents.
         what: &'static str,
         /// Address.
         address: u64,
@@ -147,7 +147,7 @@ impl Display for Broken {
 
 impl core::error::Error for Broken {}
 
-/// Words of a stream, without bytes behind the last whole word.
+/// Without bytes after the last whole word.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let words = bytes.as_chunks::<WORD_BYTES>().0.iter();
     words.map(|word| u64::from_le_bytes(*word))
@@ -156,7 +156,7 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// Checks a launch.
 ///
 /// # Errors
-/// What it breaks first.
+/// The first rule that it breaks.
 pub fn check(recording: &Recording<'_>, queue: u8, bytes: &[u8]) -> Result<(), Broken> {
     if queue != 0 {
         return Err(Broken::Queue(queue));
@@ -176,10 +176,10 @@ pub fn check(recording: &Recording<'_>, queue: u8, bytes: &[u8]) -> Result<(), B
     found
 }
 
-/// Gives each dispatch, and its instruction's place on the model.
+/// Gives each dispatch with its instruction's address on the model.
 ///
 /// # Errors
-/// An instruction that cannot be executed.
+/// An instruction cannot be executed.
 pub fn dispatches(bytes: &[u8], visit: impl FnMut(u64, &Compute)) -> Result<(), Broken> {
     let (list, _) = bytes.as_chunks::<WORD_BYTES>();
     let at = |address: u64| address.wrapping_sub(LAUNCHED_AT) as usize / WORD_BYTES;
@@ -218,7 +218,7 @@ fn allowed(at: usize, word: u64) -> Result<(), Broken> {
 const DESTINATION: u32 = 48;
 /// Compute, fragment, tiler, vertices (REQ_RESOURCE).
 pub const ALL_ENDPOINTS: u64 = 0xf;
-/// The only endpoint of recordings.
+/// Recordings' only endpoint.
 pub const COMPUTE_ENDPOINT: u64 = 1;
 
 fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
@@ -251,7 +251,7 @@ fn memory(recording: &Recording<'_>, compute: &Compute) -> Result<(), Broken> {
     }
 }
 
-/// Payload and environment of a dispatch, as a job has them in memory.
+/// As a job has them in memory.
 pub fn payload(compute: &Compute) -> (ComputePayload, ShaderEnvironment) {
     let [x, y, z] = compute.count;
     let [from_x, from_y, from_z] = compute.offset;
@@ -323,7 +323,7 @@ fn no_registers<G: Gpu>(at: &mut Driver<G, ()>) -> Result<(), Failed> {
 /// A device with registers runs no firmware.
 pub const NO_FIRMWARE: i32 = -0x6c6;
 
-/// What the first wrong launch breaks, with the index of its action.
+/// The first wrong launch: its action's index, what it breaks.
 pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| {
@@ -338,7 +338,7 @@ pub fn broken(recording: &Recording<'_>) -> Option<(u32, Broken)> {
     })
 }
 
-/// Converts the stream at an address: without jumps, heaps and handlers, and for the compute endpoint only.
+/// Converts a stream: without jumps, heaps and handlers, for the compute endpoint only.
 ///
 /// # Errors
 /// The stream cannot be walked, or is longer than `limit` instructions.
@@ -368,7 +368,7 @@ pub fn flatten(
                 flat.words
                     .push(word & !ALL_ENDPOINTS | word & COMPUTE_ENDPOINT);
             }
-            // A call may end on its caller's scoreboard; nothing known does so.
+            // A call may end on its caller's scoreboard; none known does.
             Some(op @ (Op::Call | Op::Branch)) => return Err(WalkError::Dynamic { at, op }),
             _ => flat.words.push(word),
         }

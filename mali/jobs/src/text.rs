@@ -41,8 +41,8 @@ impl Visitor for Chosen<'_> {
     }
 }
 
-/// Descriptors of the jobs in `selected`, which ascends; the submission's first job is number `first`. Takes from
-/// `left`, the most descriptors.
+/// Descriptors of the jobs in `selected`, which ascends; the submission's first job is number `first`. `left`: most
+/// descriptors.
 pub fn descriptors_of(
     submission: &Submission<'_>,
     profile: &Profile,

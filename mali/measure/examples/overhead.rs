@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `overhead RECORDING [TURNS]`: shortest processor times of analyses, against a bare run, on one host thread.
+//! `overhead RECORDING [TURNS]`: analyses' shortest processor times, against a bare run, on one host thread.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of a recording: which there are ([`Jobs`]), which are meant ([`Selector`]), what they cost ([`mod@measure`]), and all of
-//! that as one structure for every form of output ([`Report`]).
+//! A recording's jobs: which there are ([`Jobs`]), which are meant ([`Selector`]), what they cost ([`mod@measure`]),
+//! and all of that for every form of output ([`Report`]).
 //!
 //! ```
 //! use gpureplay_jobs::{Jobs, Selector};

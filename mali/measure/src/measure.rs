@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a recording: work of jobs, times of chains.
+//! Measures work of jobs and times of chains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,13 +18,13 @@ const PAGE: u64 = 4096;
 /// Job that ended on the model.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// What the model says.
+    /// The model's.
     pub report: JobReport,
     /// Empty unless the watch keeps them.
     pub pages_read: BTreeSet<u64>,
 }
 
-/// Job reports of a model that is opened with it.
+/// Job reports of a model opened with it.
 #[derive(Debug, Default)]
 pub struct Watch {
     jobs: Mutex<Vec<Ended>>,
@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Shaders or pages read; both cost time.
+    /// With shaders or pages read; both cost time.
     pub fn with(kernels: bool, pages: bool) -> Self {
         Self {
             kernels,
@@ -80,9 +80,9 @@ impl Observer for Watch {
 /// Which chains ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// Those of set-up.
+    /// Set-up's.
     Setup,
-    /// Those of layers, by number from 0.
+    /// By number from 0.
     Layers(Range<usize>),
 }
 
@@ -101,14 +101,14 @@ impl Ran {
 pub struct Measured {
     /// How they were found.
     pub measurement: Measurement,
-    /// Seconds of each run, by chain.
+    /// By chain, seconds of each run.
     chains: BTreeMap<usize, Vec<f64>>,
     counters: BTreeMap<usize, Vec<Counters>>,
-    /// Seconds of each run, by job.
+    /// By job, seconds of each run.
     jobs: BTreeMap<usize, Vec<f64>>,
     work: BTreeMap<usize, Work>,
     pages: BTreeMap<usize, BTreeSet<u64>>,
-    /// In the last run. Set-up has a clock of its own.
+    /// In the last run. Set-up has its own clock.
     spans: BTreeMap<usize, ChainSpan>,
     transfers: [Vec<Transfer>; 2],
 }
@@ -119,7 +119,7 @@ impl Measured {
         Spread::of(self.chains.get(&number)?)
     }
 
-    /// GPU cycles, and ticks of the system's counter, if asked for.
+    /// GPU cycles and ticks of the system's counter, if read.
     pub fn counters(&self, number: usize) -> [Option<Spread>; 2] {
         let all = self.counters.get(&number).map_or(&[][..], Vec::as_slice);
         let spread = |of: fn(&Counters) -> u64| {
@@ -138,7 +138,7 @@ impl Measured {
         self.jobs.get(&index)?.last().copied()
     }
 
-    /// What a job did.
+    /// Of a job.
     pub fn work(&self, index: usize) -> Option<Work> {
         self.work.get(&index).cloned()
     }
@@ -147,7 +147,7 @@ impl Measured {
         self.pages.get(&index)
     }
 
-    /// When a chain began and ended in the last run, or in set-up.
+    /// In the last run, or in set-up.
     pub fn span(&self, number: usize) -> Option<ChainSpan> {
         self.spans.get(&number).copied()
     }
@@ -156,7 +156,7 @@ impl Measured {
         &self.transfers[usize::from(!setup)]
     }
 
-    /// Stops at chains that do not fit the recording.
+    /// Stops at chains unlike the recording's.
     pub fn add(&mut self, jobs: &Jobs, ran: &Ran, events: Events, ended: &[Ended]) {
         let mut ended = ended.iter();
         let chains = jobs.chains.iter().filter(|chain| ran.includes(chain));

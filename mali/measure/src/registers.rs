@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers that a shader's instructions name.
+//! Registers that instructions name.
 
 use mali_isa::{Destination, Part, Shader, StagingCount, Unit};
 
-/// Bit mask. Where format or descriptor says how many staging registers a message has, only the first counts.
+/// Bit mask. Where format or descriptor counts a message's staging registers, only the first is in it.
 pub fn named(shader: &Shader) -> u64 {
     let mut all = 0u64;
     let mut named = |register: u8, count: u8| {

@@ -13,7 +13,7 @@ use crate::measure::Measured;
 use crate::registers;
 use crate::table::{Job, Jobs};
 
-/// New when a field changes its meaning or goes away.
+/// Changes when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
 /// All that is known about the jobs of a recording.
@@ -174,7 +174,7 @@ impl Report {
         }
     }
 
-    /// `selected`: ascending numbers of jobs; `selection`: how they were chosen.
+    /// `selected`: jobs, ascending; `selection`: how they were chosen.
     pub fn new(
         recording: &Recording,
         jobs: &Jobs,

@@ -14,10 +14,10 @@ const MAX_TEXT: usize = 4096;
 
 pub(crate) const GRAMMAR: &str = "3, 3..7 (both ends included), 18.., /regular expression/ (of names or hashes), kernel:NAME, hash:98aa, layer:conv2, layer:2..4, or several of these with commas";
 
-/// Why a text selects no jobs.
+/// Why a text selects nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// The text is empty.
+    /// No text.
     #[error("no jobs are named; expected {GRAMMAR}")]
     Empty,
     /// Part without meaning.
@@ -25,7 +25,7 @@ pub enum SelectorError {
     Form {
         /// Part.
         item: String,
-        /// What is wrong with it.
+        /// Cause.
         reason: String,
     },
     /// Part that fits no job.
@@ -33,7 +33,7 @@ pub enum SelectorError {
     Nothing {
         /// Part.
         item: String,
-        /// What there is.
+        /// Alternatives.
         reason: String,
     },
 }
@@ -42,14 +42,14 @@ pub enum SelectorError {
 enum Item {
     /// Both ends included.
     Numbers(usize, usize),
-    /// Of the kernel's name, or the hash of a job without name.
+    /// Of the kernel's name, or without one the hash.
     Matching(Regex),
     Kernel(String),
     Hash(String),
     Layer(String),
 }
 
-/// Which jobs are meant. Each part must fit a job; what several parts fit counts once.
+/// Which jobs are meant. Each part must fit a job; a job counts once.
 #[derive(Clone, Debug)]
 pub struct Selector {
     items: Vec<(String, Item)>,
@@ -155,10 +155,10 @@ fn numbers(item: &str) -> Result<Item, String> {
 }
 
 impl Selector {
-    /// Numbers of the selected jobs, ascending; at least one.
+    /// Numbers of jobs, ascending; at least one.
     ///
     /// # Errors
-    /// A part of the selector fits no job.
+    /// A part fits no job.
     pub fn select(&self, jobs: &Jobs) -> Result<Vec<usize>, SelectorError> {
         let mut chosen = vec![false; jobs.jobs.len()];
         for (text, item) in &self.items {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code as text, of Bifrost or Valhall.
+//! Code of Bifrost or Valhall, as text.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use mali_isa::{ClauseText, InstructionText, Placed, Unit};
 
 use crate::{Code, Job, Words};
 
-/// In bytes; clauses are numbered in this unit.
+/// Bytes; clauses are numbered in this unit.
 const CLAUSE: u64 = 16;
-/// Messages that stand for one access of a block.
+/// Messages shown for one access of a block.
 const MOST: usize = 3;
 
-/// Code of a shader.
+/// A shader's code.
 #[derive(Clone, Copy, Debug)]
 pub enum Shown<'a> {
-    /// Of Bifrost.
+    /// Bifrost.
     Clauses(&'a Code),
-    /// Of Valhall.
+    /// Valhall.
     Words(&'a Words),
 }
 
 impl Job {
-    /// Address, and the code or its error.
+    /// Address, and code or error.
     pub fn code(&self) -> Option<(u64, Result<Shown<'_>, &str>)> {
         let (address, code) = match (&self.compute, &self.valhall) {
             (Some(compute), _) => {
@@ -40,7 +40,7 @@ impl Job {
 }
 
 impl<'a> Shown<'a> {
-    /// What it is known by.
+    /// Identity.
     pub fn hash(self) -> u64 {
         match self {
             Shown::Clauses(code) => code.identity.hash,
@@ -48,7 +48,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Bytes of the code.
+    /// Of the code.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             Shown::Clauses(code) => &code.bytes,
@@ -64,7 +64,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// How many instructions there are.
+    /// Number.
     pub fn instructions(self) -> usize {
         match self {
             Shown::Clauses(code) => code.shader.instructions(),
@@ -72,7 +72,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Name of the clause or word at an offset.
+    /// Name of what is at an offset.
     pub fn place(self, offset: u64) -> String {
         match self {
             Shown::Clauses(_) => format!("clause_{}", offset / CLAUSE),
@@ -80,7 +80,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Offset and text of each clause, or of words up to a block's end or one of these offsets.
+    /// By offset: clauses, or words up to a block's end or one of these offsets.
     pub fn pieces(self, cuts: impl IntoIterator<Item = u64>) -> Vec<(u64, String)> {
         match self {
             Shown::Clauses(code) => {
@@ -113,7 +113,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// The tuple of the clause at an offset that reaches memory, counted from 0; none on Valhall.
+    /// The tuple that reaches memory, from 0; none on Valhall.
     pub fn tuple(self, offset: u64) -> Option<usize> {
         let Shown::Clauses(code) = self else {
             return None;
@@ -122,7 +122,7 @@ impl<'a> Shown<'a> {
         message(code.shader.clauses.get(at)?).map(|(index, _)| index)
     }
 
-    /// Instructions at an offset that reach memory: a clause's one; of a block, those that read or write as wanted.
+    /// Instructions that reach memory: a clause's one; of a block, those that read or write as wanted.
     pub fn messages(self, offset: u64, writes: Option<bool>) -> Option<String> {
         match self {
             Shown::Clauses(code) => {

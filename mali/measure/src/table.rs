@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs of a recording with descriptors and shaders.
+//! Jobs with descriptors and shaders.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,18 +18,18 @@ use mali_jobs::walk::{
 /// Why jobs cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobsError {
-    /// Descriptors of its GPU are unknown.
+    /// Its descriptors are unknown.
     #[error("is for {0}, whose descriptors are not known")]
     Gpu(GpuId),
-    /// More memory is uploaded than is kept.
+    /// More is uploaded than kept.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {
-        /// Index of the action.
+        /// Index.
         action: u32,
         /// Destination.
         address: u64,
     },
-    /// There are too many jobs.
+    /// Too many jobs.
     #[error("has more than {MAX_LISTED_JOBS} jobs, which is as many as are listed")]
     TooMany,
 }
@@ -43,34 +43,34 @@ impl From<Full> for JobsError {
     }
 }
 
-/// Compute job's descriptors.
+/// Bifrost job's descriptors.
 #[derive(Clone, Debug)]
 pub struct Compute {
     /// Address of the first clause.
     pub shader: u64,
-    /// The shader's code, or why it cannot be decoded.
+    /// Code, or why it cannot be decoded.
     pub code: Result<Arc<Code>, String>,
-    /// Threads of a work group by dimension.
+    /// Threads of a work group, by dimension.
     pub local: [u32; 3],
-    /// Work groups by dimension.
+    /// Work groups, by dimension.
     pub groups: [u32; 3],
     /// Descriptors.
     pub job: ComputeJob,
 }
 
-/// Compute job of Valhall.
+/// Valhall job's descriptors.
 #[derive(Clone, Debug)]
 pub struct Valhall {
     /// What the descriptors say.
     pub launch: Launch,
-    /// Its descriptor, with the sizes.
+    /// With the sizes.
     pub payload: ComputePayload,
-    /// The shader's code, or why it cannot be decoded.
+    /// Code, or why it cannot be decoded.
     pub code: Result<Arc<Words>, String>,
 }
 
 impl Compute {
-    /// Threads by dimension, at most 2^32 − 1 each: sizes and counts are packed into 32 bits.
+    /// Threads by dimension, at most 2^32 − 1: sizes and counts are packed into 32 bits.
     pub fn global(&self) -> [u64; 3] {
         let [x, y, z] = self.local;
         let [gx, gy, gz] = self.groups;
@@ -87,7 +87,7 @@ impl Compute {
         self.job.storage.map_or(0, |storage| storage.wls_bytes())
     }
 
-    /// What the code is known by, if it decodes.
+    /// If the code decodes.
     pub fn identity(&self) -> Option<Identity> {
         self.code.as_ref().ok().map(|code| code.identity)
     }
@@ -96,13 +96,13 @@ impl Compute {
 /// Job of a chain.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// From 0, set-up included: as `run --trace` and `disasm` count.
+    /// From 0, set-up included, as for `run --trace` and `disasm`.
     pub index: usize,
-    /// Number of its chain.
+    /// Number.
     pub chain: usize,
-    /// Address of its header or instruction, as on the model.
+    /// Of its header or instruction, as on the model.
     pub address: u64,
-    /// Type, if it exists.
+    /// If it exists.
     pub kind: Option<JobType>,
     /// From the manifest; jobs of a chain share it.
     pub name: Option<Arc<str>>,
@@ -110,9 +110,9 @@ pub struct Job {
     pub launch: Option<u32>,
     /// What it waits for.
     pub waits: Waits,
-    /// What a Bifrost job launches, if descriptors make sense.
+    /// On Bifrost, if descriptors make sense.
     pub compute: Option<Compute>,
-    /// What a Valhall job launches, if descriptors make sense.
+    /// On Valhall, if descriptors make sense.
     pub valhall: Option<Valhall>,
 }
 
@@ -125,13 +125,13 @@ impl Job {
         name.or_else(hash).unwrap_or_else(kind)
     }
 
-    /// What a compute job launches, if descriptors make sense.
+    /// Launch, if descriptors make sense.
     pub fn work(&self) -> Option<Launch> {
         let bifrost = || self.compute.as_ref()?.job.launch();
         self.valhall.as_ref().map(|it| it.launch).or_else(bifrost)
     }
 
-    /// Hash of its code, if that decodes.
+    /// If its code decodes.
     pub fn hash(&self) -> Option<u64> {
         let bifrost = || Some(self.compute.as_ref()?.identity()?.hash);
         match &self.valhall {
@@ -141,31 +141,31 @@ impl Job {
     }
 }
 
-/// Chain that a recording submits.
+/// Submitted chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// In the recording, from 0, set-up included.
+    /// From 0, set-up included.
     pub number: usize,
-    /// Index of its segment.
+    /// Index.
     pub segment: u32,
-    /// Index of its layer; none in set-up and finish.
+    /// Index; none in set-up and finish.
     pub layer: Option<usize>,
-    /// Index of the action.
+    /// Index.
     pub action: u32,
     /// Job slot.
     pub slot: u8,
     /// Address of the first job's header; 0 for a command stream.
     pub head: u64,
-    /// Jobs.
+    /// Indices.
     pub jobs: Range<usize>,
 }
 
 /// All jobs of a recording.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// Recorded GPU.
+    /// Recorded.
     pub gpu: GpuId,
-    /// What is known about it.
+    /// Known facts.
     pub profile: &'static Profile,
     /// As the library lists them.
     pub layers: Vec<Layer>,
@@ -179,7 +179,7 @@ impl Jobs {
     /// Finds a recording's jobs.
     ///
     /// # Errors
-    /// Its GPU is not known, or it is larger than any network.
+    /// Its GPU is unknown, or it is larger than any network.
     pub fn of(recording: &Recording) -> Result<Self, JobsError> {
         let verified = recording.verified();
         let gpu = GpuId(verified.recording().gpu_id());
@@ -261,21 +261,21 @@ impl Jobs {
         Ok(())
     }
 
-    /// Layer of a job; none in set-up and finish.
+    /// None in set-up and finish.
     pub fn layer(&self, job: &Job) -> Option<&Layer> {
         let chain = self.chains.get(job.chain)?;
         self.layers.get(chain.layer?)
     }
 
-    /// For each job the earlier ones of its chain that may still run, without a dependency or barrier between them.
-    /// A chain begins when the one before it has ended.
+    /// For each job the earlier ones of its chain that may still run: no dependency or barrier is between. A chain
+    /// begins after the end of the one before it.
     pub fn unordered(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut all = BTreeMap::new();
         for chain in &self.chains {
             let jobs = self.jobs.get(chain.jobs.clone()).unwrap_or_default();
             let mut before: Vec<Vec<bool>> = Vec::new();
             for (at, job) in jobs.iter().enumerate() {
-                // Jobs of the chain that have ended when it starts.
+                // Jobs that end before it starts.
                 let mut ended = vec![false; at];
                 if job.waits.barrier {
                     ended.fill(true);

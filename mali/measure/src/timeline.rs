@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run in the Trace Event Format (Chrome, Perfetto): layers, chains, jobs, uploads, and arrows to the jobs that
-//! first read them.
+//! A run in the Trace Event Format (Chrome, Perfetto): layers, chains, jobs, and uploads with arrows to their first
+//! readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const PAGE: u64 = 4096;
 /// The rest has no arrows.
 const MAX_PAGES: u64 = 1 << 20;
 
-/// Whole timeline file.
+/// Whole file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
     #[serde(rename = "traceEvents")]
@@ -121,7 +121,7 @@ fn micros(time: Duration) -> f64 {
 }
 
 impl Timeline {
-    /// Set-up and the last run, for the report's jobs. `load`: loading time; then the run begins.
+    /// Set-up and the last run, for the report's jobs. The run begins after `load`.
     pub fn new(report: &Report, measured: &Measured, load: Duration) -> Self {
         let mut events = vec![Event::meta(
             0,
@@ -210,7 +210,7 @@ fn places(jobs: &[usize], chain: Span, measured: &Measured) -> Vec<(usize, Span)
         let Some(seconds) = measured.last_job(index) else {
             return Vec::new();
         };
-        // Jobs lie within their chain, whatever the clocks round.
+        // Clocks may round: jobs lie within their chain.
         let duration = (seconds * 1e6).min((chain.end() - start).max(0.0));
         places.push((index, Span { start, duration }));
         start += duration;
@@ -218,7 +218,7 @@ fn places(jobs: &[usize], chain: Span, measured: &Measured) -> Vec<(usize, Span)
     places
 }
 
-/// Transfers between two chains are one event, with arrows to the first jobs that read a page.
+/// One event between two chains, with arrows to the jobs that first read a page.
 fn uploads(
     report: &Report,
     measured: &Measured,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The registers of one address space.
+//! Registers of one address space.
 
 use std::sync::Arc;
 

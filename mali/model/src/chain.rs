@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains: reads headers, runs jobs, writes status back.
+//! Job chains: reads headers, runs jobs, writes status.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ pub(crate) struct Chain {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) status: JobStatus,
-    /// The job that ended the chain, or where a stopped chain resumes.
+    /// Job that ended the chain, or where a stopped one resumes.
     pub(crate) tail: u64,
     pub(crate) mmu: Option<MmuFault>,
 }
@@ -218,7 +218,7 @@ impl<B: Bus> Runner<'_, B> {
         };
         let features = self.environment.profile.js_features;
         let supported = features.get(self.chain.slot as usize).copied().unwrap_or(0);
-        // No public log has slot features of Valhall: it runs what Bifrost ran.
+        // No public log has Valhall's slot features: it runs what Bifrost ran.
         let bit = match job_type {
             JobType::MallocVertex if valhall => JobType::IndexedVertex,
             other => other,
@@ -323,7 +323,7 @@ impl<B: Bus> Runner<'_, B> {
                 let mut words = [0; 16];
                 words[..4].copy_from_slice(&(fault.status.0 | access).to_le_bytes());
                 words[8..].copy_from_slice(&fault.pointer.to_le_bytes());
-                // Software that dealt with the fault expects the job to end.
+                // Software that handled the fault expects the job's end.
                 let memory = JobMemory {
                     stall: None,
                     ..self.memory
@@ -331,7 +331,7 @@ impl<B: Bus> Runner<'_, B> {
                 memory.write(address, &words)
             }
         };
-        // The job's own fault is the one to report.
+        // The job's own fault is reported.
         match (result, fault) {
             (Err(error), None) => Err(JobFault::descriptor(JobStatus::JOB_WRITE_FAULT, error)),
             _ => Ok(()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPU's two clocks, derived from the host's.
+//! The GPU's two clocks, from the host's.
 
 use std::time::Instant;
 

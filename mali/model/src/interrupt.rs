@@ -21,7 +21,7 @@ impl Interrupts {
     }
 }
 
-/// Levels of the three interrupt lines.
+/// Levels of the interrupt lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IrqLines {
     /// From a job slot.
@@ -33,7 +33,7 @@ pub struct IrqLines {
 }
 
 impl IrqLines {
-    /// Whether any line is high, for hosts that join the three.
+    /// Whether any is high, for hosts that join them.
     pub fn any(self) -> bool {
         self.job || self.mmu || self.gpu
     }

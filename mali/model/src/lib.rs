@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Functional model of a Mali GPU, as its driver sees it. [`Gpu`] takes jobs, [`StreamDevice`] command streams
-//! through firmware, and [`Streams`] is what those compute.
+//! Functional model of a Mali GPU. [`Gpu`] takes jobs, [`StreamDevice`] command streams through firmware, and
+//! [`Streams`] is what those compute.
 //!
 //! Software writes the registers of a [`Gpu`]; memory is a [`gpureplay_memory::Bus`]. Hosts run waiting chains
 //! ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Importance of a message.
+/// Message's importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Software sees a failed job or wrong value.
@@ -29,14 +29,14 @@ impl fmt::Display for Level {
 
 /// Takes the model's messages.
 pub trait Log: Send + Sync {
-    /// The least level of interest.
+    /// Least level of interest.
     fn level(&self) -> Level;
 
-    /// Called only for levels of interest.
+    /// Only for levels of interest.
     fn write(&self, level: Level, message: fmt::Arguments<'_>);
 }
 
-/// Log that drops everything.
+/// Drops everything.
 #[derive(Debug, Default)]
 pub struct NoLog;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU of either kind, for what shows its registers to a driver.
+//! A GPU of either kind.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use crate::{Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, Stre
 
 const JOBS_SIZE: u32 = 0x1_0000;
 
-/// Name of a register of a GPU with jobs.
+/// Of a GPU with jobs.
 pub fn register_name(register: u32) -> Option<String> {
     lookup(register).map(|found| found.to_string())
 }
 
-/// Registers, interrupt lines, work: as a [`Gpu`] or a [`StreamDevice`].
+/// [`Gpu`] or [`StreamDevice`].
 pub enum Machine<B: Bus> {
-    /// It takes job chains.
+    /// Takes job chains.
     Jobs(Gpu<B>),
-    /// Its firmware takes command streams.
+    /// Takes command streams, through firmware.
     Streams(StreamDevice<B>),
 }
 
-/// Work that a [`Machine`] has to do.
+/// Work for a [`Machine`].
 pub enum Task<B: Bus> {
-    /// A chain.
+    /// Chain.
     Jobs(Work<B>),
-    /// What its queues have.
+    /// Piece of a stream.
     Streams(Box<StreamWork<B>>),
 }
 
-/// What became of a [`Task`].
+/// Result of a [`Task`].
 pub enum Done {
-    /// A chain.
+    /// Of a chain.
     Jobs(Finished),
-    /// What its queues had.
+    /// Of a piece of a stream.
     Streams(Box<StreamFinished>),
 }
 
@@ -76,7 +76,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// The bus.
+    /// Bus.
     pub fn memory(&self) -> &Arc<B> {
         match self {
             Machine::Jobs(gpu) => gpu.bus(),
@@ -84,7 +84,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Bytes of all registers.
+    /// Bytes of registers.
     pub fn size(&self) -> u32 {
         match self {
             Machine::Jobs(_) => JOBS_SIZE,
@@ -92,7 +92,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Interrupt lines.
+    /// Levels.
     pub fn irq(&self) -> IrqLines {
         match self {
             Machine::Jobs(gpu) => gpu.irq(),
@@ -100,7 +100,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Reads a register by its offset.
+    /// By offset.
     pub fn read32(&mut self, register: u32) -> u32 {
         match self {
             Machine::Jobs(gpu) => gpu.read32(register),
@@ -108,7 +108,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Writes a register by its offset.
+    /// By offset.
     pub fn write32(&mut self, register: u32, value: u32) {
         match self {
             Machine::Jobs(gpu) => gpu.write32(register, value),
@@ -162,7 +162,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Shows the end of work that was taken.
+    /// Shows the end of taken work.
     pub fn finish(&mut self, done: Done) {
         match (self, done) {
             (Machine::Jobs(gpu), Done::Jobs(finished)) => gpu.finish(finished),

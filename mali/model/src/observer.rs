@@ -9,35 +9,35 @@ use mali_facts::registers::JobStatus;
 use mali_isa::Identity;
 use mali_shader::Dispatch;
 
-/// A job that ended.
+/// Ended job.
 #[derive(Clone, Debug)]
 pub struct JobReport {
-    /// Job slot it ran on.
+    /// Job slot.
     pub slot: u32,
-    /// Address space it ran in.
+    /// Its number.
     pub address_space: u32,
-    /// Its descriptor.
+    /// Of its descriptor.
     pub address: u64,
-    /// Name of its type: `COMPUTE`.
+    /// Its type: `COMPUTE`.
     pub kind: &'static str,
     /// How it ended.
     pub status: JobStatus,
     /// Time on the host.
     pub duration: Duration,
-    /// What a compute job with sensible descriptors did.
+    /// For compute jobs with sensible descriptors.
     pub compute: Option<ComputeReport>,
 }
 
 /// What a compute job did.
 #[derive(Clone, Debug)]
 pub struct ComputeReport {
-    /// Address of the shader.
+    /// Its address.
     pub shader: u64,
     /// Threads, by dimension.
     pub workgroup_size: [u32; 3],
     /// Work groups, by dimension.
     pub workgroup_count: [u32; 3],
-    /// The code's identity, if asked for and decodable.
+    /// If asked for and decodable.
     pub kernel: Option<Identity>,
     /// `None`: the job failed.
     pub statistics: Option<Statistics>,
@@ -70,7 +70,7 @@ pub trait Observer: Send + Sync {
         None
     }
 
-    /// Bytes from the host or the job manager (a status, a write-value job).
+    /// By the host or the job manager (a status, a write-value job).
     fn wrote(&self, va: u64, bytes: u64) {
         let _ = (va, bytes);
     }

@@ -13,7 +13,7 @@ struct Waiting {
     index: u64,
     dependencies: [u64; 2],
     barrier: bool,
-    /// The job may change the headers behind it, so none is read before its end.
+    /// The job may change the headers after it: none is read before its end.
     last_read: bool,
     overtaken: bool,
 }
@@ -35,7 +35,7 @@ impl Order {
         }
     }
 
-    /// The first job that has not ended, or the chain's last.
+    /// First job that has not ended, else the last.
     pub(crate) fn first(&self) -> u64 {
         let waits = self.waiting.front().map(|job| job.address);
         waits.unwrap_or(if self.next != 0 { self.next } else { self.last })

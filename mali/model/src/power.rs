@@ -68,8 +68,8 @@ impl Power {
         self.ready[domain as usize]
     }
 
-    /// Returns whether any unit changed. A core or tiler brings the level-2 caches: a G71 told to power its tiler read
-    /// back L2_READY.
+    /// Whether any unit changed. A core or tiler brings the level-2 caches: a G71 told to power its tiler read back
+    /// L2_READY.
     pub(crate) fn switch(&mut self, domain: Domain, units: u64, on: bool) -> bool {
         let index = domain as usize;
         let old = self.ready[index];

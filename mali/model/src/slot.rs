@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job slot: running chain, next chain, registers.
+//! A job slot.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::environment::ChainControl;
 struct Running {
     chain: Chain,
     control: Arc<ChainControl>,
-    /// A thread runs the chain. Otherwise a stop acts at once.
+    /// By a thread; otherwise a stop acts at once.
     taken: bool,
 }
 
@@ -141,7 +141,7 @@ impl Slot {
         })
     }
 
-    /// Stops the chain of chain flag `flag`, or any. Returns the outcome if no thread runs it.
+    /// Stops the chain with this flag, or any. Returns the outcome if no thread runs it.
     pub(crate) fn stop(&mut self, stop: Stop, flag: Option<bool>) -> Option<Outcome> {
         let running = self.running.as_ref()?;
         let chain_flag = running
@@ -177,7 +177,7 @@ impl Slot {
         *self = Slot::new(self.index);
     }
 
-    /// Returns address space and job interrupt.
+    /// Address space and job interrupt.
     pub(crate) fn retire(&mut self, outcome: &Outcome) -> Option<(u32, u32)> {
         let running = self.running.take()?;
         self.set_word(job_slot::STATUS, outcome.status.0);

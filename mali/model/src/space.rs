@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An address space of running jobs: translation and stalls.
+//! An address space: translation and stalls.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -26,9 +26,9 @@ struct State {
     translation: Translation,
     waiting: Option<MmuFault>,
     unreported: bool,
-    /// The running chain's fault was put into the registers.
+    /// The running chain's fault is in the registers.
     shown: bool,
-    /// Commands to the space so far; each ends a wait.
+    /// So far; each ends a wait.
     commands: u64,
 }
 
@@ -92,7 +92,7 @@ impl Space {
         std::mem::take(&mut self.lock().shown)
     }
 
-    /// Waits for software to deal with a fault found after `seen` commands. True: retry.
+    /// Waits for software to handle a fault found after `seen` commands. True: retry.
     ///
     /// A space that maps nothing was given up: software will not answer.
     fn stall(&self, fault: MmuFault, seen: u64, stall: &Stall<'_>) -> bool {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page-table walk.
+//! Walks page tables.
 
 use gpureplay_memory::Bus;
 use gpureplay_shader::Access;
@@ -19,7 +19,7 @@ enum Mode {
     Tables(Format),
 }
 
-/// A space's latched translation configuration.
+/// A space's latched configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
     mode: Mode,
@@ -34,9 +34,9 @@ pub struct Translation {
 /// Where a leaf entry leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Bus address of the byte.
+    /// Of the byte, on the bus.
     pub address: u64,
-    /// Bytes of the leaf: 4 KiB, 2 MiB or 1 GiB.
+    /// Leaf's bytes: 4 KiB, 2 MiB or 1 GiB.
     pub size: u64,
     /// Allows loads.
     pub readable: bool,
@@ -58,7 +58,7 @@ impl Translation {
         execute_implies_read: false,
     };
 
-    /// Translation by TRANSTAB and TRANSCFG. Reserved modes and 64 KiB pages map nothing.
+    /// By TRANSTAB and TRANSCFG. Reserved modes and 64 KiB pages map nothing.
     pub fn new(table: u64, config: u64, profile: &Profile) -> Translation {
         let (table, register) = (TranslationTable(table), TranslationConfig(config));
         let mode = match register.mode() {
@@ -87,7 +87,7 @@ impl Translation {
         }
     }
 
-    /// True when no access can succeed.
+    /// Whether no access can succeed.
     pub fn is_unmapped(&self) -> bool {
         self.mode == Mode::Unmapped
     }
@@ -116,7 +116,7 @@ impl Translation {
         }
     }
 
-    /// The mapping of `va`, for any access.
+    /// Mapping of `va`, for any access.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instruction that gave a byte its value. Runs the chain in copies of its pages, then the writing job with
+//! Finds the instruction that gave a byte its value: runs the chain in copies of its pages, then the writing job with
 //! fewer clauses until one makes the difference. A clause has at most one message, so its store is known.
 
 use std::collections::{BTreeMap, HashMap};
@@ -22,21 +22,21 @@ const MOST_PAGES: usize = 1 << 20;
 /// What wrote a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// A clause of a shader.
+    /// Shader's clause.
     Clause {
-        /// The job's address.
+        /// Address.
         job: u64,
-        /// The shader's address.
+        /// Address.
         shader: u64,
-        /// The clause's address.
+        /// Address.
         clause: u64,
     },
     /// A job's status, or a write-value job.
     JobManager {
-        /// The job's address.
+        /// Job's address.
         job: u64,
     },
-    /// No job of the chain.
+    /// No job.
     Nobody,
 }
 
@@ -133,7 +133,7 @@ impl<B: Bus> Trial<'_, B> {
     }
 
     fn clause(&self, before: u8, after: u8, clauses: u64) -> Option<u64> {
-        // A store of the old value is visible only if the byte held another one before.
+        // A store of the old value shows only if the byte held another one.
         let most = clauses.saturating_mul(2).saturating_add(1024);
         let starts = [before, !after, after ^ 0x55].into_iter();
         let (start, value, clauses) = starts.take(3).find_map(|start| {
@@ -213,10 +213,10 @@ impl<'a, B: Bus> Search<'a, B> {
 }
 
 impl<B: Bus> Gpu<B> {
-    /// The last job to write the byte at `va` if the chain ran now, and its clause; nothing changes. `None`: it
-    /// would not end, or needs the job manager.
+    /// The last job to write the byte at `va` if the chain ran now, and its clause; nothing changes. `None`: it would
+    /// not end, or needs the job manager.
     ///
-    /// Jobs run on one thread, the writing one some thirty times.
+    /// Jobs run on one thread, the writer some thirty times.
     pub fn writer(&self, space: u32, chain: u64, va: u64) -> Option<Writer> {
         let space = self.space(space)?;
         let mut search = Search::new(&**self.bus(), &space, va);
@@ -255,8 +255,7 @@ impl<B: Bus> Gpu<B> {
 }
 
 impl<B: Bus> Streams<B> {
-    /// Finds a writer as [`Gpu::writer`], for [`Streams::run`]; a job is a dispatch. `None` also for more than
-    /// dispatches of constants.
+    /// As [`Gpu::writer`], for [`Streams::run`]; a job is a dispatch. `None` also if the stream cannot be walked.
     pub fn writer(&self, root: u64, (address, bytes): (u64, u32), va: u64) -> Option<Writer> {
         let space = self.space(root);
         let mut search = Search::new(self.bus(), &space, va);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes a recording one of another GPU of its family.
+//! Makes a recording one of another GPU.
 //!
-//! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes
-//! these only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit and
+//! A recording fits one GPU: its identity, settings, storage for the threads of its cores. [`retarget`] changes these
+//! only where it can prove that jobs do not depend on the rest: the other GPU has every instruction, limit and
 //! format, no job looks at cores or warps that differ in number, and the result keeps every rule.
 //!
 //! No real GPU takes part: the proof and [`compare`] are about the model.
@@ -36,16 +36,16 @@ use survey::{Job, survey};
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Version 6 may become version 7 and vice versa. No silicon has shown that this works.
+    /// Version 6 may become 7 and vice versa. No silicon has shown that this works.
     pub mix_versions: bool,
-    /// Use only as many cores as the recorded storage suffices for. Otherwise storage grows.
+    /// Use only as many cores as have recorded storage. Otherwise storage grows.
     pub limit_cores: bool,
 }
 
 /// Driver's setting after a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Register offset.
+    /// Offset.
     pub register: u16,
     /// Recorded value.
     pub recorded: u32,
@@ -66,16 +66,16 @@ pub struct Retargeted {
     pub unused_cores: u32,
     /// Storage that was too small.
     pub grown: Vec<Grown>,
-    /// Settings that differ.
+    /// That differ.
     pub settings: Vec<Setting>,
     /// Address, recorded bytes, new bytes.
     pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,
-    /// Jobs that were looked at.
+    /// How many were looked at.
     pub jobs: usize,
     storage: Vec<(u64, u64)>,
 }
 
-/// Counts the jobs, if all could run unchanged.
+/// Counts jobs, if all could run unchanged.
 ///
 /// # Errors
 /// The first broken rule.
@@ -280,7 +280,7 @@ fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> 
     found
 }
 
-/// Version 6 lacks the setting of how many registers threads have.
+/// Version 6 has no such setting.
 fn register_allocation(job: &Job) -> Option<Word> {
     let compute = job.compute.as_ref()?;
     let name = "Shader register allocation";

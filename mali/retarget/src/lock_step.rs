@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares memory after every chain, on both models.
+//! Compares memory on both models after every chain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::rules::{Refusal, TargetRule};
 pub struct Effort {
     /// The recording's cases, then random values. 0: all cases, or one random input without any.
     pub inputs: usize,
-    /// Of a run, in clauses; `None`: as for a replay.
+    /// Clauses of a run; `None`: as for a replay.
     pub work_limit: Option<u64>,
 }
 
@@ -30,9 +30,9 @@ pub struct Effort {
 pub struct Compared {
     /// Inputs.
     pub inputs: usize,
-    /// Chains of one run.
+    /// Of one run.
     pub chains: usize,
-    /// Bytes in one run, counted for each chain that wrote them.
+    /// Of one run, counted for each chain that wrote them.
     pub bytes: u64,
     /// First chain whose memory depends on the order of work groups, on both GPUs: its jobs race. Outputs do not
     /// depend on it.
@@ -210,7 +210,7 @@ impl Wrapper for Watched {
         let mut sums = BTreeMap::new();
         let mut bytes = [0; PAGE_SIZE as usize];
         for page in pages.into_iter().filter(|page| self.places.has(*page)) {
-            // What cannot be read is a sum of its own.
+            // Unreadable pages have their own sum.
             let sum = match self.model.read_memory(page, &mut bytes) {
                 Ok(()) => {
                     self.places.blank(page, &mut bytes);
@@ -226,7 +226,7 @@ impl Wrapper for Watched {
     }
 }
 
-/// One host thread: else races would follow the host's clock.
+/// One host thread: else races follow the host's clock.
 fn run(
     recording: &Recording,
     (gpu, seed): (&'static Profile, u64),
@@ -267,7 +267,7 @@ fn run(
     Ok(trail)
 }
 
-/// Values of a case's files; the rest is random.
+/// A case's files; the rest is random.
 fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     let recording = session.recording().clone();
     let case = recording.manifest().and_then(|one| one.cases.get(input));
@@ -290,7 +290,7 @@ fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// Floats from -1 to 1; whole numbers of the full range.
+/// Floats from -1 to 1; integers of the full range.
 fn drawn(dtype: ElementType, bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

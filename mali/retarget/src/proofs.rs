@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Proofs about jobs without running them.
+//! Proofs about jobs.
 
 use gpureplay_format::Recording;
 use mali_facts::{Architecture, PixelFormat, Profile};
@@ -112,7 +112,7 @@ impl Pair {
             return Some("versions 6 and 7 write the order of components differently".into());
         }
         let number = format.number();
-        // Compressed formats come first, with a bit each of TEXTURE_FEATURES.
+        // Compressed formats come first, with a bit each in TEXTURE_FEATURES.
         let bit = 1u32.checked_shl(number)?;
         let has = |profile: &Profile| profile.texture_features[0] & bit != 0;
         (!has(self.target) && number != 0).then(|| format!("{} lacks it", self.target.name))
@@ -164,7 +164,7 @@ impl Pair {
     }
 }
 
-/// For shaders that need at most 32 registers.
+/// For at most 32 registers.
 const THIRTY_TWO_REGISTERS: u64 = 2;
 
 fn reads(tuple: &Tuple, fau: Fau) -> bool {

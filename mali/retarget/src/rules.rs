@@ -42,11 +42,11 @@ gpureplay_format::named! {
 /// Why a recording cannot become one of another GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The rule that it breaks.
+    /// Broken rule.
     pub rule: TargetRule,
-    /// Number of the submission, from 0, and address of the header.
+    /// Submission, from 0, and header's address.
     pub job: Option<(u32, u64)>,
-    /// What breaks it.
+    /// Cause.
     pub text: String,
 }
 

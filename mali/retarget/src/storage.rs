@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Storage of threads and work groups on the other GPU.
+//! Storage on the other GPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub struct Grown {
     pub old: u64,
     /// Address for the other GPU.
     pub new: u64,
-    /// Number of pages.
+    /// Number.
     pub pages: u32,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn ranges(jobs: &[Job], gpu: &Profile) -> Vec<(u64, u64)> {
 /// What grows, and its pointers: address, old and new value.
 pub(crate) type Plan = (Vec<Grown>, BTreeSet<(u64, u64, u64)>);
 
-/// Room is behind all other memory.
+/// Room is after all other memory.
 pub(crate) fn plan(
     recording: &Recording<'_>,
     jobs: &[Job],

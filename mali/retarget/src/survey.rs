@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What jobs ask of a GPU: shaders, sizes, formats, storage.
+//! What jobs ask of a GPU.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ pub(crate) struct Compute {
     pub(crate) state: RendererState,
     pub(crate) code: Option<Arc<Code>>,
     pub(crate) threads: u64,
-    /// Address of the local storage descriptor, and what it says.
+    /// Descriptor's address and contents.
     pub(crate) storage: Option<(u64, LocalStorage)>,
     pub(crate) formats: Vec<PixelFormat>,
 }
 
-/// Lists jobs in order; what Valhall's jobs name stays as it is and is left out.
+/// Lists jobs in order, without what Valhall's jobs name: it stays.
 pub(crate) fn survey(verified: &Verified<'_>, named: bool) -> Result<Vec<Job>, Refusal> {
     let mut survey = Survey {
         named,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prints the operations that the model does not execute; `cargo xtask docs` puts them into
-//! `docs/reference/isa.md`.
+//! Prints operations that the model does not execute, for `docs/reference/isa.md` (`cargo xtask docs`).
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p mali-shader --example bench -- THREADS RUNS [KERNEL...]
 //!
-//! `add-cached`, which runs only if named, is `add` with each buffer mapped to the same 4 MiB, which stay in the
-//! host's cache. What `add` loses beside it with more threads is due to the host's memory.
+//! `add-cached`, run only if named, is `add` with each buffer mapped to the same 4 MiB, which stay in the host's
+//! cache. What `add` loses beside it with more threads is due to the host's memory.
 //!
 //! Prints per kernel: name, shortest time and its processor time in seconds, largest relative error, lane
 //! operations. Data, sizes and checks are those of `bench/opencl.c`.
@@ -23,7 +23,7 @@ struct Flat {
     folded: Vec<Range<u64>>,
 }
 
-/// Three such buffers fit in the shared cache, but not in a core's own.
+/// Three such buffers fit in the shared cache, not in a core's.
 const FOLD: u64 = 4 << 20;
 
 impl AddressSpace for Flat {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast the shader cores are, with compiled kernels from the samples.
+//! Speed of the shader cores, with compiled sample kernels.
 //!
 //!     cargo run --release -p mali-shader --example throughput -- shader-samples/7212 [KERNEL...]
 //!

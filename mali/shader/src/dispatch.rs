@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a job asks of Mali's shader cores.
+//! What a job asks of shader cores.
 
 use gpureplay_shader::Grid;
 use mali_facts::Architecture;
 use mali_isa::Product;
 
-/// What becomes of subnormal numbers.
+/// Treatment of subnormal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Subnormals {
-    /// They are kept.
+    /// As they are.
     #[default]
     Kept,
     /// Singles become zeros of their sign.
@@ -17,12 +17,12 @@ pub enum Subnormals {
     Flushed,
 }
 
-/// A grid of threads with what Mali's shaders reach by number. Addresses are virtual.
+/// Threads, with what shaders reach by number. Addresses are virtual.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dispatch {
-    /// The threads. Their shader begins at a multiple of 16, on Valhall of 8.
+    /// The threads; their shader begins at a multiple of 16, on Valhall of 8.
     pub grid: Grid,
-    /// Generation of the GPU.
+    /// GPU's generation.
     pub architecture: Architecture,
     /// Executes only its instructions; `None`, and on Valhall: all known.
     pub product: Option<Product>,
@@ -30,7 +30,7 @@ pub struct Dispatch {
     pub subnormals: Subnormals,
     /// Table's address, 8 bytes each.
     pub uniform_buffers: u64,
-    /// Entries of the table.
+    /// Entries.
     pub uniform_buffer_count: u32,
     /// Descriptors' address, 8 bytes each.
     pub attributes: u64,
@@ -38,7 +38,7 @@ pub struct Dispatch {
     pub attribute_count: u32,
     /// Descriptors' address, 16 bytes each.
     pub attribute_buffers: u64,
-    /// Address of the texture descriptors.
+    /// Descriptors' address.
     pub textures: u64,
     /// Textures.
     pub texture_count: u32,

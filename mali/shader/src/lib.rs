@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shader cores of Mali: both instruction sets, descriptors and drawing, on the engine of [`gpureplay_shader`].
+//! Mali's shader cores, on the engine of [`gpureplay_shader`].
 //!
 //! Errors are hardware's faults.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Uniform buffers by number; descriptors by handle: resource table in the top byte, place below.
+//! Uniform buffers by number; descriptors by handle.
 
 use gpureplay_shader::FaultKind;
 use gpureplay_shader::core::{Tlb, Trouble, UniformBuffer};

@@ -13,7 +13,7 @@ use super::state::State;
 ///
 /// # Errors
 ///
-/// As for [`launch`].
+/// As [`launch`].
 pub fn run(
     dispatch: &Dispatch,
     space: &dyn AddressSpace,
@@ -34,7 +34,7 @@ pub fn run(
 ///
 /// # Errors
 ///
-/// As for [`run`].
+/// As [`run`].
 pub fn analyse(
     dispatch: &Dispatch,
     space: &dyn AddressSpace,
@@ -56,7 +56,7 @@ pub fn analyse(
 ///
 /// # Errors
 ///
-/// As for [`run`]; `FaultKind::InvalidData` if a work group has several threads or the shader looks at others.
+/// As [`run`]; `FaultKind::InvalidData` if a work group has several threads or the shader looks at others.
 pub fn draw(
     dispatch: &Dispatch,
     stage: &Stage,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What vertex and fragment shaders have besides compute's.
+//! State of vertex and fragment shaders.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ const PIXEL: usize = 16;
 /// Limit of corners' coordinates in pixels: rasterisation fits into 64 bits.
 pub const GUARD_BAND: i64 = 1 << 16;
 
-/// Descriptions of attributes or varyings.
+/// Attributes or varyings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttributeTable {
     /// Descriptors' address, 8 bytes each.
@@ -25,7 +25,7 @@ pub struct AttributeTable {
 /// Bytes of Valhall's vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packets {
-    /// Address for the first vertex.
+    /// The first vertex's address.
     pub base: u64,
     /// Bytes per vertex.
     pub stride: u32,
@@ -61,38 +61,38 @@ pub struct Vertices {
 /// Fragments of one triangle.
 #[derive(Debug)]
 pub struct Fragments {
-    /// The first column and line.
+    /// First column and line.
     pub origin: [u32; 2],
-    /// The triangle.
+    /// Corners.
     pub triangle: Triangle,
     /// Shades outside the triangle too.
     pub everywhere: bool,
-    /// 1/w of the corners.
+    /// Corners' 1/w.
     pub reciprocals: [f32; 3],
-    /// The corners' vertices.
+    /// Corners' vertices.
     pub vertices: [u32; 3],
-    /// The flat varyings' vertex.
+    /// Flat varyings' vertex.
     pub provoking: u32,
-    /// The vertices' outputs.
+    /// Vertices' outputs.
     pub varyings: AttributeTable,
     /// Outputs on Valhall.
     pub packets: Packets,
     /// First registers of a thread.
     pub preload: Option<Preload>,
-    /// Blend descriptor 0 for shaders.
+    /// Blend descriptor 0.
     pub blend: [u32; 2],
     /// Where pixels go.
     pub tile: Arc<Tile>,
 }
 
-/// What is done before a thread starts, into r0 on.
+/// Done before a thread starts, into r0 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preload {
     /// Looks a texture up.
     Texture(Lookup),
     /// Interpolates a varying.
     Varying {
-        /// Its number.
+        /// Number.
         index: u32,
         /// 1 to 4.
         components: u32,
@@ -101,14 +101,14 @@ pub enum Preload {
     },
 }
 
-/// A texture lookup at an interpolated varying.
+/// Texture lookup at an interpolated varying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
     /// Varying with the coordinates.
     pub varying: u32,
     /// Texture and sampler.
     pub texture: u32,
-    /// Level of detail from neighbours.
+    /// Level from neighbours.
     pub computed_lod: bool,
     /// Half-precision result.
     pub half: bool,
@@ -136,7 +136,7 @@ impl Triangle {
         })
     }
 
-    /// Twice the areas of the centre with the edges opposite to the corners, in 1/65536 pixel; negative outside.
+    /// Twice the areas of the centre with each corner's opposite edge, in 1/65536 pixel; negative outside.
     fn areas(&self, x: u32, y: u32) -> [i64; 3] {
         let [a, b, c] = self.corners;
         let centre = [i64::from(x) * 256 + 128, i64::from(y) * 256 + 128];
@@ -147,7 +147,7 @@ impl Triangle {
         ]
     }
 
-    /// Whether a pixel's centre is inside. A shared edge belongs to the triangle at whose left or top it is.
+    /// Whether a pixel's centre is inside. A shared edge belongs to the triangle whose left or top it is.
     pub fn covers(&self, x: u32, y: u32) -> bool {
         let [a, b, c] = self.corners;
         let edges = [(b, c), (c, a), (a, b)];
@@ -215,7 +215,7 @@ impl Tile {
         }
     }
 
-    /// Takes the pixels, line after line.
+    /// Line after line.
     pub fn take_pixels(&self) -> Vec<[u8; PIXEL]> {
         let mut all = self.pixels.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut all)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A host thread's part of a dispatch: its tables, and the descriptors read.
+//! A host thread's part of a dispatch.
 
 use std::any::Any;
 
@@ -14,13 +14,13 @@ use super::stage::Stage;
 pub(crate) struct State {
     pub(crate) dispatch: Dispatch,
     pub(crate) stage: Option<Stage>,
-    /// Number of the thread in the first lane, when drawing.
+    /// Thread in the first lane, when drawing.
     pub(crate) first: u64,
     pub(super) uniform_buffers: Vec<Option<UniformBuffer>>,
     pub(crate) textures: Vec<Option<Texture>>,
     pub(crate) samplers: Vec<Option<Sampler>>,
     pub(crate) images: Vec<Option<ImageBuffer>>,
-    /// Those of resource tables, by handle.
+    /// Of resource tables, by handle.
     pub(crate) named_textures: Vec<(u32, Texture)>,
     pub(crate) named_samplers: Vec<(u32, Sampler)>,
     pub(super) named_buffers: Vec<(u32, UniformBuffer)>,
@@ -73,7 +73,7 @@ impl State {
         self.dispatch.architecture.has_resource_tables()
     }
 
-    /// What a conversion descriptor says; no texel format: plain words.
+    /// `None`: plain words.
     pub(crate) fn conversion(
         &self,
         word: u32,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Register accesses of a driver, for a trace: user space sees none.
-//!
-//! Identity comes from what the driver tells; settings and job slots are its constants.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,7 +20,7 @@ const VARYINGS: u32 = 1 << 29;
 /// JM_DEFAULT_IDVS_GROUP_SIZE
 const GROUPS: u32 = 0xf << 16;
 
-/// Register by its offset, and value.
+/// Offset and value.
 type Access = (u32, u32);
 
 /// What a driver does before the first job.
@@ -76,8 +74,8 @@ impl Opened {
     }
 }
 
-/// Written after a reset: `panfrost_gpu_init_quirks` with `panfrost_features.h` and `panfrost_issues.h` of Linux
-/// 6.12 (7.3 writes the same). It also writes back what it has read from TILER_CONFIG, which changes nothing.
+/// After a reset: `panfrost_gpu_init_quirks` with `panfrost_features.h` and `panfrost_issues.h` of Linux 6.12 (7.3 does
+/// the same). It also writes back what it read from TILER_CONFIG, which changes nothing.
 fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<Access> {
     const ACE: u64 = 1 << 1;
     /// ACE_LITE and ACE in JM_FORCE_COHERENCY_FEATURES.
@@ -108,8 +106,8 @@ fn settings(param: impl Fn(u32) -> Option<u64>) -> Vec<Access> {
     settings
 }
 
-/// Written by kbase after a reset: `kbase_set_hw_quirks` with `mali_base_hwconfig_features.h` of r37p0 and r44p1.
-/// It also writes back what it has read, which changes nothing.
+/// After a reset: `kbase_set_hw_quirks` with `mali_base_hwconfig_features.h` of r37p0 and r44p1. It also writes back
+/// what it read, which changes nothing.
 fn settings_of_kbase(gpu_id: u32) -> Vec<Access> {
     let id = GpuId(gpu_id);
     match id.name() {
@@ -120,7 +118,7 @@ fn settings_of_kbase(gpu_id: u32) -> Vec<Access> {
     }
 }
 
-/// The page tables of an app's file (from 0) in an address space: a number, so that a second file is seen as one.
+/// Page tables of an app's file (from 0) in an address space: a number that tells files apart.
 pub fn page_tables(space: u32, file: u32) -> [Access; 2] {
     let table = TranslationTable::legacy(u64::from(file + 1) << 12, false).0;
     let register = |register| address_space::offset(space, register);
@@ -139,7 +137,7 @@ pub struct Start {
     pub space: u32,
     /// The app's file, from 0.
     pub file: u32,
-    /// GPU address of the chain.
+    /// The chain's GPU address.
     pub head: u64,
     /// SHADER_PRESENT.
     pub cores: u64,
@@ -148,7 +146,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// Register writes before the doorbell: `panfrost_job_hw_submit`.
+    /// Before the doorbell: `panfrost_job_hw_submit`.
     pub fn writes(&self) -> [Access; 7] {
         let [low, high] = page_tables(self.space, self.file);
         let register = |register| job_slot::offset(u32::from(self.slot), register);
@@ -196,7 +194,7 @@ mod tests {
         })
     }
 
-    /// Settings by kernel traces of the patched panfrost of Linux 6.12 on the model's products.
+    /// From kernel traces of the patched panfrost of Linux 6.12 on the model's products.
     #[test]
     fn settings_by_product() {
         assert_eq!(of(0x7212, 0), [(0xf00, 0xf_0000)]);
@@ -210,7 +208,7 @@ mod tests {
         assert_eq!(of(0x1234, 0), []);
     }
 
-    /// Settings by the kernel trace of the patched kbase r37p0 on the model's G52, but for zeros.
+    /// From the kernel trace of the patched kbase r37p0 on the model's G52, but for zeros.
     #[test]
     fn settings_of_arms_driver() {
         assert_eq!(

@@ -16,7 +16,7 @@ pub const NOT_COHERENT: u64 = 31;
 const JOB_SLOT_FEATURES: u32 = 35;
 const JOB_SLOTS: u32 = 16;
 
-/// Property, register, and whether the next register is the high word.
+/// Property, register, whether the next is the high word.
 static SHOWN: [(u32, u32, bool); 22] = [
     (25, gpu::SHADER_PRESENT_LO, true),
     (26, gpu::TILER_PRESENT_LO, true),

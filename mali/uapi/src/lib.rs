@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel drivers of Mali GPUs, seen from an app: requests of [`panfrost`], [`panthor`], [`kbase`]; [`accesses`].
+//! Kernel drivers of Mali GPUs, seen from an app.
 
 #![no_std]
 #![forbid(unsafe_code)]

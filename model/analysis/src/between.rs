@@ -20,7 +20,7 @@ pub type Unordered = BTreeMap<usize, Vec<usize>>;
 
 #[derive(Clone, Copy, Default)]
 struct Word {
-    /// The low half of the clause's address, never 0.
+    /// Low half of the clause's address, never 0.
     clauses: [u32; 3],
     bytes: [u8; 3],
 }
@@ -34,7 +34,7 @@ const ATOMIC: usize = 2;
 pub(crate) struct Reach {
     pages: HashMap<u64, Box<[Word; WORDS]>>,
     storages: Storages,
-    /// The high word of all clauses' addresses.
+    /// High word of all clauses' addresses.
     high: u64,
     room: usize,
     pub(crate) full: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Watches jobs, analyses those asked for, reports.
+//! Watches jobs and reports.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -71,12 +71,12 @@ impl Collector {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the findings, job by job.
+    /// Findings, job by job.
     pub fn take(&self) -> Vec<Job> {
         std::mem::take(&mut self.state().jobs)
     }
 
-    /// Jobs that have ended.
+    /// Ended jobs.
     pub fn ended(&self) -> usize {
         self.state().ended
     }

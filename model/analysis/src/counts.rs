@@ -20,7 +20,7 @@ impl Count {
     }
 }
 
-/// Counts of one host thread by clause number.
+/// Of one host thread, by clause number.
 #[derive(Default)]
 pub(crate) struct Counts(Vec<(Option<Site>, Count)>);
 

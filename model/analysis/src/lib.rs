@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analysers of what shaders do to memory.
 //!
-//! A [`Collector`] observes a model and analyses chosen compute jobs: counts of
-//! clauses and lanes, accesses by line, warps' use of lines, races, reads of unwritten memory, accesses outside
-//! tensors. Results do not depend on host threads. A [`report::Verdict`] says whether an analysis had to stop.
+//! A [`Collector`] analyses chosen compute jobs of a model. Results do not depend on host threads. A
+//! [`report::Verdict`] says whether an analysis had to stop.
 //!
 //! Normalisations and omissions: `docs/kernels.md`.
 #![forbid(unsafe_code)]

@@ -31,7 +31,7 @@ impl Use {
     }
 }
 
-/// Accesses of one host thread by clause number.
+/// Of one host thread, by clause number.
 #[derive(Default)]
 pub(crate) struct Lines(Vec<(Option<Site>, Use)>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of memory: regions and tensors of a recording.
+//! A recording's regions and tensors.
 
 /// What an area holds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -18,7 +18,7 @@ pub enum AreaKind {
     Scratch,
 }
 
-/// A named range of addresses.
+/// Named addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
     /// From the recording.
@@ -27,11 +27,11 @@ pub struct Area {
     pub kind: AreaKind,
     /// First address.
     pub address: u64,
-    /// Size in bytes.
+    /// Size.
     pub bytes: u64,
 }
 
-/// The memory of a recording.
+/// A recording's memory.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
     /// Ascending.
@@ -74,7 +74,7 @@ impl Map {
         self.tensors.iter().chain(&self.regions)
     }
 
-    /// Number of an address's area, as [`Map::areas`] counts; the overlapping tensor that begins last.
+    /// Place in [`Map::areas`]; of overlapping tensors, the last to begin.
     pub(crate) fn area(&self, address: u64) -> Option<usize> {
         let holds = |area: &Area| address.wrapping_sub(area.address) < area.bytes;
         let before = self.tensors.partition_point(|area| area.address <= address);
@@ -86,7 +86,7 @@ impl Map {
         })
     }
 
-    /// Name of an address, like `conv1+0x40`.
+    /// Like `conv1+0x40`.
     pub(crate) fn name(&self, address: u64) -> String {
         match self.area(address).and_then(|at| self.areas().nth(at)) {
             Some(area) => match address - area.address {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses to buffers that belong to no tensor.
+//! Accesses to buffers of no tensor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Stray {
     }
 }
 
-/// Stray accesses by clause; true: writes.
+/// By clause; true: writes.
 pub(crate) type Strays = BTreeMap<(u64, bool), Stray>;
 
 pub(crate) struct Outside {

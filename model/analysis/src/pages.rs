@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A value per page, with a bound.
+//! Bounded values per page.
 
 use std::collections::HashMap;
 

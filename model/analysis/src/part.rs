@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The analyses of a job, from all host threads.
+//! A job's analyses, from all host threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,7 +124,7 @@ impl JobPart {
         }
     }
 
-    /// Access without lanes that reach thread storage.
+    /// Without lanes that reach thread storage.
     fn shared<'a>(&mut self, access: &Access<'a>) -> Access<'a> {
         let mut access = *access;
         if !self.storages.is_empty() {

@@ -106,7 +106,7 @@ impl<const N: usize> Cells<N> {
         }
     }
 
-    /// Sets a cell, with memory from `room`; false: not enough.
+    /// Takes memory from `room`; false: not enough.
     #[inline]
     fn set(&mut self, at: usize, cell: &Cell, room: &mut usize) -> bool {
         let [first, second] = &mut self.readers;
@@ -120,7 +120,7 @@ impl<const N: usize> Cells<N> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pair {
-    /// The clause whose access came first, by number.
+    /// Clause whose access came first.
     first: u16,
     second: u16,
     pub(crate) kind: RaceKind,
@@ -385,7 +385,7 @@ impl Context {
         cells.set(at, &cell, room).then_some(found)
     }
 
-    /// Remembers the access. Returns the race and the other party.
+    /// Remembers the access; returns race and other party.
     #[inline]
     fn check(
         self,
@@ -444,7 +444,7 @@ impl Context {
         } else if second.thread == who.thread || !second.is_somebody() {
             cell.readers[1] = who;
         } else if self.barriers {
-            // What is older than the barrier matters to later work groups: one reader is enough.
+            // What is older than the barrier matters to later work groups: one reader suffices.
             let old = |other: Who| other.epoch != who.epoch || !self.same_group(other, who);
             if old(first) {
                 if !self.same_group(first, who) {

@@ -58,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict, from finding and completeness.
+    /// From finding and completeness.
     pub fn of(found: bool, complete: bool) -> Verdict {
         match (found, complete) {
             (true, _) => Verdict::Found,
@@ -396,7 +396,7 @@ impl Report {
             .collect();
     }
 
-    /// Verdict of an analysis that was asked for.
+    /// Of an analysis that was asked for.
     pub fn verdict(&self, what: &str) -> Option<Verdict> {
         let verdict = self.verdicts.iter().find(|verdict| verdict.what == what);
         verdict.map(|verdict| verdict.verdict)

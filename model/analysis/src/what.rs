@@ -18,11 +18,11 @@ pub struct What {
     pub races: bool,
     /// Reads of uninitialised memory.
     pub uninit: bool,
-    /// Accesses to memory of no tensor.
+    /// Accesses outside tensors.
     pub outside: bool,
 }
 
-/// A word that is no analysis.
+/// No such analysis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no analysis `{0}`; there are: {known}", known = What::NAMES.join(", "))]
 pub struct UnknownAnalysis(String);
@@ -51,14 +51,14 @@ impl What {
         ]
     }
 
-    /// All analyses.
+    /// All.
     pub fn all() -> What {
         let mut all = What::default();
         all.flags().into_iter().for_each(|flag| *flag = true);
         all
     }
 
-    /// Names of those in the set.
+    /// Of those in the set.
     pub fn names(mut self) -> Vec<&'static str> {
         let flags = self.flags().into_iter();
         let named = flags.zip(Self::NAMES).filter(|(flag, _)| **flag);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bus: physical memory as the GPU sees it.
+//! Physical memory as the GPU sees it.
 
 use crate::{PAGE_SIZE, Page};
 
-/// No memory answers at a bus address.
+/// No memory at a bus address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory at bus address {address:#x}")]
 pub struct BusError {
-    /// The first byte that could not be accessed.
+    /// First byte without memory.
     pub address: u64,
 }
 
-/// The physical address space of the GPU.
+/// The GPU's physical address space.
 pub trait Bus: Send + Sync {
-    /// The page of an address (low 12 bits ignored); `None`: a bus error.
+    /// An address's page (low 12 bits ignored); `None`: a bus error.
     fn page(&self, address: u64) -> Option<Page<'_>>;
 
     /// Reads from `address` on.
     ///
     /// # Errors
     ///
-    /// The first address without memory; earlier bytes were read.
+    /// First address without memory; earlier bytes were read.
     fn read(&self, address: u64, to: &mut [u8]) -> Result<(), BusError> {
         let mut done = 0;
         while done < to.len() {
@@ -34,7 +34,7 @@ pub trait Bus: Send + Sync {
     ///
     /// # Errors
     ///
-    /// The first address without memory; earlier bytes were written.
+    /// First address without memory; earlier bytes were written.
     fn write(&self, address: u64, from: &[u8]) -> Result<(), BusError> {
         let mut done = 0;
         while done < from.len() {

@@ -34,9 +34,9 @@ pub enum Maintenance {
 struct Apart {
     /// The GPU's view, a page of the copies.
     memory: u64,
-    /// The lines when last filled, cleaned or made stale, a page of the copies.
+    /// Lines when last filled, cleaned or made stale, a page of the copies.
     filled: u64,
-    /// Lines cleaned or invalidated so far, as bits; the others are not in memory.
+    /// Lines cleaned or invalidated, as bits; others are not in memory.
     valid: u64,
 }
 
@@ -51,7 +51,7 @@ struct Views {
     pages: Mutex<HashMap<u64, State>>,
 }
 
-/// Regions of a virtual machine's memory ([`Mapped`]), as its GPU sees them.
+/// A virtual machine's memory ([`Mapped`]) as its GPU sees it.
 ///
 /// Either coherent, or as if caches kept lines until cleaned or invalidated: the GPU has copies of the pages that it
 /// reaches. Its writes turn wrong in the processor's view until invalidated: a stale value could be right by chance.
@@ -271,7 +271,7 @@ impl Views {
             for at in words.filter(|&at| memory.load_u64(at) != filled.load_u64(at)) {
                 for at in at..at + 8 {
                     let (now, old) = (memory.load_u8(at), filled.load_u8(at));
-                    // A byte that the processor has written stays: its line fights with the GPU's.
+                    // A byte that the processor wrote stays: its line fights with the GPU's.
                     if now == old || STALE.contains(&(now ^ old)) || seen.load_u8(at) != old {
                         continue;
                     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Gathers of two or four words for sixteen lanes.
+//! Gathers for sixteen lanes.
 
 #[cfg(target_arch = "x86_64")]
 use crate::Vectors;
@@ -21,7 +21,7 @@ pub fn gather<const WORDS: usize>(
     let places = offsets.map(|offset| (offset & 0xffc).min(last) | offset & 0x1000);
     #[cfg(target_arch = "x86_64")]
     if Vectors::in_use() == Vectors::Avx512 {
-        // SAFETY: the host has the feature, and the places are inside of pages.
+        // SAFETY: the host has the feature, and the places are inside pages.
         return unsafe { avx512::gather(pages, &places, to) };
     }
     for (word, to) in to.into_iter().enumerate() {
@@ -76,13 +76,12 @@ impl Page<'_> {
         }
     }
 
-    /// Stores a word per lane at the offset's low 12 bits, rounded down to a multiple of 4; the last lane comes
-    /// last. Each in one access.
+    /// Stores words as `gather_words` loads them; the last lane comes last.
     #[inline(always)]
     pub fn scatter_words(&self, offsets: &[u32; GATHER_LANES], from: &[u32; GATHER_LANES]) {
         #[cfg(target_arch = "x86_64")]
         if Vectors::in_use() == Vectors::Avx512 {
-            // SAFETY: the host has the feature.
+            // SAFETY: as above.
             return unsafe { avx512::scatter_words(self, offsets, from) };
         }
         for (&from, &offset) in from.iter().zip(offsets) {
@@ -146,7 +145,7 @@ mod avx512 {
             // SAFETY: the caller's promise.
             unsafe { bases[(place / PAGE_SIZE) & 1].add(place % PAGE_SIZE) }
         };
-        // SAFETY: the caller's promise; the pages are valid memory while they are borrowed.
+        // SAFETY: the caller's promise; the pages are valid memory while borrowed.
         unsafe { gather_lanes(lane, to) }
     }
 
@@ -173,7 +172,7 @@ mod avx512 {
                 places[lane] as usize / PAGE_SIZE,
                 places[lane] as usize & 0xffc,
             );
-            // SAFETY: no page is missing, and the offsets are inside of pages.
+            // SAFETY: no page is missing, and the offsets are inside pages.
             unsafe {
                 pages
                     .get_unchecked(number)
@@ -182,7 +181,7 @@ mod avx512 {
                     .add(offset)
             }
         };
-        // SAFETY: offsets are so far from the ends of pages that all words are inside, and the pages are valid memory while they are borrowed.
+        // SAFETY: offsets leave room for all words in their pages, which are valid memory while borrowed.
         unsafe { gather_lanes(lane, to) }
     }
 
@@ -215,7 +214,6 @@ mod avx512 {
             );
             [low, high, low, high]
         } else {
-            // Lanes n, n + 4, n + 8, n + 12.
             let four = |n: usize| {
                 let vector = _mm512_setzero_si512();
                 // SAFETY: the caller's promise.
@@ -254,8 +252,8 @@ mod avx512 {
         offsets: &[u32; GATHER_LANES],
         to: &mut [u32; GATHER_LANES],
     ) {
-        // SAFETY: the words are inside of the page, which is valid memory while it is borrowed, and there are 64 bytes on this side. The compiler does not
-        // look into assembler code, so that the access is as good as an atomic one; the processor does not split an aligned word.
+        // SAFETY: the words are inside the page, valid memory while borrowed; there are 64 bytes on this side. As in
+        // `read_quarter`, the access is like an atomic one.
         unsafe {
             let offsets = offsets_in_page(offsets);
             let words: __m512i;

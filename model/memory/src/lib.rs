@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the GPU model and a host share.
 //!
-//! A bus of 4 KiB pages ([`Bus`]): this process's memory ([`Ram`]) or a virtual machine's ([`Mapped`]), maybe
-//! behind caches ([`Cached`]). Accesses are relaxed atomics or as good per word, so that shader threads, a guest's
-//! processors and devices may touch the same bytes. All unsafe memory code of the model is here.
+//! A bus of 4 KiB pages ([`Bus`]): this process's memory ([`Ram`]) or a virtual machine's ([`Mapped`]), maybe behind
+//! caches ([`Cached`]). Accesses are relaxed atomics or as good per word: shader threads, guest processors and devices
+//! may touch the same bytes. All unsafe memory code of the model is here.
 
 mod bus;
 mod cached;

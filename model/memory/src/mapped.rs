@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a virtual machine, from file descriptors.
+//! A virtual machine's memory, from file descriptors.
 
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -34,7 +34,7 @@ pub enum MapError {
         /// Bus address of the region there.
         other: u64,
     },
-    /// No region with this address and length.
+    /// No such region.
     #[error("no region {address:#x}+{length:#x}")]
     Unknown {
         /// Bus address.
@@ -42,12 +42,12 @@ pub enum MapError {
         /// Bytes.
         length: u64,
     },
-    /// The operating system refused the mapping.
+    /// The system refused the mapping.
     #[error("cannot map the region at {address:#x}: {source}")]
     Host {
         /// Bus address.
         address: u64,
-        /// The system's error.
+        /// Its error.
         source: std::io::Error,
     },
 }
@@ -114,7 +114,7 @@ impl Mapped {
         let memory = if writable {
             options.map_raw(file)
         } else {
-            // SAFETY: the mapping is only ever accessed through the atomics of `Page`, never as a slice.
+            // SAFETY: only the atomics of `Page` access the mapping, never a slice.
             unsafe { options.map_copy(file) }.map(MmapRaw::from)
         };
         let memory = memory.map_err(|source| MapError::Host { address, source })?;
@@ -162,8 +162,8 @@ impl Bus for Mapped {
         if offset >= region.length {
             return None;
         }
-        // SAFETY: the mapping is `length` bytes long, a whole number of pages, and `offset` is below it; the page
-        // holds a share of the region, which keeps it mapped.
+        // SAFETY: the mapping has `length` bytes, in whole pages, and `offset` is below; the page's share of the region
+        // keeps it mapped.
         unsafe {
             let base = NonNull::new_unchecked(region.memory.as_mut_ptr().add(offset as usize));
             Some(Page::new(base, Some(region.clone())))

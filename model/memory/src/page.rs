@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page of shared memory and its accesses.
+//! A page of shared memory.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use crate::words;
 
-/// Bytes of a page.
+/// In bytes.
 pub const PAGE_SIZE: usize = 4096;
 
 const MASK: usize = PAGE_SIZE - 1;
@@ -26,7 +26,7 @@ pub struct Page<'a> {
     _memory: PhantomData<&'a [AtomicU8]>,
 }
 
-// SAFETY: a page gives access to its memory through atomics only, and what owns the memory is Send and Sync.
+// SAFETY: memory is accessed through atomics only, and its owner is Send and Sync.
 unsafe impl Send for Page<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Page<'_> {}
@@ -43,8 +43,8 @@ macro_rules! word_access {
         #[inline(always)]
         pub fn $load_at(&self, offset: usize) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
-            // SAFETY: `at` lies in the page and is a multiple of the size, so the access stays inside; the page is
-            // valid memory for the lifetime of `self`.
+            // SAFETY: `at` lies in the page and is a multiple of the size; the page is valid memory for the lifetime of
+            // `self`.
             let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
             <$int>::from_le(cell.load(Relaxed))
         }
@@ -53,7 +53,7 @@ macro_rules! word_access {
         #[inline(always)]
         pub fn $store_at(&self, offset: usize, value: $int) {
             let at = offset & MASK & !(size_of::<$int>() - 1);
-            // SAFETY: as for the load above.
+            // SAFETY: as above.
             let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
             cell.store(value.to_le(), Relaxed);
         }
@@ -107,11 +107,11 @@ macro_rules! atomic_update {
             }
         }
 
-        /// Atomically writes `new` at `offset` (rounded down to its size) over `expected`. Returns the old value.
+        /// Atomically writes `new` at `offset` (rounded down to its size) over `expected`; returns the old value.
         #[inline]
         pub fn $exchange(&self, offset: usize, expected: $int, new: $int) -> $int {
             let at = offset & MASK & !(size_of::<$int>() - 1);
-            // SAFETY: `at` lies in the page and is a multiple of the size.
+            // SAFETY: as above.
             let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
             let result = cell.compare_exchange(expected.to_le(), new.to_le(), Relaxed, Relaxed);
             <$int>::from_le(result.unwrap_or_else(|now| now))
@@ -119,7 +119,6 @@ macro_rules! atomic_update {
     };
 }
 
-/// Rounded offset, and words up to the page's end.
 #[inline(always)]
 fn words_at(offset: usize, count: usize) -> (usize, usize) {
     let offset = offset & MASK & !3;
@@ -149,17 +148,17 @@ impl<'a> Page<'a> {
         self.base.as_ptr()
     }
 
-    /// Reads one byte at `offset`.
+    /// Reads one byte.
     #[inline(always)]
     pub fn load_u8(&self, offset: usize) -> u8 {
         // SAFETY: the masked offset lies in the page.
         unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<AtomicU8>() }.load(Relaxed)
     }
 
-    /// Writes one byte at `offset`.
+    /// Writes one byte.
     #[inline(always)]
     pub fn store_u8(&self, offset: usize, value: u8) {
-        // SAFETY: the masked offset lies in the page.
+        // SAFETY: as above.
         unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<AtomicU8>() }.store(value, Relaxed);
     }
 
@@ -205,13 +204,13 @@ impl<'a> Page<'a> {
     pub fn load_words(&self, offset: usize, to: &mut [u32]) -> usize {
         let (offset, count) = words_at(offset, to.len());
         let to = &mut to[..count];
-        // SAFETY: `count` words lie in the page behind `offset`, and the page is valid memory for the lifetime of
-        // `self`, to which nobody has a plain reference.
+        // SAFETY: from `offset` on the page has `count` words, valid for the lifetime of `self`, to which nobody has a
+        // plain reference.
         unsafe { words::load(self.base.as_ptr().add(offset), to) };
         count
     }
 
-    /// Writes words from `offset` (rounded down to a multiple of 4), each in one access; returns how many fit.
+    /// Writes words as `load_words` reads them; returns how many fit.
     #[inline(always)]
     pub fn store_words(&self, offset: usize, from: &[u32]) -> usize {
         let (offset, count) = words_at(offset, from.len());
@@ -221,7 +220,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies bytes out; returns how many the page had.
+    /// Returns how many bytes the page had.
     pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) -> usize {
         let count = to.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;
@@ -242,7 +241,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Copies bytes in; returns how many fit.
+    /// Returns how many bytes fit.
     pub fn copy_from_slice(&self, offset: usize, from: &[u8]) -> usize {
         let count = from.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;

@@ -25,7 +25,7 @@ struct Free {
 }
 
 impl Ram {
-    /// The bus address of the first page.
+    /// Bus address of the first page.
     pub const BASE: u64 = 0x1000_0000;
 
     /// Makes room for `pages` pages.
@@ -102,7 +102,7 @@ impl Bus for Ram {
         let index = usize::try_from(index)
             .ok()
             .filter(|&index| index < self.pages)?;
-        // SAFETY: the mapping has `pages` pages, `index` is below that, and the mapping lives as long as `self`.
+        // SAFETY: `index` is below the mapping's `pages`; the mapping lives as long as `self`.
         unsafe {
             let base = NonNull::new_unchecked(self.memory.as_mut_ptr().add(index * PAGE_SIZE));
             Some(Page::new(base, None))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vector units in use: the host's best, or fewer for tests.
+//! Vector units in use.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -85,7 +85,7 @@ impl Vectors {
         Vectors::limit(most)
     }
 
-    /// The name in the environment.
+    /// Its name in the environment.
     pub fn name(self) -> &'static str {
         match self {
             Vectors::Portable => "portable",

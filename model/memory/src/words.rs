@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies of whole words from and to shared memory.
+//! Copies of words from and to shared memory.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -73,7 +73,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, words: usize) -> usize {
         done = unsafe { copy_widest(from, to, words) };
     }
     while words - done >= VECTOR {
-        // SAFETY: there are that many words on both sides.
+        // SAFETY: both sides have that many words.
         unsafe { copy_vector(from.add(done * 4), to.add(done * 4)) };
         done += VECTOR;
     }
@@ -90,7 +90,7 @@ unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
 /// `from` is aligned to 4, and `to.len()` words stay readable. No plain reference to them exists.
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
-    // SAFETY: there are that many words on both sides.
+    // SAFETY: both sides have that many words.
     let done = unsafe { copy(from, to.as_mut_ptr().cast(), to.len()) };
     for (at, to) in to.iter_mut().enumerate().skip(done) {
         // SAFETY: the caller's promise.
@@ -104,7 +104,7 @@ pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
 /// As for [`load`], with `to` writable.
 #[inline(always)]
 pub(crate) unsafe fn store(from: &[u32], to: *mut u8) {
-    // SAFETY: there are that many words on both sides.
+    // SAFETY: as above.
     let done = unsafe { copy(from.as_ptr().cast(), to, from.len()) };
     for (at, from) in from.iter().enumerate().skip(done) {
         // SAFETY: the caller's promise.

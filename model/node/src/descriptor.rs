@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory files for node, objects and fences, known by inode.
+//! Memory files, known by inode.
 
 use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -29,7 +29,7 @@ pub(crate) fn size(fd: RawFd) -> Option<u64> {
 
 fn status(fd: RawFd) -> Option<libc::stat> {
     let mut status = std::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the place is that of the structure, which is filled if the call says so.
+    // SAFETY: the call fills the structure if it says so.
     unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn is_sealed(fd: RawFd, name: &str) -> bool {
     named && seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
 }
 
-/// Whether the app has one: those below a limit are the app's.
+/// Whether another descriptor than `except` has it.
 pub(crate) fn is_open(file: Identity, except: Option<RawFd>) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         // Not known: better a file too many.
@@ -111,7 +111,7 @@ pub(crate) fn is_open(file: Identity, except: Option<RawFd>) -> bool {
         .any(|fd| identity(fd) == Some(file))
 }
 
-/// Raises the limit of descriptors: each object has one.
+/// Each object has a descriptor.
 pub(crate) fn raise_limit() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a request fails: the numbers of `errno`.
+//! Why a request fails.
 
 use std::ffi::c_int;
 
-/// Error number as in `errno.h`.
+/// As in `errno.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub c_int);
 

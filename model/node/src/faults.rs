@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults of the GPU, to standard error.
+//! The GPU's faults, to standard error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

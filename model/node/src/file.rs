@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file: handles and an address space.
+//! An open file: handles, address space.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

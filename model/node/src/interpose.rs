@@ -70,7 +70,7 @@ fn node() -> Result<&'static Node> {
         return Ok(node);
     }
     let name = std::env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
-    // Mesa does not know the product number of our G71.
+    // Mesa does not know our G71's product number.
     let known = if name.eq_ignore_ascii_case("g71") {
         "g71-mesa"
     } else {
@@ -88,7 +88,7 @@ fn node() -> Result<&'static Node> {
         .inspect_err(|error| eprintln!("gpureplay node: no memory file (error {})", error.0))?;
     // SAFETY: the handler takes no lock and allocates nothing.
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-    // Without a lock, which another thread might hold when the app forks.
+    // Without a lock: another thread might hold it at a fork.
     let new = Box::into_raw(Box::new(node));
     let stored = NODE.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
     if stored.is_err() {
@@ -107,7 +107,7 @@ fn answer(result: Result<c_int>) -> c_int {
 }
 
 fn keeping_errno<T>(step: impl FnOnce() -> T) -> T {
-    // SAFETY: `errno` is this thread's.
+    // SAFETY: as above.
     unsafe {
         let place = libc::__errno_location();
         let before = *place;
@@ -158,7 +158,7 @@ macro_rules! open {
                 return fd;
             }
             match next!($text: Open) {
-                // SAFETY: as our caller has called us.
+                // SAFETY: as we were called.
                 Some(next) => unsafe { next(path, flags, mode) },
                 None => answer(Err(Errno(libc::ENOSYS))),
             }
@@ -179,7 +179,7 @@ macro_rules! open_at {
                 return fd;
             }
             match next!($text: OpenAt) {
-                // SAFETY: as our caller has called us.
+                // SAFETY: as we were called.
                 Some(next) => unsafe { next(folder, path, flags, mode) },
                 None => answer(Err(Errno(libc::ENOSYS))),
             }
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         }
     }
     match next!(c"ioctl": Ioctl) {
-        // SAFETY: as our caller has called us.
+        // SAFETY: as we were called.
         Some(next) => unsafe { next(fd, request, argument) },
         None => answer(Err(Errno(libc::ENOSYS))),
     }
@@ -289,7 +289,7 @@ macro_rules! mmap {
                 return place;
             }
             match next!($text: Mmap) {
-                // SAFETY: as our caller has called us.
+                // SAFETY: as we were called.
                 Some(next) => unsafe { next(address, length, protection, flags, fd, offset) },
                 None => libc::MAP_FAILED,
             }
@@ -310,7 +310,7 @@ mmap! {
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     let forget = opened().and_then(|(node, _inside)| keeping_errno(|| node.closing(fd)));
     let closed = match next!(c"close": Close) {
-        // SAFETY: as our caller has called us.
+        // SAFETY: as we were called.
         Some(next) => unsafe { next(fd) },
         None => answer(Err(Errno(libc::ENOSYS))),
     };

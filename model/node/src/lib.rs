@@ -5,9 +5,9 @@
 //! panthor (1.2) for command streams: unmodified OpenCL apps run on Mesa without GPU, driver or root.
 //! `GPUREPLAY_NODE_GPU` names the GPU.
 //!
-//! Files, objects and fences are memory files: the kernel counts holders, and apps map objects themselves. Each
-//! file has its own address space. Chains run inside SUBMIT, streams inside GROUP_SUBMIT: no fence is ever pending.
-//! Not there: `stat` and `/sys` (EGL looks there), performance counters, the parent's files in a child of `fork`.
+//! Files, objects and fences are memory files: the kernel counts holders, and apps map objects themselves. Chains run
+//! inside SUBMIT, streams inside GROUP_SUBMIT: no fence is ever pending. Not there: `stat` and `/sys` (EGL looks
+//! there), performance counters, the parent's files in a child of `fork`.
 
 mod descriptor;
 mod errno;

@@ -14,7 +14,7 @@ use mali_uapi::panthor::TimestampInfo;
 use crate::faults::tell;
 use crate::object::Object;
 
-/// Clauses per chain: about three minutes. The kernel's watchdog has half a second of a GPU.
+/// Clauses per chain: about three minutes. The kernel's watchdog gives a GPU half a second.
 const WORK_LIMIT: u64 = 1 << 32;
 
 pub(crate) type Machine = DrivenGpu<Mapped>;
@@ -56,11 +56,10 @@ pub(crate) fn maps(mappings: &Mappings) -> impl Iterator<Item = Map> {
     })
 }
 
-/// Parameter by its number in `drm_panfrost_param`.
+/// By number in `drm_panfrost_param`.
 pub(crate) fn parameter(gpu: &mut Machine, which: u32) -> Option<u64> {
     match which {
         parameter::TIMESTAMP_FREQUENCY => Some(TIMESTAMP_FREQUENCY),
-        // It is coherent.
         parameter::SELECTED_COHERENCY => Some(parameter::COHERENT),
         _ => parameter::answer(which, |register| gpu.read32(register)),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The render node: files, shared state, requests.
+//! The render node.
 
 mod objects;
 mod panthor;
@@ -88,13 +88,13 @@ impl Model {
     }
 }
 
-/// A render node whose GPU is the model.
+/// A render node.
 pub struct Node {
     memory: Arc<Memory>,
     model: Model,
     state: Mutex<State>,
     signalled: Condvar,
-    /// Sync files of successful and of failed work.
+    /// Sync files of successful and failed work.
     fences: [(OwnedFd, Identity); 2],
 }
 
@@ -365,7 +365,7 @@ fn with<T: FromBytes + IntoBytes + Immutable>(
     }
     step(&mut value)?;
     if request.is_written() {
-        // SAFETY: the request says that its answer goes to the argument.
+        // SAFETY: by the request, the answer goes to the argument.
         unsafe { user::write(argument, &value.as_bytes()[..size]) }?;
     }
     Ok(0)
@@ -395,7 +395,7 @@ impl ForApp {
     fn new(file: &OwnedFd, close_on_exec: bool) -> Result<Self> {
         use std::os::fd::FromRawFd;
         let fd = descriptor::for_app(file, close_on_exec)?;
-        // SAFETY: the descriptor is new, and nobody else knows it yet.
+        // SAFETY: the descriptor is new, known to nobody else.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -63,7 +63,7 @@ impl Memory {
         self.object(file, size, flags & uapi::NO_EXECUTE == 0, heap)
     }
 
-    /// Makes an object for panthor: mappings say what is executable.
+    /// For panthor: mappings say what is executable.
     pub(crate) fn create_plain(self: &Arc<Self>, size: u64, mappable: bool) -> Result<Arc<Object>> {
         let size = size.checked_next_multiple_of(PAGE_BYTES);
         let size = size.ok_or(Errno::NO_MEMORY)?;

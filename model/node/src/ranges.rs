@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ranges of addresses as the kernel's `drm_mm` places them.
+//! Address ranges, placed as by the kernel's `drm_mm`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Free range, in `drm_mm`'s order: the smallest, then the latest.
+/// In `drm_mm`'s order: the smallest, then the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hole {
     size: u64,
@@ -11,7 +11,7 @@ struct Hole {
     start: u64,
 }
 
-/// Free and taken addresses, in any unit.
+/// In any unit.
 #[derive(Debug)]
 pub(crate) struct Ranges {
     by_size: BTreeSet<Hole>,
@@ -32,7 +32,7 @@ impl Ranges {
         ranges
     }
 
-    /// Takes a range at a multiple of `align`, in the hole's part by `narrow`.
+    /// At a multiple of `align`, in the hole's part by `narrow`.
     pub(crate) fn take(
         &mut self,
         size: u64,

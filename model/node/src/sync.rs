@@ -61,7 +61,7 @@ pub(crate) fn both(first: Fence, second: Fence) -> Fence {
     first.and(second)
 }
 
-/// Status of a fence, as of a sync file: 1, or the error.
+/// As of a sync file: 1, or the error.
 pub(crate) fn status(fence: Fence) -> i32 {
     match fence {
         Ok(()) => 1,

@@ -30,7 +30,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
         iov_base: std::ptr::with_exposed_provenance_mut(address as usize),
         iov_len: from.len(),
     };
-    // SAFETY: the first names `from`, which is read only; the kernel checks the second, whose bytes the caller answers for.
+    // SAFETY: the first names `from`, only read; the kernel checks the second, whose bytes the caller answers for.
     let written = unsafe { libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) };
     let refused = matches!(
         std::io::Error::last_os_error().raw_os_error(),
@@ -47,7 +47,7 @@ pub(crate) unsafe fn write(address: u64, from: &[u8]) -> Result<()> {
     done.then_some(()).ok_or(Errno::FAULT)
 }
 
-/// Calls `step` with each number, read in pieces: the app gives the length.
+/// Read in pieces: the app gives the length.
 pub(crate) fn each(array: u64, count: u32, mut step: impl FnMut(u32) -> Result<()>) -> Result<()> {
     let mut piece = [0u32; 256];
     let mut done = 0;

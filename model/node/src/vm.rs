@@ -24,7 +24,7 @@ pub(crate) struct Region {
     pub(crate) rights: Rights,
 }
 
-/// Regions by address; none overlap.
+/// By address; none overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Regions(BTreeMap<u64, Region>);
 

@@ -42,7 +42,7 @@ fn library() -> PathBuf {
         .expect("the node's library")
 }
 
-/// Returns success and standard error.
+/// Success and standard error.
 fn as_app(test: &str, libraries: &[&Path], gpu: &str) -> (bool, String) {
     let list: Vec<_> = libraries.iter().map(|path| path.as_os_str()).collect();
     let output = Command::new(std::env::current_exe().expect("this test"))

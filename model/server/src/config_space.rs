@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI configuration space: 256 bytes, some writable.
+//! PCI configuration space.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(crate) struct ConfigSpace {
 }
 
 impl ConfigSpace {
-    /// Describes a device with one memory BAR (a power of two, at least 16), pin INTA.
+    /// One memory BAR (a power of two, at least 16), pin INTA.
     pub(crate) fn new(device: u16, bar_size: u32) -> ConfigSpace {
         let mut bytes = [0; SIZE];
         bytes[0..2].copy_from_slice(&VENDOR.to_le_bytes());
@@ -40,7 +40,7 @@ impl ConfigSpace {
         ConfigSpace { bytes, writable }
     }
 
-    /// Reads from `offset` on; beyond the end it reads 0.
+    /// Beyond the end it reads 0.
     pub(crate) fn read(&self, offset: u64, to: &mut [u8], interrupt: bool) {
         for (byte, at) in to.iter_mut().zip(start(offset)..) {
             *byte = self.bytes.get(at).copied().unwrap_or(0);

@@ -34,14 +34,14 @@ pub(crate) enum SocketError {
     Listen { path: PathBuf, source: io::Error },
 }
 
-/// Listening socket; its path disappears with it.
+/// Its path disappears with it.
 pub(crate) struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
-    /// Listens on `path`. Its directory must keep other users out: the protocol hands out guest memory.
+    /// The path's directory must keep other users out: the protocol hands out guest memory.
     pub(crate) fn new(path: &Path) -> Result<Socket, SocketError> {
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -84,7 +84,7 @@ impl Socket {
     }
 }
 
-/// Listens for the user only. The mode is set before, and not by the umask, which threads share.
+/// For the user only. The mode is set before, not by the umask, which threads share.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
     let socket = rustix::net::socket_with(

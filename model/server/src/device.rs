@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The PCI device: BAR 0, INTA, guest memory.
+//! The PCI device.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -402,7 +402,7 @@ impl Device {
     }
 }
 
-/// Whether the file is long enough; else an access behind the end would be a signal.
+/// An access past the file's end would be a signal.
 fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     rustix::fs::fstat(file).is_ok_and(|status| {
         let regular = rustix::fs::FileType::from_raw_mode(status.st_mode).is_file();
@@ -411,7 +411,7 @@ fn has(file: &OwnedFd, offset: u64, size: u64) -> bool {
     })
 }
 
-/// Version 0.0, the oldest, and our capabilities.
+/// Version 0.0, the oldest.
 fn version() -> Vec<u8> {
     let capabilities = format!(
         "{{\"capabilities\":{{\"max_msg_fds\":1,\"max_data_xfer_size\":{}}}}}\0",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interrupt pin: level-triggered, an eventfd that masks itself when it fires.
 //!
-//! QEMU raises the guest's line when it reads the eventfd, and lowers it when the guest accesses the device. A late
-//! read would raise it for nothing; if the driver has suspended the GPU, its handler accesses nothing, and the line
-//! stays up ("irq 18: nobody cared"). So an unread event is taken back when the level drops.
+//! QEMU raises the guest's line on reading the eventfd, and lowers it when the guest accesses the device. A late read
+//! would raise it for nothing; a driver that has suspended the GPU accesses nothing, and the line stays up ("irq 18:
+//! nobody cared"). So an unread event is taken back when the level drops.
 
 use std::os::fd::OwnedFd;
 

@@ -47,7 +47,7 @@ impl Log for Messages {
     }
 }
 
-/// Log of register accesses, one line each: `W 0x0030 0x00000001 GPU_CMD`.
+/// One line each: `W 0x0030 0x00000001 GPU_CMD`.
 pub(crate) struct RegisterLog {
     file: File,
 }
@@ -59,7 +59,7 @@ impl RegisterLog {
         })
     }
 
-    /// Writes an access at once: a killed server leaves a whole log.
+    /// At once: a killed server leaves a whole log.
     pub(crate) fn access(&mut self, direction: char, offset: u32, value: u32) {
         let name = register_name(offset);
         let name = name.as_deref().unwrap_or("-");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The vfio-user protocol of QEMU (client) and a device (server).
 //!
-//! A message's 16-byte header has the size of header and body. Both ends share the host's byte order. Facts are
-//! from the vfio-user specification in QEMU's documentation and Linux's `vfio.h`.
+//! A message's 16-byte header has the size of header and body. Both ends share the host's byte order. Sources: the
+//! vfio-user specification in QEMU's documentation, Linux's `vfio.h`.
 
 pub(crate) const HEADER_SIZE: usize = 16;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stops the guest while a job runs, so that time stands still.
+//! Stops the guest's time while a job runs.
 //!
 //! Drivers give a job half a second, which may be too short here. The guest stops after a grace period until the
 //! job's end. It runs while an access waits for its driver, and beyond the limit: then the driver's time-out ends
@@ -134,7 +134,7 @@ impl Warden {
     }
 }
 
-/// Connected late: QEMU makes its socket after it has found the device.
+/// Connected late: QEMU makes its socket after finding the device.
 pub(crate) struct Monitor {
     path: PathBuf,
     log: Arc<dyn Log>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bounds of the work of a dispatch and a recording.
+//! Bounds of work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// A job's cost besides its shader, in clauses.
 pub const JOB_COST: u64 = 1 << 11;
 
-/// Clauses charged for each decoded clause.
+/// Clauses charged per decoded clause.
 pub(crate) const DECODING_COST: u64 = 1 << 9;
 
-/// Clauses charged for each micro-operation.
+/// Clauses charged per micro-operation.
 pub(crate) const SPECIALISING_COST: u64 = 8;
 
 /// A shared limit, in clauses of up to 64 lanes or what takes as long.
@@ -59,7 +59,7 @@ impl WorkLimit {
         self.left.load(Relaxed)
     }
 
-    /// Whether something had to be refused.
+    /// Something was refused.
     pub fn is_used_up(&self) -> bool {
         self.used_up.load(Relaxed)
     }
@@ -108,7 +108,7 @@ impl Control {
         Control::within(clauses, Arc::default())
     }
 
-    /// Makes a control as [`Control::new`], within a shared limit.
+    /// As [`Control::new`], within a shared limit.
     pub fn within(clauses: u64, work: Arc<WorkLimit>) -> Control {
         Control {
             abort: AtomicBool::new(false),
@@ -138,7 +138,7 @@ impl Control {
         own && self.charge(clauses) && !self.is_aborted()
     }
 
-    /// Takes clauses from the shared limit alone. False: those were the last.
+    /// From the shared limit alone. False: those were the last.
     #[must_use]
     pub fn charge(&self, clauses: u64) -> bool {
         let enough = self.work.take(clauses) == clauses;

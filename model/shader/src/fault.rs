@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ends a dispatch before its time.
+//! What ends a dispatch early.
 
 use crate::MmuFault;
 
-/// Faults of the shader cores.
+/// Shader cores' faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The program counter left the shader.
@@ -32,6 +32,6 @@ pub struct ShaderFault {
     pub address: u64,
     /// Of the executing clause.
     pub clause: u64,
-    /// Instruction and reason, for people.
+    /// For people.
     pub text: String,
 }

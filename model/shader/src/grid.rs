@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads of a dispatch, and their storage.
+//! A dispatch's threads and their storage.
 
-/// The cores that work on a dispatch.
+/// A dispatch's cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cores {
     /// Core ids, as bits; 0: work is not placed.
@@ -10,7 +10,7 @@ pub struct Cores {
     pub seed: u64,
 }
 
-/// Storage per thread.
+/// Per thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStorage {
     /// The first thread's address; 0: none.
@@ -21,7 +21,7 @@ pub struct ThreadStorage {
     pub threads: u32,
 }
 
-/// Storage of work groups.
+/// Of work groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkgroupStorage {
     /// The first instance's address; 0: none.
@@ -43,24 +43,24 @@ pub struct Grid {
     pub workgroup_size: [u32; 3],
     /// Work groups in x, y, z; each at least 1.
     pub workgroup_count: [u32; 3],
-    /// Address of the push uniforms: 64-bit slots.
+    /// Their address.
     pub push_uniforms: u64,
     /// 64-bit slots, 0 to 127.
     pub push_uniform_count: u32,
-    /// Storage of threads.
+    /// Of threads.
     pub thread_storage: ThreadStorage,
-    /// Storage of work groups.
+    /// Of work groups.
     pub workgroup_storage: WorkgroupStorage,
 }
 
 impl Grid {
-    /// Threads of a work group; `None` on overflow.
+    /// `None` on overflow.
     pub fn workgroup_threads(&self) -> Option<u32> {
         let [x, y, z] = self.workgroup_size;
         x.checked_mul(y)?.checked_mul(z)
     }
 
-    /// Work groups; at most 2^96.
+    /// At most 2^96.
     pub fn workgroups(&self) -> u128 {
         self.workgroup_count
             .iter()

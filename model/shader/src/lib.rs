@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engine that executes shaders, for any family of GPUs.
 //!
-//! A family is a [`core::Family`], and emits micro-operations by [`emit`]; [`launch`] executes its dispatches. Memory is
-//! an [`AddressSpace`], work is spread over [`Threads`], a [`Control`] bounds it. Errors are hardware's faults.
+//! A family is a [`core::Family`], and emits micro-operations by [`emit`]; [`launch`] executes its dispatches. Memory
+//! is an [`AddressSpace`], work is spread over [`Threads`], a [`Control`] bounds it. Errors are hardware's faults.
 
 #![deny(unsafe_code)]
 

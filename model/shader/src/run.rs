@@ -20,7 +20,7 @@ const LARGEST_WORKGROUP: u32 = 4096;
 /// Fewer threads need no second host thread.
 const WORTH_SHARING: u64 = 512;
 
-/// Executes a dispatch, with an analyser's probes if there is one.
+/// Executes a dispatch, with an analyser's probes if any.
 ///
 /// # Errors
 ///

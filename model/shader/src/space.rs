@@ -38,7 +38,7 @@ pub struct MmuFault {
     pub code: u8,
 }
 
-/// An MMU address space. Translations must stay valid while a dispatch runs.
+/// Translations must stay valid while a dispatch runs.
 pub trait AddressSpace: Sync {
     /// The page of `va`.
     ///

@@ -25,7 +25,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Operations of all units.
+    /// Of all units.
     pub fn lane_operations(&self) -> u64 {
         self.fma + self.add + self.messages()
     }
@@ -35,7 +35,7 @@ impl Statistics {
         self.messages.iter().sum()
     }
 
-    /// Names of the kinds that there were, each with its messages.
+    /// Kinds that occurred, with their numbers of messages.
     pub fn messages_by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let all = self.kinds.iter().copied().zip(self.messages);
         all.filter(|(_, count)| *count != 0)

@@ -42,7 +42,7 @@ impl Threads {
         }
     }
 
-    /// Number of threads.
+    /// At least one.
     pub fn count(&self) -> usize {
         self.count.get()
     }
@@ -57,7 +57,7 @@ impl Threads {
         shaders.shader(entry, isa, fetch)
     }
 
-    /// Returns a specialised shader where that pays (repeated dispatches always), and micro-operations looked at.
+    /// A specialised shader where that pays (repeated dispatches always), and micro-operations looked at.
     pub(crate) fn own_shader(
         &self,
         program: Arc<Program>,

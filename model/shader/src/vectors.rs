@@ -16,7 +16,7 @@ macro_rules! choose {
                 break 'chosen unsafe { $avx512 };
             })?
             $(if used >= gpureplay_memory::Vectors::Avx2 {
-                // SAFETY: the host has the units, and nothing else is asked for.
+                // SAFETY: as above.
                 break 'chosen unsafe { $avx2 };
             })?
             $portable

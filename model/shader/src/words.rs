@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words and bytes of an access to memory.
 
-/// Words of an access; it has at most 16 bytes.
+/// Of an access of at most 16 bytes.
 pub type Words = [u32; 4];
 
 /// In little-endian order.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every boundary function catches panics, keeps error texts, and checks pointers.
+//! Panics, error texts, and pointers at the C boundary.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -14,14 +14,12 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Why a call fails.
 pub(crate) struct Failure {
     status: Status,
     text: String,
 }
 
 impl Failure {
-    /// Error of unusable arguments.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
             status: Status::Usage,
@@ -65,7 +63,7 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
     status
 }
 
-/// Does the work of a call without status; `otherwise` is its answer after a panic.
+/// `otherwise` is the answer after a panic.
 pub(crate) fn answered<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
 }
@@ -93,8 +91,6 @@ pub extern "C" fn gpureplay_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// A text from C.
-///
 /// # Safety
 /// `pointer` is null, or points to bytes that end with a zero and do not change during the call.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
@@ -107,8 +103,6 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a 
         .map_err(|_| Failure::usage(format!("{what} is not UTF-8")))
 }
 
-/// A handle from C.
-///
 /// # Safety
 /// `pointer` is null, or an open handle of this kind.
 pub(crate) unsafe fn handle<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
@@ -116,8 +110,6 @@ pub(crate) unsafe fn handle<'a, T>(pointer: *const T, what: &str) -> Result<&'a 
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::usage(format!("{what} is a null pointer")))
 }
 
-/// Puts a result where C wants it.
-///
 /// # Safety
 /// `pointer` is null, or points to memory for a `T`.
 pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, what: &str) -> Result<(), Failure> {

@@ -39,7 +39,7 @@ unsafe fn hand_over(
         tensors,
         layers,
     });
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { put(recording, Box::into_raw(opened), "recording") }
 }
 
@@ -54,9 +54,9 @@ pub unsafe extern "C" fn gpureplay_open(
     recording: *mut *mut RecordingHandle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let path = unsafe { text(path, "path") }?;
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { hand_over(recording, || Ok(open(Path::new(path), &Trust::default())?)) }
     })
 }
@@ -74,13 +74,13 @@ pub unsafe extern "C" fn gpureplay_open_signed(
     recording: *mut *mut RecordingHandle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let (path, key) = unsafe { (text(path, "path")?, text(key, "key")?) };
         let trust = Trust {
             minimum_counter,
             ..Trust::with_key(key)?
         };
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { hand_over(recording, || Ok(open(Path::new(path), &trust)?)) }
     })
 }
@@ -101,9 +101,9 @@ pub unsafe extern "C" fn gpureplay_open_bytes(
                 "data is a null pointer, or larger than memory",
             ));
         }
-        // SAFETY: this function's own contract; the size is one that memory can have.
+        // SAFETY: our contract; the size is one that memory can have.
         let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { hand_over(recording, || Ok(from_bytes(data.to_vec())?)) }
     })
 }
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn gpureplay_open_bytes(
 pub unsafe extern "C" fn gpureplay_close(recording: *mut RecordingHandle) {
     guarded(|| {
         if !recording.is_null() {
-            // SAFETY: made by `Box::into_raw`, and this function's own contract.
+            // SAFETY: made by `Box::into_raw`, and our contract.
             drop(unsafe { Box::from_raw(recording) });
         }
         Ok(())
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn gpureplay_close(recording: *mut RecordingHandle) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_tensor_count(recording: *const RecordingHandle) -> usize {
     answered(0, || {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { recording.as_ref() }.map_or(0, |it| it.tensors.len())
     })
 }
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn gpureplay_tensor(
     tensor: *mut TensorDescription,
 ) -> Status {
     guarded(|| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let it = unsafe { handle(recording, "recording") }?;
         let known = it.recording.tensors().get(index).zip(it.tensors.get(index));
         let Some((info, name)) = known else {
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn gpureplay_tensor(
             rank: info.shape.len(),
             shape,
         };
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { put(tensor, description, "tensor") }
     })
 }
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn gpureplay_tensor(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_layer_count(recording: *const RecordingHandle) -> usize {
     answered(0, || {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { recording.as_ref() }.map_or(0, |it| it.layers.len())
     })
 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn gpureplay_layer_name(
     index: usize,
 ) -> *const c_char {
     answered(std::ptr::null(), || {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let name = unsafe { recording.as_ref() }.and_then(|it| it.layers.get(index));
         name.map_or(std::ptr::null(), |name| name.as_ptr())
     })
@@ -211,12 +211,12 @@ pub unsafe extern "C" fn gpureplay_layer(
     index: *mut usize,
 ) -> Status {
     guarded(|| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let it = unsafe { handle(recording, "recording") }?;
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let name = unsafe { text(name, "name") }?;
         let found = layer_named(it.recording.layers(), name)?;
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { put(index, found, "index") }
     })
 }

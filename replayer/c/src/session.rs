@@ -26,9 +26,9 @@ pub unsafe extern "C" fn gpureplay_session_open(
     session: *mut *mut SessionHandle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let recording = unsafe { handle(recording, "recording") }?;
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let given = unsafe { options.as_ref() };
         let mut options = Options::default();
         if let Some(given) = given {
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn gpureplay_session_open(
             options.retries = given.retries;
             options.ignore_identity = given.any_gpu != 0;
             if !given.device.is_null() {
-                // SAFETY: this function's own contract.
+                // SAFETY: our contract.
                 let device = unsafe { text(given.device, "device") }?;
                 options.device = device.parse().map_err(Failure::usage)?;
             }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn gpureplay_session_open(
         }
         let opened = recording.recording.replay(options)?;
         let opened = Box::new(SessionHandle(Mutex::new(opened)));
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         unsafe { put(session, Box::into_raw(opened), "session") }
     })
 }
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn gpureplay_session_open(
 pub unsafe extern "C" fn gpureplay_session_close(session: *mut SessionHandle) {
     guarded(|| {
         if !session.is_null() {
-            // SAFETY: made by `Box::into_raw`, and this function's own contract.
+            // SAFETY: made by `Box::into_raw`, and our contract.
             drop(unsafe { Box::from_raw(session) });
         }
         Ok(())
@@ -76,7 +76,7 @@ unsafe fn with(
     work: impl FnOnce(&mut dyn Replay) -> Result<(), Failure>,
 ) -> Status {
     guarded(|| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let session = unsafe { handle(session, "session") }?;
         match session.0.try_lock() {
             Ok(mut session) => work(&mut **session),
@@ -90,7 +90,6 @@ unsafe fn with(
     })
 }
 
-/// Checks C's element type and size against the tensor's.
 fn fits(name: &str, info: &TensorInfo, element: u32, bytes: usize) -> Result<(), Failure> {
     let Some(stated) = ElementType::from_number(element) else {
         return Err(Failure::usage(format!(
@@ -128,7 +127,7 @@ pub unsafe extern "C" fn gpureplay_bind(
     bytes: usize,
 ) -> Status {
     let work = |session: &mut dyn Replay| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let name = unsafe { text(name, "name") }?;
         if data.is_null() {
             return Err(Failure::usage("data is a null pointer"));
@@ -136,13 +135,13 @@ pub unsafe extern "C" fn gpureplay_bind(
         let info = session.tensor(name)?;
         fits(name, info, element, bytes)?;
         let (dtype, shape) = (info.dtype, info.shape.clone());
-        // SAFETY: this function's own contract; the size is that of a tensor of the recording.
+        // SAFETY: our contract; the size is that of a tensor of the recording.
         let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
         let value = Tensor::new(dtype, &shape, data.to_vec())
             .map_err(|error| Failure::usage(error.to_string()))?;
         Ok(session.bind(name, value)?)
     };
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, work) }
 }
 
@@ -157,11 +156,11 @@ pub unsafe extern "C" fn gpureplay_bind_file(
     path: *const c_char,
 ) -> Status {
     let work = |session: &mut dyn Replay| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let (name, path) = unsafe { (text(name, "name")?, text(path, "path")?) };
         Ok(session.bind_file(name, Path::new(path))?)
     };
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, work) }
 }
 
@@ -174,7 +173,7 @@ pub unsafe extern "C" fn gpureplay_bind_weights(
     session: *mut SessionHandle,
     path: *const c_char,
 ) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe {
         with(session, |session| {
             Ok(session.bind_weights(Path::new(text(path, "path")?))?)
@@ -191,7 +190,7 @@ pub unsafe extern "C" fn gpureplay_unbind(
     session: *mut SessionHandle,
     name: *const c_char,
 ) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, |session| Ok(session.unbind(text(name, "name")?)?)) }
 }
 
@@ -201,7 +200,7 @@ pub unsafe extern "C" fn gpureplay_unbind(
 /// `session` comes from gpureplay_session_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_reset_states(session: *mut SessionHandle) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, |session| Ok(session.reset_states()?)) }
 }
 
@@ -211,7 +210,7 @@ pub unsafe extern "C" fn gpureplay_reset_states(session: *mut SessionHandle) -> 
 /// `session` comes from gpureplay_session_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_run(session: *mut SessionHandle) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, |session| Ok(session.run()?)) }
 }
 
@@ -227,7 +226,7 @@ pub unsafe extern "C" fn gpureplay_run_layers(
     first: usize,
     end: usize,
 ) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, |session| Ok(session.run_layers(first..end)?)) }
 }
 
@@ -241,7 +240,7 @@ pub unsafe extern "C" fn gpureplay_use_recorded_values(
     session: *mut SessionHandle,
     yes: c_int,
 ) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe {
         with(session, |session| {
             session.use_recorded_values(yes != 0);
@@ -259,7 +258,7 @@ pub unsafe extern "C" fn gpureplay_keep(
     session: *mut SessionHandle,
     name: *const c_char,
 ) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, |session| Ok(session.keep(text(name, "name")?)?)) }
 }
 
@@ -277,7 +276,7 @@ pub unsafe extern "C" fn gpureplay_read(
     bytes: usize,
 ) -> Status {
     let work = |session: &mut dyn Replay| {
-        // SAFETY: this function's own contract.
+        // SAFETY: our contract.
         let name = unsafe { text(name, "name") }?;
         if data.is_null() {
             return Err(Failure::usage("data is a null pointer"));
@@ -286,13 +285,13 @@ pub unsafe extern "C" fn gpureplay_read(
         fits(name, info, element, bytes)?;
         let value = session.read(name)?;
         let from = value.bytes();
-        // SAFETY: this function's own contract; `from` is a tensor of the recording, whose size was compared with `bytes`.
+        // SAFETY: our contract; `from` is a tensor of the recording, whose size was compared with `bytes`.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), data.cast::<u8>(), from.len().min(bytes))
         };
         Ok(())
     };
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe { with(session, work) }
 }
 
@@ -305,7 +304,7 @@ pub unsafe extern "C" fn gpureplay_timing(
     session: *mut SessionHandle,
     timing: *mut RunTiming,
 ) -> Status {
-    // SAFETY: this function's own contract.
+    // SAFETY: our contract.
     unsafe {
         with(session, |session| {
             put(timing, RunTiming::from(session.timing()), "timing")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C interface with bad callers; the header is up to date. `cargo xtask examples` runs it from C and Python.
+//! The C interface with bad callers, and its header. `cargo xtask examples` runs it from C and Python.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::{CStr, CString};
@@ -195,7 +195,7 @@ fn recordings_come_from_memory_and_from_packs_and_signed() {
     }
 }
 
-/// From an ending thread: its status, its text, and two counts.
+/// From an ending thread: status, text, two counts.
 type Answer = (Status, String, usize, usize);
 
 /// Calls into the library when its thread ends.
@@ -244,7 +244,7 @@ fn a_thread_that_ends_may_still_call() {
     }
 }
 
-/// What a recurrent network writes by itself: `characters` of them.
+/// Lets a recurrent network write `characters` by itself.
 ///
 /// # Safety
 /// The session is one of `generate-g52`.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CUDA run through C, on the driver's stand-in. It copies, but launches nothing; tests of
-//! `gpureplay-cuda-replay` launch.
+//! A CUDA run through C, on the driver's stand-in, which copies but launches nothing.
 #![cfg(feature = "cuda")]
 #![allow(clippy::unwrap_used)]
 

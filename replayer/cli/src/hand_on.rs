@@ -21,7 +21,7 @@ pub(crate) fn to_cuda_on(mut words: Vec<OsString>, has_nvidia: bool) -> Vec<OsSt
     let is_recording = |word: &OsString| {
         let text = word.to_string_lossy();
         let (folder, number) = text.rsplit_once('#').unwrap_or((&*text, ""));
-        // Also `FOLDER#LAUNCH` of a folder that is missing.
+        // Also `FOLDER#LAUNCH` of a missing folder.
         let is_launch = !number.is_empty()
             && number.bytes().all(|byte| byte.is_ascii_digit())
             && !Path::new(&*text).exists();
@@ -90,7 +90,7 @@ fn recorded(words: Vec<OsString>, has_nvidia: bool) -> Vec<OsString> {
     handed
 }
 
-/// Whether an option is given that only the other GPUs' `record` has.
+/// Options that only the other GPUs' `record` has.
 fn gives_other(words: &[OsString]) -> bool {
     let command = crate::command();
     let has = |path: &[&str], word: &str| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `-h`, `--help` and `help`: grouped commands; short help has a line per option.
+//! `-h`, `--help` and `help`.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};

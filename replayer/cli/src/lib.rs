@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `gpureplay` command: subcommands in `commands`, shared code in `common`. A library only for tests;
-//! programs embed `gpureplay-library`.
+//! The `gpureplay` command. A library only for tests; programs embed `gpureplay-library`.
 #![forbid(unsafe_code)]
 // `terminal` escapes text and fails without a panic.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

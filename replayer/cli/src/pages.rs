@@ -42,7 +42,7 @@ fn code(page: &str) -> (Vec<String>, Vec<String>) {
     (blocks, pieces)
 }
 
-/// Splits a line into words, without the remark behind the command.
+/// Without the remark after the command.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let line = line.split(" # ").next().unwrap_or_default();

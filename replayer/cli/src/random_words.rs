@@ -9,9 +9,9 @@ use fastrand::Rng;
 
 use super::{Arguments, command, hand_on, replay};
 
-/// Command lines of each command.
+/// Of each command.
 const LINES: usize = 400;
-/// What options and arguments take, and what they do not.
+/// What options and arguments take, and what not.
 const VALUES: [&str; 34] = [
     "",
     "-",
@@ -91,7 +91,7 @@ fn line(random: &mut Rng, path: &[String], options: &[String]) -> Vec<OsString> 
     words.into_iter().map(OsString::from_vec).collect()
 }
 
-/// As `parsed` does, with a command that is made once.
+/// As `parsed`, with a command made once.
 fn among(built: &mut Command, words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let matches = built.try_get_matches_from_mut(hand_on::to_cuda(words))?;
     Arguments::from_arg_matches(&matches)

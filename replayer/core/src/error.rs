@@ -111,7 +111,7 @@ pub enum ErrorKind {
     TensorSize {
         /// Index.
         tensor: u32,
-        /// Bytes that it has.
+        /// Its bytes.
         expected: u32,
         /// Bytes given.
         found: usize,

@@ -60,19 +60,19 @@ pub trait Family {
     /// The state after a reset.
     const RESET: Self::State;
 
-    /// Whether it is a constant of the GPU, for identity checks.
+    /// A constant of the GPU, for identity checks.
     fn is_identity(register: u32) -> bool;
 
-    /// Whether the check demands the header's product.
+    /// The check demands the header's product.
     fn demands_product(check: &IdentityCheck, gpu_id: u32) -> bool;
 
-    /// Whether set-up may write this value.
+    /// Set-up may write this value.
     fn may_write(gpu_id: u32, register: u32, value: u32) -> bool;
 
-    /// Whether memory of this kind may have this access; never write and execute.
+    /// Memory of this kind may have this access; never write and execute.
     fn suits(kind: RegionKind, access: Access) -> bool;
 
-    /// Whether a chain's header may lie here.
+    /// A chain's header may lie here.
     fn may_rearm(recording: &Recording<'_>, va: u64) -> bool;
 
     /// Checks work; the verifier itself checks ready headers and bounded waits.

@@ -5,14 +5,14 @@ use crate::codes::{Encoding, Opcode};
 use crate::layout::ActionEntry;
 use crate::lz4::History;
 
-/// One step of a segment.
+/// A segment's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action<'a> {
     /// Operands: b register, c value.
     Write {
         /// Offset in bytes.
         register: u16,
-        /// Value to write.
+        /// To write.
         value: u32,
     },
     /// Operands: a encoding, b stored length (LZ4 only), c length, d address.
@@ -36,7 +36,7 @@ pub enum Action<'a> {
     /// Zero the GPU's 16 bytes of a job header (exception status, first incomplete task, fault pointer). After the
     /// next submit the status must be DONE. Operand: d address.
     Rearm {
-        /// GPU address of the header.
+        /// The header's address.
         va: u64,
     },
     /// Start a chain and wait for its end. Operands: a slot, b configuration, c timeout, d address.
@@ -45,19 +45,19 @@ pub enum Action<'a> {
         slot: u8,
         /// Bits 15:0 of JS_CONFIG; the engine chooses the address space (bits 3:0).
         config: u16,
-        /// Bound in microseconds.
+        /// Bound.
         timeout_us: u32,
-        /// Address of the first job header.
+        /// First job header's address.
         chain: u64,
     },
     /// Write a tensor's elements. Operand: c tensor.
     BindInput {
-        /// Index of the tensor.
+        /// Index.
         tensor: u32,
     },
     /// Read a tensor's elements. Operand: c tensor.
     BindOutput {
-        /// Index of the tensor.
+        /// Index.
         tensor: u32,
     },
     /// Start the work of `words` and wait for its end. Operands: a queue, b bytes of words, c timeout.
@@ -66,20 +66,20 @@ pub enum Action<'a> {
         queue: u8,
         /// 32-bit, little-endian, from the next upload's place.
         words: &'a [u8],
-        /// Bound in microseconds.
+        /// Bound.
         timeout_us: u32,
     },
     /// Take following uploads from `offset` of the section `data`. Operand: d offset.
     Seek {
-        /// Offset in bytes.
+        /// In bytes.
         offset: u64,
     },
 }
 
-/// Bytes of an upload as stored.
+/// An upload as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// Bytes themselves.
+    /// Uncompressed.
     Raw(&'a [u8]),
     /// LZ4 block ([`crate::lz4`]).
     Lz4(&'a [u8]),
@@ -98,14 +98,14 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Why an action entry is malformed.
+/// Why an entry is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionFault {
-    /// The opcode is not assigned.
+    /// Not assigned.
     Opcode,
     /// Unused but not zero, or outside its range.
     Operand,
-    /// Bytes lie outside the section `data`.
+    /// Outside the section `data`.
     Data,
 }
 
@@ -132,12 +132,12 @@ impl<'a> Cursor<'a> {
         Self { data, offset }
     }
 
-    /// Offset in the section `data`.
+    /// In the section `data`, in bytes.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the opcode and the bytes that it takes.
+    /// The opcode and its bytes.
     ///
     /// # Errors
     /// The entry is malformed, or its bytes are not in the file.

@@ -73,7 +73,7 @@ impl Blocks for [u8] {
     }
 }
 
-/// Checksum of one byte string.
+/// Of one byte string.
 pub fn checksum(bytes: &[u8]) -> u64 {
     Checksum::new().update(bytes).value()
 }

@@ -27,7 +27,7 @@ named! {
     Axes = 7, "axes";
     /// Names, each ended by a zero byte.
     Strings = 8, "strings";
-    /// Bytes of uploads, in the order of the actions that use them.
+    /// Bytes of uploads and words of launches, in the order of the actions that use them, except after a `Seek`.
     Data = 9, "data";
 }
 
@@ -157,7 +157,7 @@ named! {
     BindOutput = 7, "bind_output";
     /// Take the bytes of the following uploads from another place of the data section.
     Seek = 8, "seek";
-    /// Start the work that words describe and wait for its end. Not in recordings of Mali.
+    /// Start the work that words describe and wait for its end. Not for Mali with a job manager.
     Launch = 9, "launch";
 }
 

@@ -13,14 +13,14 @@ pub const MAGIC: [u8; 8] = *b"GPUREPLY";
 /// Changes when an older reader would misread the file.
 pub const MAJOR: u16 = 2;
 /// Changes when sections, codes or fields are added. A file has the smallest for its own: 0, 1 with a state
-/// ([`crate::TensorKind::State`]), 2 with unused cores ([`Header::unused_cores`]), 3 for another family than Mali
-/// ([`Header::family`]) or with launches ([`crate::Opcode::Launch`]).
+/// ([`crate::TensorKind::State`]), 2 with unused cores ([`Header::unused_cores`]), 3 for another family than
+/// `FAMILY_MALI` ([`Header::family`]) or with launches ([`crate::Opcode::Launch`]).
 pub const MINOR: u16 = 3;
-/// Mali GPUs with a job manager, the only family of older versions.
+/// Mali with a job manager, the only family of older versions.
 pub const FAMILY_MALI: u16 = 0;
-/// Mali GPUs with command streams.
+/// Mali with command streams.
 pub const FAMILY_STREAMS: u16 = 2;
-/// Sections in every file of this version.
+/// In every file of this version.
 pub const SECTIONS: usize = 9;
 /// GPU and CPU caches were coherent.
 pub const FLAG_COHERENT: u32 = 1;
@@ -37,20 +37,20 @@ pub struct Header {
     pub major: U16,
     /// At most [`MINOR`] for the codes of this version.
     pub minor: U16,
-    /// Entries in the section table behind the header.
+    /// Entries in the section table after the header.
     pub section_count: U32,
     /// Bytes of the whole file.
     pub file_length: U64,
-    /// Of Mali `GPU_ID`, whose bits 31:16 are the product.
+    /// Mali's `GPU_ID`; bits 31:16 are the product.
     pub gpu_id: U32,
     /// [`FLAG_COHERENT`].
     pub flags: U32,
     /// Over header and section table, with this field zero.
     pub checksum: U64,
     /// Cores that no job runs on, as bits of `SHADER_PRESENT`. A reader that does not know the field must refuse
-    /// the file: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
+    /// the file: threads of more cores than there is storage for would share it. Zero unless `FAMILY_MALI`.
     pub unused_cores: U32,
-    /// [`FAMILY_MALI`], or a number of docs/reference/format.md. Readers refuse others than they know.
+    /// [`FAMILY_MALI`], or a number of docs/reference/format.md. Readers refuse unknown ones.
     pub family: U16,
     /// Reserved.
     pub zero: [u8; 18],
@@ -115,7 +115,7 @@ pub struct SectionEntry {
 pub struct IdentityCheck {
     /// Register offset in bytes.
     pub register: U32,
-    /// Bits that are compared.
+    /// Compared bits.
     pub mask: U32,
     /// Their value.
     pub value: U32,
@@ -141,7 +141,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Segment {
-    /// Offset in the section `strings`.
+    /// Offset in `strings`.
     pub name: U32,
     /// [`crate::SegmentKind`].
     pub kind: u8,
@@ -151,7 +151,7 @@ pub struct Segment {
     pub first_action: U32,
     /// Number of actions.
     pub actions: U32,
-    /// Start of the first upload's bytes in the section `data`.
+    /// Offset of the first upload in `data`.
     pub data: U64,
 }
 
@@ -175,7 +175,7 @@ pub struct ActionEntry {
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TensorEntry {
-    /// Offset in the section `strings`.
+    /// Offset in `strings`.
     pub name: U32,
     /// [`crate::TensorKind`].
     pub kind: u8,
@@ -187,7 +187,7 @@ pub struct TensorEntry {
     pub flags: u8,
     /// Slowest dimension first (C order); unused entries are zero.
     pub shape: [U32; MAX_RANK],
-    /// First entry in the section `pieces`.
+    /// First entry in `pieces`.
     pub first_piece: U32,
     /// At least 1.
     pub pieces: U32,
@@ -204,7 +204,7 @@ pub struct PieceEntry {
     pub va: U64,
     /// First element's index in C order.
     pub element: U32,
-    /// First entry in the section `axes`.
+    /// First entry in `axes`.
     pub first_axis: U32,
     /// Slowest first; 0 for a single element.
     pub axes: U32,

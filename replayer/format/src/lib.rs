@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recording format: a zero-copy view; an encoder with feature `encode`.
+//! The recording format; an encoder with feature `encode`.
 //!
 //! A recording is one file of little-endian tables ([`layout`]). [`Recording::parse`] checks every byte against
 //! checksums. It never allocates, never panics, and takes linear time. `gpureplay-core` decides what tables mean
@@ -32,7 +32,7 @@ pub use view::{Fault, ParseError, Recording};
 
 /// Bytes; regions are whole pages.
 pub const PAGE_SIZE: u32 = 4096;
-/// Dimensions of a tensor.
+/// Of a tensor.
 pub const MAX_RANK: usize = 6;
-/// Axes of a piece.
+/// Of a piece.
 pub const MAX_AXES: usize = 8;

@@ -10,12 +10,12 @@ const HALF: usize = WINDOW / 2;
 /// Longest decoded block.
 pub const MAX_BLOCK: usize = 4096;
 
-/// Fill level of a history; it has the sliding rule.
+/// Fill level of a history, with the sliding rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level(usize);
 
 impl Level {
-    /// Bytes in the buffer.
+    /// In the buffer.
     pub const fn bytes(self) -> usize {
         self.0
     }
@@ -83,7 +83,7 @@ impl History {
         self.halves.as_flattened().get(start..end)
     }
 
-    /// Returns the whole history, and where the new bytes start.
+    /// The whole history, and where the new bytes start.
     #[cfg(feature = "encode")]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> (&[u8], usize) {
         self.slide(bytes.len());

@@ -40,7 +40,7 @@ macro_rules! named {
             /// Each ended by a zero byte: in firmware smaller than [`Self::name`].
             pub const NAMES: &'static str = concat!($($name, "\0"),+);
 
-            /// What the value stands for, or what the rule demands.
+            /// What it stands for, or demands.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$item => concat!($($doc),+),)+ }
             }

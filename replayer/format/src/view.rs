@@ -27,17 +27,17 @@ pub enum Fault {
     NotARecording,
     /// Another major version.
     Version(u16),
-    /// It ends too early or too late.
+    /// Too short or too long.
     Length,
     /// Missing, repeated, out of order, overlapping or with holes.
     Table,
     /// A field or byte must be zero.
     NotZero,
-    /// The bytes have changed.
+    /// Changed bytes.
     Checksum,
     /// No multiple of the entry size.
     EntrySize,
-    /// A name is not ended or not printable ASCII.
+    /// Not ended, or not printable ASCII.
     Name,
 }
 
@@ -222,12 +222,12 @@ impl<'a> Recording<'a> {
         self.tensors
     }
 
-    /// Pieces of all tensors; see [`Self::pieces`].
+    /// Of all tensors; see [`Self::pieces`].
     pub const fn piece_entries(&self) -> &'a [PieceEntry] {
         self.pieces
     }
 
-    /// Axes of all pieces; see [`Self::axes`].
+    /// Of all pieces; see [`Self::axes`].
     pub const fn axis_entries(&self) -> &'a [AxisEntry] {
         self.axes
     }
@@ -242,7 +242,7 @@ impl<'a> Recording<'a> {
         Actions::new(self.segment_entries(segment), self.cursor(segment))
     }
 
-    /// Empty when the range is outside the section `actions`.
+    /// Empty outside the section `actions`.
     pub fn segment_entries(&self, segment: &Segment) -> &'a [ActionEntry] {
         range(
             self.actions,
@@ -252,7 +252,7 @@ impl<'a> Recording<'a> {
         .unwrap_or(&[])
     }
 
-    /// Number of actions with an opcode: submits are chains, rearms are jobs.
+    /// Actions with an opcode: submits are chains, rearms are jobs.
     pub fn count(&self, segment: &Segment, opcode: Opcode) -> u32 {
         let entries = self.segment_entries(segment).iter();
         entries.filter(|entry| entry.op == opcode.code()).count() as u32
@@ -263,12 +263,12 @@ impl<'a> Recording<'a> {
         Cursor::new(self.data, segment.data.get())
     }
 
-    /// `None` when they lie outside the section `pieces`.
+    /// `None` outside the section `pieces`.
     pub fn pieces(&self, tensor: &TensorEntry) -> Option<&'a [PieceEntry]> {
         range(self.pieces, tensor.first_piece.get(), tensor.pieces.get())
     }
 
-    /// `None` when they lie outside the section `axes`.
+    /// `None` outside the section `axes`.
     pub fn axes(&self, piece: &PieceEntry) -> Option<&'a [AxisEntry]> {
         range(self.axes, piece.first_axis.get(), piece.axes.get())
     }
@@ -299,7 +299,7 @@ impl<'a> Recording<'a> {
         self.strings
     }
 
-    /// Whether there is a name that is not empty.
+    /// Whether there is a non-empty name.
     pub fn has_name(&self, offset: u32) -> bool {
         self.strings
             .get(offset as usize)
@@ -321,7 +321,7 @@ impl<'a> Recording<'a> {
             .unwrap_or("")
     }
 
-    /// Index and entry of a named tensor.
+    /// Index and entry.
     pub fn tensor_named(&self, name: &str) -> Option<(u32, &'a TensorEntry)> {
         (0u32..)
             .zip(self.tensors)
@@ -338,7 +338,7 @@ impl<'a> Recording<'a> {
 }
 
 impl Region {
-    /// Size in bytes.
+    /// Size.
     pub const fn bytes(&self) -> u64 {
         self.pages.get() as u64 * crate::PAGE_SIZE as u64
     }

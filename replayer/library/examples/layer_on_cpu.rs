@@ -22,7 +22,7 @@ pub fn main() -> Result<()> {
     session.run_layers(0..pool)?;
     let conv2 = session.read("conv2")?;
     session.bind("pool1", maximum(&conv2))?;
-    // Goes on behind pool1, whose value is given.
+    // Goes on after pool1, whose value is given.
     session.run_layers(pool + 1..layers)?;
     let one_on_cpu = session.read("probabilities")?;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a step with states at every device call in turn, and retries: states must stay those of an undisturbed
-//! step.
+//! Disturbs each device call of a step in turn, and retries: states must stay those of an undisturbed step.
 //!
 //!     state_faults recordings/generate-g52 nano 1 forced=recordings/generate-g52/inputs/forced2.npy
 //!
@@ -21,7 +20,7 @@ const KINDS: [FaultKind; 4] = [
     FaultKind::LostWrite,
     FaultKind::PowerLoss,
 ];
-/// Runs of a trial. The fault comes in the last or near it: how often devices are asked whether a job is done varies.
+/// Runs of a trial. The fault comes in or near the last: the number of polls varies.
 const RUNS: usize = 2;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

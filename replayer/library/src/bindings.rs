@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A caller's values for the tensors of one recording.
+//! A caller's tensor values.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -35,7 +35,7 @@ pub struct Bindings {
     tensors: Vec<TensorInfo>,
     names: HashMap<String, usize>,
     values: Vec<Option<Tensor>>,
-    /// By tensor index: whether the recording takes a value (an action `BindInput`).
+    /// By tensor index: the recording has an action `BindInput`.
     taken: Vec<bool>,
     rooms: Vec<Option<Room>>,
     pub(crate) states: States,
@@ -77,7 +77,7 @@ impl Bindings {
         }
     }
 
-    /// All tensors, in the recording's order.
+    /// In the recording's order.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }
@@ -309,8 +309,8 @@ impl Bindings {
         }
     }
 
-    /// A tensor's result of the last run. For a state, what the next run starts from; `None` if that is set-up's
-    /// value and the recording was not loaded yet.
+    /// The last run's result. For a state, what the next run starts from; `None` if that is set-up's value before
+    /// loading.
     pub fn found(&self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
         if self.states.is_one(index) {
@@ -339,11 +339,8 @@ impl Bindings {
             .collect()
     }
 
-    /// Bytes for a whole run in the secure world, and room for results, in which states go both ways. Only the first
-    /// run needs weights.
-    ///
-    /// # Errors
-    /// A state has no value, or a result is neither output nor state.
+    /// Bytes for a run in the secure world, and room for results, where states go both ways. Only the first run needs
+    /// weights.
     pub(crate) fn handed_over(&self, weights: bool) -> Result<(Vec<In<'_>>, Vec<Out>)> {
         let (mut going, mut coming) = (Vec::new(), Vec::new());
         for (index, info) in self.tensors.iter().enumerate() {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kinds of devices, for parsing, help, the C header and the documents.
+//! The kinds of devices, and their texts.
 
 use std::fmt::Write;
 use std::str::FromStr;
 
 use gpureplay_linux::{Board, Mode};
 
-/// A device to open; see [`KINDS`] for its texts, such as `model:g52` or `nano`.
+/// A device to open, by a text such as `model:g52`; see [`KINDS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// See [`Choice::for_recording`].
@@ -23,8 +23,7 @@ pub enum Choice {
     Nano(Mode),
     /// Registers through /dev/mem.
     DevMem(Option<Box<Board>>),
-    /// The trusted application in OP-TEE. It replays whole recordings: not a [`crate::Device`] but a session of its
-    /// own.
+    /// The trusted application in OP-TEE: not a [`crate::Device`] but a session of its own.
     Optee,
 }
 

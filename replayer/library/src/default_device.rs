@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device of a recording where none is named.
+//! The device where none is named.
 
 use gpureplay_linux::{kbase, nano, panfrost, panthor};
 use std::path::Path;
@@ -33,7 +33,7 @@ impl Choice {
         }
     }
 
-    /// A GPU of this machine that is used only by name: with the nano driver or Arm's, if this process may open it.
+    /// A GPU that is used only by name: with the nano driver or Arm's, if this process may open it.
     pub fn taken_by_name() -> Option<&'static str> {
         match opens(Path::new(nano::PATH)) {
             true => Some("nano"),

@@ -158,7 +158,7 @@ impl Device {
         }
     }
 
-    /// The GPU behind it.
+    /// The GPU.
     pub fn get_ref(&self) -> &(dyn Gpu + Send + 'static) {
         match &self.body {
             Body::Model(gpu) => gpu.get_ref(),
@@ -170,7 +170,7 @@ impl Device {
         }
     }
 
-    /// The GPU behind it.
+    /// The GPU.
     pub fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
         match &mut self.body {
             Body::Model(gpu) => gpu.get_mut(),
@@ -237,9 +237,6 @@ impl Device {
     }
 
     /// Where code must move, if this device places it: old and new starts of 16 MiB windows.
-    ///
-    /// # Errors
-    /// What does not fit.
     pub(crate) fn code_moves(
         &self,
         recording: &Recording<'_>,
@@ -260,8 +257,7 @@ impl Device {
         self
     }
 
-    /// Whether the GPU writes to this process's pages (/dev/mem), and must be reset before the process ends: see
-    /// [`crate::HeldSignals`].
+    /// Whether the GPU writes to this process's pages (/dev/mem): see [`crate::HeldSignals`].
     pub fn writes_to_process(&self) -> bool {
         match &self.body {
             Body::DevMem(_) => true,
@@ -311,7 +307,7 @@ impl Device {
         }
     }
 
-    /// Whether it is the GPU model.
+    /// Whether it is the model.
     pub fn is_model(&self) -> bool {
         match &self.body {
             Body::Model(_) => true,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong between files and an answer.
+//! What can go wrong.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub enum Error {
         crate::names::RECORDING
     )]
     NoRecording {
-        /// The path.
+        /// Path.
         path: PathBuf,
         /// What is there instead.
         reason: String,
@@ -46,7 +46,7 @@ pub enum Error {
     /// Not a sound file.
     #[error("{}: {}", shown(path), explain::parse_error(error))]
     Damaged {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Problem and section.
         error: ParseError,
@@ -54,7 +54,7 @@ pub enum Error {
     /// A sound file breaks a rule.
     #[error("{}: {}", shown(path), explain::violation(violation))]
     NotAllowed {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Rule and entry.
         violation: Violation,
@@ -66,7 +66,7 @@ pub enum Error {
         Rule::JobConfiguration.name()
     )]
     Launch {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Action index.
         action: u32,
@@ -76,7 +76,7 @@ pub enum Error {
     /// A host rule is broken.
     #[error("{}: {broken}", shown(path))]
     Unsuitable {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Rule and breach.
         broken: Broken,
@@ -84,7 +84,7 @@ pub enum Error {
     /// Its chains break a rule: no other form is possible.
     #[error("{}: {text}", shown(path))]
     Chains {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Rule and breach.
         text: String,
@@ -97,16 +97,16 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// The manifest belongs to another recording.
+    /// The manifest is another recording's.
     #[error(
         "{}: its SHA-256 is {found}, but {} beside it is for a recording with {expected}: the two do not belong together, or the recording was changed",
         shown(path),
         crate::names::MANIFEST
     )]
     NotTheManifests {
-        /// The recording.
+        /// Recording.
         path: PathBuf,
-        /// Hash in the manifest.
+        /// The manifest's hash.
         expected: String,
         /// The recording's hash.
         found: String,
@@ -114,15 +114,15 @@ pub enum Error {
     /// Unusable manifest.
     #[error("{}: {reason}", shown(path))]
     Manifest {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Line and problem.
         reason: String,
     },
-    /// No tensor of this name.
+    /// No such tensor.
     #[error("the recording has no tensor {name}; {known}")]
     NoTensor {
-        /// The name.
+        /// Name.
         name: String,
         /// Existing names.
         known: String,
@@ -130,19 +130,19 @@ pub enum Error {
     /// Wrong kind of tensor.
     #[error("tensor {name} cannot be used like this, its kind is {kind}; {known}")]
     WrongKind {
-        /// The tensor.
+        /// Tensor.
         name: String,
-        /// Its kind.
+        /// Kind.
         kind: &'static str,
         /// Tensors that do.
         known: String,
     },
-    /// The tensor is only for reading.
+    /// A tensor only for reading.
     #[error("{kind} {name} can only be read: the recording puts no value there")]
     NotTaken {
-        /// The tensor.
+        /// Tensor.
         name: String,
-        /// Its kind.
+        /// Kind.
         kind: &'static str,
     },
     /// No such layer.
@@ -153,40 +153,40 @@ pub enum Error {
         /// Existing layers.
         known: String,
     },
-    /// The layers are no range.
+    /// No range of layers.
     #[error("layers {text}: {reason}; {known}")]
     Layers {
-        /// The request.
+        /// Request.
         text: String,
         /// What is wrong.
         reason: &'static str,
         /// Existing layers.
         known: String,
     },
-    /// Type or shape do not fit the tensor.
+    /// Type or shape do not fit.
     #[error("{from}: expected {expected} for {tensor}, got {found}{hint}")]
     Shape {
         /// The value's origin.
         from: String,
         /// With its kind.
         tensor: String,
-        /// Its type and shape.
+        /// Type and shape.
         expected: String,
         /// As given.
         found: String,
         /// NumPy's conversion, if possible.
         hint: Box<str>,
     },
-    /// A tensor lacks its value.
+    /// A tensor without value.
     #[error("{}: {kind} {name} {shape} has no value", shown(path))]
     Unbound {
-        /// The recording.
+        /// Recording.
         path: PathBuf,
-        /// The tensor's kind.
+        /// Kind.
         kind: &'static str,
-        /// The tensor.
+        /// Tensor.
         name: String,
-        /// Its type and shape.
+        /// Type and shape.
         shape: String,
     },
     /// Layers read what skipped layers would compute.
@@ -203,10 +203,10 @@ pub enum Error {
         /// Missing names, types and shapes.
         missing: Vec<String>,
     },
-    /// A value's file cannot be read.
+    /// A file cannot be read.
     #[error("{}: {reason}", shown(path))]
     File {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// What is wrong.
         reason: String,
@@ -217,11 +217,11 @@ pub enum Error {
         shown(path)
     )]
     Hash {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The weight.
+        /// Weight.
         name: String,
-        /// Hash in the manifest.
+        /// The manifest's hash.
         expected: String,
         /// The file's hash.
         found: String,
@@ -232,7 +232,7 @@ pub enum Error {
     /// No model of such a GPU.
     #[error("{0}")]
     NoModel(String),
-    /// Unusable number of host threads.
+    /// Unusable number of threads.
     #[error("{0} threads: the model uses 1 to {max}", max = crate::names::MAX_THREADS)]
     Threads(usize),
     /// Impossible on the model, or on this machine.
@@ -241,7 +241,7 @@ pub enum Error {
     /// The device's own decisions contradict the recording.
     #[error("{}: the kernel's driver cannot replay it: {misfit}", shown(path))]
     Misfit {
-        /// The recording.
+        /// Recording.
         path: PathBuf,
         /// What does not fit.
         misfit: Misfit,
@@ -249,9 +249,9 @@ pub enum Error {
     /// The replay failed; the GPU was reset.
     #[error("{}: {text}", shown(path))]
     Replay {
-        /// The recording.
+        /// Recording.
         path: PathBuf,
-        /// The engine's error.
+        /// The engine's.
         error: ReplayError,
         /// In words.
         text: String,
@@ -259,7 +259,7 @@ pub enum Error {
     /// The secure world refused, or the replay failed. The GPU was reset and its memory cleared.
     #[error("{text}")]
     Secure {
-        /// The client's error.
+        /// The client's.
         error: gpureplay_linux::optee::Error,
         /// In words.
         text: String,
@@ -273,7 +273,7 @@ pub enum Error {
         shown(path)
     )]
     Format {
-        /// The file.
+        /// File.
         path: PathBuf,
     },
     /// From a GPU other than Mali.
@@ -281,13 +281,13 @@ pub enum Error {
     Other {
         /// Which side has to act.
         class: Class,
-        /// What went wrong.
+        /// Cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A file could not be written.
+    /// A file was not written.
     #[error("{}: {reason}", shown(path))]
     Write {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// Why not.
         reason: String,
@@ -349,5 +349,5 @@ fn secure(error: &gpureplay_linux::optee::Error) -> Class {
     }
 }
 
-/// Result of this crate's functions.
+/// Of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;

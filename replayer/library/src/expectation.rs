@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What outputs are compared with, and how.
+//! Expected outputs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

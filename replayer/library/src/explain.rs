@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Error texts of the format, the verifier and the engine.
+//! Error texts.
 
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, UsedUp, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
@@ -9,7 +9,7 @@ use mali_drive::{ends, names};
 use crate::text::{duration, register};
 use crate::unfinished::Unfinished;
 
-/// Why a file is not a sound recording.
+/// Why a file is unsound.
 pub fn parse_error(error: &ParseError) -> String {
     let section = error.section.name();
     match error.fault {
@@ -61,7 +61,7 @@ pub fn violation(violation: &Violation) -> String {
     )
 }
 
-/// What went wrong in a replay, where, and what was expected. `unfinished` is for errors that name no job.
+/// What went wrong in a replay, and where. `unfinished` is for errors that name no job.
 pub fn replay_error(
     recording: &Recording<'_>,
     error: &ReplayError,

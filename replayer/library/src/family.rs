@@ -53,7 +53,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// Checks as [`Verified::deep`], without a report.
+    /// [`Verified::deep`] without a report.
     ///
     /// # Errors
     /// As for [`Verified::deep`].
@@ -78,7 +78,7 @@ impl<'a> Verified<'a> {
         }
     }
 
-    /// Returns job chains, for linking, and for other GPUs with a job manager.
+    /// Job chains, for linking, and for other GPUs with a job manager.
     ///
     /// # Errors
     /// It has command streams.

@@ -27,13 +27,13 @@ pub use crate::names::{RECORDING as FILE_NAME, SIGNATURE as SIGNATURE_NAME};
 /// A recording and the files beside it.
 #[derive(Debug)]
 pub struct Files {
-    /// Path of the recording itself.
+    /// Of the recording itself.
     pub path: PathBuf,
     /// Manifest, inputs and expected outputs.
     pub directory: PathBuf,
-    /// The recording.
+    /// Recording.
     pub bytes: Vec<u8>,
-    /// The manifest, if any.
+    /// If any.
     pub manifest: Option<Manifest>,
     pub(crate) copy: Option<PrivateCopy>,
     /// Set if the files are only looked at: `directory` is empty.
@@ -183,7 +183,7 @@ impl Files {
         self.manifest.as_ref()?.images.get(tensor)
     }
 
-    /// Splits as [`values::split`], but keeps the name of the recording's directory whole.
+    /// [`values::split`], but keeps the name of the recording's directory whole.
     pub(crate) fn split<'a>(&self, path: &'a Path) -> (PathBuf, Option<&'a str>) {
         let (before, inside) = match path.strip_prefix(&self.directory) {
             Ok(inside) => (self.directory.as_path(), inside),
@@ -193,7 +193,7 @@ impl Files {
         (before.join(file), part)
     }
 
-    /// Opens a file of the manifest without following links, or any other file that the user names.
+    /// Opens a file of the manifest without following links, or any other that the user names.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
         let inside = path.strip_prefix(&self.directory).ok();
         let mut named = self.manifest.iter().flat_map(Manifest::files);

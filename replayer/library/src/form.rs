@@ -14,7 +14,7 @@ use crate::text;
 impl Recording {
     /// Puts each job in its own chain, to stop, measure or change single jobs. Numbers of jobs, tensors and layers
     /// stay; the manifest's jobs name the new chains. A session never joins its layers. Returns the same recording
-    /// if it is so already.
+    /// if already so.
     ///
     /// # Errors
     /// Its chains break a rule, or its manifest names a missing job.
@@ -56,7 +56,7 @@ impl Recording {
         self.0.origin.as_ref().unwrap_or(self)
     }
 
-    /// The recording with as few chains as possible; `None` if it is so already or cannot be.
+    /// The recording with as few chains as possible; `None` if already so or impossible.
     pub(crate) fn joined(&self) -> Option<&Self> {
         let made = self.0.joined.get_or_init(|| {
             if self.0.is_form {
@@ -87,7 +87,6 @@ impl Recording {
             path: self.files().path.clone(),
             text: error.to_string(),
         })?;
-        // Keeps a private copy of the files alive.
         Self::beside(self.files_of(bytes, |_| {}), &self)
     }
 

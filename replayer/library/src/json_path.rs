@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Paths in JSON: replacement characters for what is not UTF-8.
+//! Paths in JSON, lossy outside UTF-8.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// Writes an optional path as [`one`].
+/// As [`one`].
 ///
 /// # Errors
 /// The serializer's.
@@ -23,7 +23,7 @@ pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
     path.serialize(serializer)
 }
 
-/// Writes paths as [`one`], by name.
+/// As [`one`], by name.
 ///
 /// # Errors
 /// The serializer's.

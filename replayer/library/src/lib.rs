@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays inside other programs: open a recording, list its tensors, bind, run, read.
+//! Replays inside other programs.
 //!
 //! ```
 //! use gpureplay_library::{Options, Recording};
@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! A [`Recording`] is checked once; copies of it are cheap and share its bytes, and threads may share them. A [`Session`] is
-//! a device with the recording on it: one for each thread, and it may move between threads. [`Session::run`] runs the whole
-//! network, [`Session::run_layers`] a part of it, with tensors in between that the caller reads and replaces.
+//! A [`Recording`] is checked once; its copies are cheap, share its bytes, and threads may share them. A [`Session`]
+//! is a device with the recording on it: one per thread, movable between threads. [`Session::run`] runs the whole
+//! network, [`Session::run_layers`] a part, with tensors in between for the caller to read and replace.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -88,5 +88,5 @@ pub use timing::{ChainSpan, Events, Phase, Timing, Transfer};
 pub use trust::{MOST_KEY, Trust, write_error};
 pub use unfinished::Unfinished;
 
-/// Version of this library.
+/// Of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

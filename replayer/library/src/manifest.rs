@@ -27,15 +27,15 @@ const MAX_BYTES: u64 = 1 << 20;
 
 const MOST_VARIANTS: usize = 64;
 
-/// Bytes of a kernel, class or GPU name, as of a tensor: a report repeats them for each job or answer.
+/// Bytes of a kernel, class or GPU name, as of a tensor: reports repeat them per job or answer.
 pub const MOST_NAME: usize = 255;
-/// Bytes of a recording's name and a reference's: a report repeats the latter for each output.
+/// Bytes of a recording's name and a reference's: reports repeat the latter per output.
 pub const MOST_LINE: usize = 1024;
 const MOST_PATH: usize = 4096;
 /// Bytes of a description, a command, a fact of the provenance: shown once.
 pub const MOST_TEXT: usize = 1 << 16;
 
-/// Longest prefix of a text of at most so many bytes.
+/// Longest prefix of at most so many bytes.
 pub fn beginning(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
@@ -68,19 +68,19 @@ pub struct Manifest {
     /// GPU, kernel, driver, runtime, framework, app, and more.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub provenance: BTreeMap<String, String>,
-    /// Outputs by tensor name.
+    /// By tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Output>,
     /// By tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, ImageFormat>,
-    /// External weights by tensor name.
+    /// Weights by tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub external: BTreeMap<String, External>,
     /// Inputs with an independent reference's outputs.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
-    /// Variants for other GPUs.
+    /// For other GPUs.
     #[serde(default, rename = "variant", skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<Variant>,
     /// Job chains with known kernels.
@@ -92,14 +92,14 @@ pub struct Manifest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Submission in the recording, from 0.
+    /// In the recording, from 0.
     pub submission: usize,
     /// From 0 in that chain; all its jobs if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<usize>,
-    /// Launch in the app, from 0.
+    /// In the app, from 0.
     pub launch: u32,
-    /// Kernel name.
+    /// Name.
     pub kernel: String,
     /// Work-items per dimension.
     pub global: Sizes,
@@ -108,7 +108,7 @@ pub struct Job {
     pub local: Option<Sizes>,
 }
 
-/// Three sizes, as text `24x24x1`.
+/// As text `24x24x1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes(pub [u64; 3]);
@@ -140,7 +140,7 @@ impl TryFrom<String> for Sizes {
     }
 }
 
-/// What is known about an output.
+/// Facts of an output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
@@ -152,13 +152,13 @@ pub struct Output {
     pub labels: Vec<String>,
 }
 
-/// A weight outside of the recording.
+/// A weight outside the recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct External {
     /// Relative to the directory; `FILE.safetensors#NAME` for a tensor of several.
     pub file: PathBuf,
-    /// SHA-256 of the file in hexadecimal.
+    /// Of the file, in hexadecimal.
     pub sha256: String,
 }
 
@@ -168,9 +168,9 @@ pub struct External {
 pub struct Variant {
     /// A GPU, or a board with it.
     pub gpu: String,
-    /// File relative to the directory.
+    /// Relative to the directory.
     pub file: PathBuf,
-    /// SHA-256 of the whole recording, in hexadecimal.
+    /// Of the whole recording, in hexadecimal.
     pub sha256: String,
     /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -181,9 +181,9 @@ pub struct Variant {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Input files by tensor name.
+    /// Files by tensor name.
     pub inputs: BTreeMap<String, PathBuf>,
-    /// Expected-output files by tensor name.
+    /// Files by tensor name.
     #[serde(default)]
     pub expected: BTreeMap<String, PathBuf>,
     /// What computed the expected outputs.
@@ -221,7 +221,7 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// SHA-256 of the recording in hexadecimal, if stated.
+    /// In hexadecimal, if stated.
     pub fn recording_sha256(&self) -> Option<&str> {
         self.provenance.get("sha256").map(String::as_str)
     }
@@ -453,7 +453,7 @@ impl Manifest {
         Ok(before - fits)
     }
 
-    /// Tolerance of an output.
+    /// Of an output.
     pub fn tolerance(&self, output: &str) -> f64 {
         let stated = self.outputs.get(output).and_then(|output| output.tolerance);
         stated.unwrap_or(DEFAULT_TOLERANCE)

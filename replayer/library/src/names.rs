@@ -7,5 +7,5 @@ pub const RECORDING: &str = "recording.gpr";
 pub const SIGNATURE: &str = "recording.sig";
 /// Its manifest.
 pub const MANIFEST: &str = "manifest.toml";
-/// Most host threads of the model.
+/// Host threads of the model.
 pub const MAX_THREADS: usize = 512;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers in reports: short for people, lossless in JSON.
+//! Numbers in reports.
 
 use std::fmt;
 
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn numbers_are_short_and_plain() {
         let text = |value: f64| Number(value).to_string();
-        // This once had 23 digits after the point.
+        // Not 23 digits after the point.
         assert_eq!(text(f64::from(2.330_892e-9_f32)), "2.330892e-9");
         assert_eq!(text(f64::from(0.1_f32)), "0.1");
         assert_eq!(

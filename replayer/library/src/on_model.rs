@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::model_options::ModelOptions;
 use crate::names::MAX_THREADS;
 
-/// Clauses per chain: minutes, far beyond the largest layers, so that an endless shader is an error and not a hang.
+/// Clauses per chain: minutes, far beyond the largest layers. Endless shaders fail.
 const CLAUSE_BUDGET: u64 = 1 << 34;
 
 pub(crate) struct Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open recording: verified once, shared by its sessions.
+//! An open recording.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
 pub struct Recording(pub(crate) Arc<Shared>);
 
 impl Recording {
-    /// Takes a directory with a `recording.gpr`, such a file, or a pack.
+    /// Opens a directory with a `recording.gpr`, such a file, or a pack.
     ///
     /// # Errors
     /// It is missing, damaged, or breaks a rule.
@@ -108,7 +108,7 @@ impl Recording {
         })))
     }
 
-    /// Name of the recording.
+    /// The recording's name.
     pub fn name(&self) -> String {
         self.files().name()
     }
@@ -128,7 +128,7 @@ impl Recording {
         self.files().manifest.as_ref()
     }
 
-    /// Files that the recording comes from.
+    /// Where it comes from.
     pub fn files(&self) -> &Files {
         self.0.checked.borrow_owner().borrow_owner()
     }

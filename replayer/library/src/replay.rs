@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays of any GPU: open, bind, run, read.
+//! Replays of any GPU.
 //!
 //! [`Recording`] and [`Session`] implement these traits for Mali, `gpureplay-cuda-replay` for CUDA. C and Python
 //! use only the traits.
@@ -33,6 +33,8 @@ pub trait Recorded: Send + Sync {
 
 /// Recording on a device, for one thread at a time. All as in [`Session`].
 pub trait Replay: Send {
+    /// A tensor by name.
+    ///
     /// # Errors
     /// No tensor of this name.
     fn tensor(&self, name: &str) -> Result<&TensorInfo>;
@@ -40,13 +42,13 @@ pub trait Replay: Send {
     /// The layers.
     fn layers(&self) -> &[Layer];
 
-    /// Binds an input, weight, state or intermediate.
+    /// Gives a tensor a value.
     ///
     /// # Errors
     /// No such tensor, it takes no value, or the value does not fit.
     fn bind(&mut self, name: &str, value: Tensor) -> Result<()>;
 
-    /// Binds a file.
+    /// Gives a tensor a value from a file.
     ///
     /// # Errors
     /// As for [`Replay::bind`], or the file cannot be read.
@@ -73,11 +75,13 @@ pub trait Replay: Send {
     /// The device fails.
     fn reset_states(&mut self) -> Result<()>;
 
+    /// Runs all layers.
+    ///
     /// # Errors
     /// An input has no value, or the replay failed.
     fn run(&mut self) -> Result<()>;
 
-    /// Layers count from 0.
+    /// Runs layers, counted from 0.
     ///
     /// # Errors
     /// As for [`Replay::run`], or no such layers.
@@ -99,6 +103,8 @@ pub trait Replay: Send {
         self.tensor(name).map(drop)
     }
 
+    /// Reads a tensor's value.
+    ///
     /// # Errors
     /// No such tensor, nothing has run yet, or the device fails.
     fn read(&mut self, name: &str) -> Result<Tensor>;

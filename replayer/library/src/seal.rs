@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording's signature without a demanded key.
+//! A recording's signature.
 
 use std::fmt;
 

@@ -59,8 +59,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Finds the layers that `range` needs with the bound values. With `recorded_values` nothing before it runs:
-    /// unbound values are the recording's own memory.
+    /// Layers that `range` needs with the bound values. With `recorded_values` nothing before it runs: unbound values
+    /// are the recording's own memory.
     ///
     /// # Errors
     /// Only a part of what the range reads is bound: [`Error::Crossing`].

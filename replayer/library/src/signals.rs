@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds back ending signals while the process drives a GPU.
+//! Holds back ending signals.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -17,7 +17,7 @@ const ENDING: [Signal; 4] = [
 /// Between calls no chain runs. Start other threads while signals are held back, or hold them back there too.
 ///
 /// Through /dev/mem the GPU writes to this process's pages. If the process ended while a chain runs, the kernel
-/// would give these pages to others. A driver resets the GPU first, and the model needs no such care.
+/// would give these pages to others. Drivers and the model need no such care.
 #[derive(Debug)]
 pub struct HeldSignals {
     before: Option<SigSet>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rules for states: what a run may do to memory of the next run.
+//! Rules for states.
 //!
 //! A replayer copies each state after a good run, and restores it after a failure. So a run must take the whole
 //! state from there, and only its jobs may change it.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session's states on the caller's side, whatever becomes of the device.
+//! A session's states on the caller's side.
 //!
-//! States count only when a run ends well. A failed run or an unfinished inference leaves them as they were; the
-//! next run puts them into GPU memory first.
+//! A failed run or an unfinished inference leaves them as they were; the next run puts them into GPU memory first.
 
 use gpureplay_format::TensorKind;
 

@@ -19,7 +19,7 @@ use crate::text;
 pub struct TensorInfo {
     /// Unique in the recording.
     pub name: String,
-    /// Its role.
+    /// Role.
     pub kind: TensorKind,
     /// Element type.
     pub dtype: ElementType,
@@ -27,12 +27,12 @@ pub struct TensorInfo {
     pub shape: Vec<u64>,
     /// Without a value in the recording: bound, or in a file of the manifest.
     pub external: bool,
-    /// Size in bytes.
+    /// Size.
     pub bytes: usize,
 }
 
 impl TensorInfo {
-    /// All tensors, in the recording's order.
+    /// In the recording's order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let tensors = recording.tensors().iter();
         tensors
@@ -79,9 +79,9 @@ pub fn list(tensors: &[TensorInfo], kind: TensorKind) -> String {
 /// A run segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Segment index in the recording.
+    /// Index in the recording.
     pub segment: u32,
     /// Submitted chains.
     pub chains: u32,
@@ -94,7 +94,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// All layers of a recording, in order.
+    /// In order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let segments = (0u32..).zip(recording.segments());
         segments

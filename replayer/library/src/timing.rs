@@ -50,17 +50,17 @@ impl Phase {
 pub struct Timing {
     /// Reset, power, memory, set-up, if this run had to.
     pub load: Duration,
-    /// The run itself, all attempts.
+    /// All attempts.
     pub run: Duration,
     /// Attempts after the first.
     pub retries: u32,
-    /// Submitted chains, without set-up.
+    /// Without set-up.
     pub chains: u32,
     /// Register accesses, without loading.
     pub registers: u64,
     /// Interrupts.
     pub interrupts: u64,
-    /// Bytes to and from GPU memory.
+    /// To and from GPU memory.
     pub bytes: u64,
     pub(crate) phases: [Duration; 4],
 }
@@ -79,10 +79,10 @@ impl Timing {
     }
 }
 
-/// When a chain ran, from its start command until its end is known, by the replaying machine's clock.
+/// From a chain's start command until its end is known, by the replaying machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainSpan {
-    /// GPU address of its first header.
+    /// Its first header's address.
     pub head: u64,
     /// Job slot.
     pub slot: u8,
@@ -90,7 +90,7 @@ pub struct ChainSpan {
     pub start: Duration,
     /// Duration.
     pub duration: Duration,
-    /// The GPU's counters, if asked for.
+    /// If asked for.
     pub counters: Option<Counters>,
 }
 
@@ -103,7 +103,7 @@ pub struct Transfer {
     pub bytes: u64,
     /// Of a caller's tensor; else of the recording.
     pub tensor: bool,
-    /// Start, on the clock of [`ChainSpan::start`].
+    /// On the clock of [`ChainSpan::start`].
     pub start: Duration,
     /// Duration.
     pub duration: Duration,
@@ -204,7 +204,7 @@ impl Clock {
         self.counts().timing.chains += chains;
     }
 
-    /// Events of the last loading, and those since.
+    /// Of the last loading, and since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
         (counts.setup.clone(), counts.events.clone())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose recordings are accepted; errors of signatures and keys.
+//! Whose recordings are accepted.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Takes 64 hexadecimal digits, a PEM text, or the path of a PEM file.
+    /// 64 hexadecimal digits, a PEM text, or the path of a PEM file.
     ///
     /// # Errors
     /// No such file, or no usable key.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Variants of a recording for several GPUs; the fitting one is taken.
+//! Variants of a recording for several GPUs.
 //!
-//! A variant's file is a recording with only the data that the first one lacks. Behind the first one's data it
-//! becomes a whole recording, and is checked as such.
+//! A variant's file has only the data that the first one lacks. Together they are checked as a whole recording.
 
 use std::borrow::Cow;
 
@@ -33,7 +32,7 @@ fn with_data(recording: &View<'_>, data: &[u8]) -> Vec<u8> {
 }
 
 impl Files {
-    /// Opens the recording for another GPU, not verified yet.
+    /// Not verified yet.
     ///
     /// # Errors
     /// Its file cannot be read, or is damaged.
@@ -86,7 +85,7 @@ impl Files {
 }
 
 impl Files {
-    /// Verifies all variants as [`Files::verify`] does.
+    /// As [`Files::verify`] does.
     ///
     /// # Errors
     /// The first variant that cannot be read, is damaged, has another hash, or breaks a rule.
@@ -117,7 +116,7 @@ impl Recording {
         Self::beside(self.files().variant(variant)?, self)
     }
 
-    /// The first variant that fits the GPU, with code where the device can place it; itself if none fits.
+    /// The first variant that fits the GPU, else itself; with code where the device can place it.
     ///
     /// # Errors
     /// As for [`Recording::variant`], or the device cannot place its code.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weights outside of a recording, in files with known hashes.
+//! Weights in files with known hashes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Reader {
     }
 }
 
-/// Values of all these tensors, each with its origin.
+/// Each with its origin.
 pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
     if path.is_dir() {
         let one = |info: &TensorInfo| {

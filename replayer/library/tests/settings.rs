@@ -59,7 +59,7 @@ fn another_gpu_gets_the_settings_that_it_has() {
     assert_eq!(settings_on("g52", false), recorded);
     assert_eq!(settings_on("g52", true), recorded);
     assert_eq!(settings_on("g76", true), recorded);
-    // A G31 has the first only, a G72 none of them.
+    // A G31 has only the first, a G72 none.
     assert_eq!(settings_on("g31", true), recorded[..1]);
     assert_eq!(settings_on("g72", true), []);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An analyser of one's own: how far apart the addresses of neighbouring threads are, for each job of a recording.
+//! An analyser of one's own: how far apart neighbouring threads' addresses are, for each job.
 //!
 //! `cargo run --release --manifest-path replayer/own-analyser/Cargo.toml recordings/lenet-g52`
 //!
-//! The model asks an [`Observer`] before each compute job who looks into it; each of its host threads then gets a [`Part`], which is
-//! told of every access. Parts may come in any order, so that what they find is added up.
+//! The model asks an [`Observer`] before each compute job who looks into it; each host thread then gets a [`Part`],
+//! which is told of every access. Parts come in any order, so what they find is added up.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use gpureplay_library::device::probe::{Access, Analyser, Launch, Part, Wanted};
 use gpureplay_library::device::{Choice, Device, Dispatch, JobReport, Observer};
 use gpureplay_library::{ModelOptions, Recording, Session};
 
-/// How often a distance in bytes was seen.
+/// Counts by distance in bytes.
 type Strides = BTreeMap<i64, u64>;
 
 #[derive(Default)]

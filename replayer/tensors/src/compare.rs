@@ -3,7 +3,7 @@
 
 use crate::Tensor;
 
-/// Difference of two tensors of the same shape.
+/// Of two tensors of the same shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Elements compared.
@@ -14,15 +14,14 @@ pub struct Difference {
     pub outside: usize,
     /// Infinite if a NaN or an infinity stands against a number.
     pub max_absolute: f64,
-    /// Relative to the larger of the *expected* element's magnitude and the mean expected magnitude, so that elements
-    /// near zero do not dominate.
+    /// Relative to the *expected* magnitude, at least to the mean one, so that elements near zero do not dominate.
     pub max_relative: f64,
-    /// Row-major index of the largest difference.
+    /// Row-major index of `max_relative`.
     pub worst: Option<usize>,
 }
 
 impl Difference {
-    /// Whether every element is within the tolerance.
+    /// Every element is within the tolerance.
     pub fn within(&self) -> bool {
         self.outside == 0
     }

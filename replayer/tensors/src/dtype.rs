@@ -5,11 +5,11 @@ pub use gpureplay_format::ElementType;
 
 /// Names and values of an element type.
 pub trait Element: Sized {
-    /// Bytes per element: 1, 2, 4 or 8.
+    /// 1, 2, 4 or 8.
     fn bytes(self) -> usize;
-    /// Whether it is a floating-point type.
+    /// Floating-point.
     fn is_float(&self) -> bool;
-    /// Code of the type in an .npy header, without byte order.
+    /// In an .npy header, without byte order.
     fn npy_code(self) -> &'static str;
     /// Such as `float32`.
     fn numpy_name(self) -> String;
@@ -141,7 +141,7 @@ pub fn f32_to_f16(value: f32) -> u16 {
         return sign | 0x7c00;
     }
     if magnitude < 0x3880_0000 {
-        // Below the smallest normal: count units of 2^-24 and round them.
+        // Subnormal: round to units of 2^-24.
         let units = f64::from(f32::from_bits(magnitude)) * 16_777_216.0;
         return sign | units.round_ties_even() as u16;
     }

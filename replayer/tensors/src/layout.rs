@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Maps tensor elements to GPU memory, and copies them.
+//! Tensors in GPU memory.
 //!
 //! Pieces are loop nests from elements to addresses: padded rows, permuted dimensions, tiles (a dimension split
 //! into two axes).
@@ -11,7 +11,7 @@ use crate::{Element, ElementType, Tensor};
 /// Maps a tensor's elements to GPU addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// In GPU memory; the same as the tensor's.
+    /// The same as the tensor's.
     pub dtype: ElementType,
     /// Together they visit each element at least once.
     pub pieces: Vec<Piece>,
@@ -20,28 +20,28 @@ pub struct Layout {
 /// Why a layout does not describe a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// A piece has too many axes.
+    /// In a piece.
     #[error("piece {piece} has {axes} axes, at most {MAX_AXES} are supported")]
     TooManyAxes {
-        /// Index of the piece.
+        /// Index.
         piece: usize,
-        /// Number of axes.
+        /// Found.
         axes: usize,
     },
     /// Axis of extent zero.
     #[error("piece {piece} has an axis without extent")]
     EmptyAxis {
-        /// Index of the piece.
+        /// Index.
         piece: usize,
     },
-    /// A piece visits an element that the tensor lacks.
+    /// The tensor lacks a visited element.
     #[error("piece {piece} visits element {element} of a tensor of {elements}")]
     Element {
-        /// Index of the piece.
+        /// Index.
         piece: usize,
-        /// Highest element visited.
+        /// Highest visited.
         element: u64,
-        /// Elements of the tensor.
+        /// Of the tensor.
         elements: u64,
     },
     /// An element is in no piece.
@@ -53,10 +53,10 @@ pub enum LayoutError {
     /// Address above 2^64.
     #[error("piece {piece} leaves the address space")]
     AddressRange {
-        /// Index of the piece.
+        /// Index.
         piece: usize,
     },
-    /// The tensor's element type is not the layout's.
+    /// Tensor and layout differ.
     #[error("the elements are {}, the layout is of {}", found.name(), expected.name())]
     Type {
         /// Of the layout.
@@ -66,14 +66,14 @@ pub enum LayoutError {
     },
 }
 
-/// Elements adjacent in the tensor and in GPU memory.
+/// Elements adjacent in tensor and GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Row-major index of the first element.
+    /// Row-major index of the first.
     pub element: u64,
-    /// GPU address of the first element.
+    /// GPU address of the first.
     pub address: u64,
-    /// Number of elements.
+    /// How many.
     pub count: u64,
 }
 
@@ -132,12 +132,12 @@ impl Layout {
         range
     }
 
-    /// Contiguous runs of all pieces. Call [`Layout::check`] first.
+    /// Of all pieces. Call [`Layout::check`] first.
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
         self.pieces.iter().flat_map(|piece| runs(piece, self.dtype))
     }
 
-    /// `write(address, bytes)` for each contiguous run.
+    /// `write(address, bytes)` for each run.
     pub fn scatter<E: From<LayoutError>>(
         &self,
         tensor: &Tensor,
@@ -155,7 +155,7 @@ impl Layout {
         Ok(())
     }
 
-    /// `read(address, bytes)` for each contiguous run.
+    /// `read(address, bytes)` for each run.
     pub fn gather<E: From<LayoutError>>(
         &self,
         tensor: &mut Tensor,
@@ -195,7 +195,7 @@ fn reach(piece: &Piece, dtype: ElementType) -> Option<(u64, u64)> {
     Some((element, address.checked_add(u64::from(dtype.size()))?))
 }
 
-/// Merges axes that step alike and drops those of extent 1.
+/// Merges axes that step alike, drops those of extent 1.
 pub fn simplify(axes: &[Axis]) -> Vec<Axis> {
     let mut out: Vec<Axis> = Vec::new();
     for axis in axes.iter().filter(|a| a.extent != 1) {

@@ -2,7 +2,7 @@
 //! Tensors in files and in GPU memory.
 //!
 //! A [`Tensor`] is a shape, an element type and row-major bytes, in `.npy` files ([`read_npy`], [`write_npy`]). A
-//! [`Layout`] maps it to the runtime's (padded rows, permuted axes, tiles).
+//! [`Layout`] maps it to the runtime's.
 
 #![forbid(unsafe_code)]
 

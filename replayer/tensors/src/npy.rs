@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NumPy's `.npy` files, read strictly and written atomically.
+//! NumPy's `.npy` files.
 //!
-//! Reads versions 1.0, 2.0 and 3.0, of either byte and element order; writes 1.0, little-endian and row-major. The
-//! header has exactly the keys `descr`, `fortran_order` and `shape`; no other Python is understood.
+//! Reads versions 1.0, 2.0 and 3.0, of either byte and element order; writes 1.0, little-endian and row-major. Headers
+//! have exactly `descr`, `fortran_order` and `shape`; no other Python is understood.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,13 +21,13 @@ const ARCHIVE: &[u8] = b"PK\x03\x04";
 const MAX_HEADER: usize = 64 << 10;
 /// Magic, version, length and text.
 const MAX_PREFIX: usize = 12 + MAX_HEADER;
-/// Bytes before the data, at most.
+/// Bytes before the data.
 pub const MAX_NPY_PREFIX: u64 = MAX_PREFIX as u64;
 
-/// Why a file is no usable tensor.
+/// Why a file is no tensor.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
-    /// The file cannot be opened, read or written.
+    /// Opening, reading or writing failed.
     #[error("{}: {source}", shown(path))]
     Io {
         /// File.
@@ -46,28 +46,28 @@ pub enum NpyError {
         "its elements are structures (a dtype with fields); save one field of them, as numbers"
     )]
     Structured,
-    /// Unknown version of the file format.
+    /// Unknown version.
     #[error("version {major}.{minor} of the .npy format is not known; 1.0, 2.0 and 3.0 are")]
     Version {
-        /// Major version found.
+        /// Found.
         major: u8,
-        /// Minor version found.
+        /// Found.
         minor: u8,
     },
     /// Longer than the file or any sensible header.
     #[error("the header's length of {length} bytes is not possible in a file of {file} bytes")]
     HeaderLength {
-        /// Stated length.
+        /// Stated.
         length: usize,
-        /// Length of the whole file.
+        /// Whole length.
         file: usize,
     },
-    /// Not the dictionary of an `.npy` file.
+    /// Not an `.npy` file's dictionary.
     #[error("bad .npy header at byte {at}: expected {expected}")]
     Header {
-        /// Byte offset in the header's text.
+        /// Byte offset in its text.
         at: usize,
-        /// What should be there.
+        /// Expected.
         expected: &'static str,
     },
     /// Unsupported element type.
@@ -75,7 +75,7 @@ pub enum NpyError {
         "element type '{descr}' is not supported; expected one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1"
     )]
     Descr {
-        /// As the file states it.
+        /// As stated.
         descr: String,
     },
     /// The data do not fill the shape.
@@ -83,27 +83,27 @@ pub enum NpyError {
     DataLength {
         /// Element type.
         dtype: ElementType,
-        /// As the file states it.
+        /// As stated.
         shape: Vec<u64>,
-        /// Bytes of the shape.
+        /// Bytes.
         expected: usize,
-        /// Bytes in the file.
+        /// Bytes.
         found: usize,
     },
-    /// More data than the shape needs, not read.
+    /// More than the shape needs, not read.
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
     MoreData {
         /// Element type.
         dtype: ElementType,
-        /// As the file states it.
+        /// As stated.
         shape: Vec<u64>,
-        /// Bytes of the shape.
+        /// Bytes.
         expected: usize,
     },
-    /// The file is larger than [`MAX_NPY_BYTES`].
+    /// Above [`MAX_NPY_BYTES`].
     #[error("larger than the limit of {MAX_NPY_BYTES} bytes")]
     TooLarge,
-    /// The caller does not want this type and shape.
+    /// The caller wants another type or shape.
     #[error("an array of {}{shape:?} is not what is wanted", dtype.name())]
     Unwanted {
         /// Element type.
@@ -111,15 +111,15 @@ pub enum NpyError {
         /// Shape.
         shape: Vec<u64>,
     },
-    /// The shape cannot be a tensor.
+    /// Impossible shape.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// An error with the file's name.
+    /// With the file's name.
     #[error("{}: {source}", shown(path))]
     InFile {
         /// File.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause.
         source: Box<NpyError>,
     },
 }
@@ -158,7 +158,7 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     })
 }
 
-/// Bytes of an `.npy` file.
+/// A whole file.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     let order = if tensor.dtype().bytes() == 1 {
         '|'
@@ -174,7 +174,7 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
         tensor.dtype().npy_code(),
         shape.join(", ").trim_end(),
     );
-    // The data start at a multiple of 64 bytes.
+    // Data start at a multiple of 64 bytes.
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
     header.extend(std::iter::repeat_n(
         ' ',
@@ -262,7 +262,7 @@ fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     Ok((Header::parse(header)?, data))
 }
 
-/// Reads the bytes of an `.npy` file.
+/// Reads a whole file.
 pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     let (header, data) = split_header(file)?;
     let expected = byte_length(header.dtype, &header.shape)?;

@@ -63,28 +63,28 @@ pub struct Stated {
 /// Why it does not fit what was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatedError {
-    /// A name that no tensor has.
+    /// No tensor has it.
     #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
     Name {
-        /// The name.
+        /// Name.
         name: String,
-        /// Names of the tensors.
+        /// Of the tensors.
         known: Vec<String>,
     },
     /// Two tensors would have one name.
     #[error("two tensors would be called '{name}'")]
     Twice {
-        /// The name.
+        /// Name.
         name: String,
     },
     /// Type and shape of another size.
     #[error("'{name}' has {bytes} bytes; {form} has another size")]
     Form {
-        /// Name of the tensor.
+        /// Tensor.
         name: String,
-        /// Bytes of the tensor.
+        /// The tensor's.
         bytes: u64,
-        /// What the user stated.
+        /// Stated.
         form: Form,
     },
 }
@@ -118,12 +118,12 @@ impl Stated {
         Ok(())
     }
 
-    /// Name of a tensor by its found name.
+    /// By the found name.
     pub fn name<'a>(&'a self, found: &'a str) -> &'a str {
         self.rename.get(found).map_or(found, String::as_str)
     }
 
-    /// Type and shape of a tensor by the found name.
+    /// By the found name.
     pub fn form(&self, found: &str) -> Option<&Form> {
         let form = self.forms.get(found);
         form.or_else(|| self.forms.get(self.rename.get(found)?))
@@ -145,7 +145,7 @@ impl Stated {
     }
 }
 
-/// A name's second tensor gets `-2` behind it.
+/// A name's second tensor gets `-2`.
 #[derive(Debug, Default)]
 pub struct Names(BTreeMap<String, usize>);
 

@@ -6,19 +6,19 @@ use crate::{ElementType, Tensor, TensorError};
 /// How well bits tell elements apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distinctiveness {
-    /// Number of elements.
+    /// All elements.
     pub elements: usize,
-    /// Number of different bit patterns.
+    /// Different bit patterns.
     pub distinct: usize,
-    /// Elements whose bits are all zero, which memory is full of.
+    /// With all bits zero, which memory is full of.
     pub zeros: usize,
     /// How often the most frequent pattern occurs.
     pub most_frequent: usize,
 }
 
-/// Counts bit patterns of a tensor's elements.
+/// Counts bit patterns.
 pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
-    // A table of patterns would take several times the memory and most of the compile time of a large network.
+    // A table would take several times the memory, and most of a large network's compile time.
     let mut bits: Vec<u64> = (0..tensor.len()).map(|i| tensor.bits(i)).collect();
     bits.sort_unstable();
     let groups = || bits.chunk_by(|a, b| a == b);
@@ -38,7 +38,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
     let mut tensor = Tensor::zeros(dtype, shape)?;
     for i in 0..tensor.len() {
         let n = i as u64;
-        // Uses each pattern once in turn; every turn has another order, so that groups do not repeat.
+        // Each pattern comes once a turn; turns have other orders, so that groups do not repeat.
         let pattern = |width: u32| {
             let turn = if width < 64 { n >> width } else { 0 };
             permute(
@@ -62,7 +62,7 @@ pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor
                 0x3400 + (p & 0x7ff) + ((p >> 11) << 15)
             }
             ElementType::Bool => pattern(16) & 1,
-            // Zero is no tag: memory is full of it.
+            // Zero is no tag.
             _ => pattern(dtype.size() * 8).max(1),
         };
         tensor.set_bits(i, bits);

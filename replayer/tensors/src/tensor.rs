@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensor in memory: element type, shape, row-major bytes.
+//! A tensor in memory.
 
 use crate::{Element, ElementType};
 
@@ -31,7 +31,7 @@ pub enum TensorError {
         /// Given shape.
         shape: Vec<u64>,
     },
-    /// The number of bytes does not fit shape and type.
+    /// Bytes do not fit shape and type.
     #[error("shape {shape:?} of {} needs {expected} bytes, got {found}", dtype.name())]
     Length {
         /// Element type.
@@ -71,7 +71,7 @@ pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, Te
 }
 
 impl Tensor {
-    /// Makes a tensor from row-major bytes.
+    /// From row-major bytes.
     pub fn new(dtype: ElementType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
         let expected = byte_length(dtype, shape)?;
         if bytes.len() != expected {
@@ -89,13 +89,13 @@ impl Tensor {
         })
     }
 
-    /// Tensor of zeros.
+    /// All zero.
     pub fn zeros(dtype: ElementType, shape: &[u64]) -> Result<Tensor, TensorError> {
         let length = byte_length(dtype, shape)?;
         Tensor::new(dtype, shape, vec![0; length])
     }
 
-    /// Makes a tensor of `float32` elements.
+    /// Of `float32`.
     pub fn from_f32(shape: &[u64], values: &[f32]) -> Result<Tensor, TensorError> {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         Tensor::new(ElementType::F32, shape, bytes)
@@ -124,27 +124,27 @@ impl Tensor {
         &self.shape
     }
 
-    /// Number of elements.
+    /// Elements.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()
     }
 
-    /// Whether there are no elements.
+    /// No elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Bytes of all elements, row-major, little-endian.
+    /// Row-major, little-endian.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes to change in place, row-major, little-endian.
+    /// To change in place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Bytes, without the shape.
+    /// Without the shape.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -167,17 +167,17 @@ impl Tensor {
         }
     }
 
-    /// Value of element `index` (row-major), as a double.
+    /// Of element `index` (row-major).
     pub fn value(&self, index: usize) -> f64 {
         self.dtype.value(self.bits(index))
     }
 
-    /// All values, row-major.
+    /// Row-major.
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         (0..self.len()).map(|i| self.value(i))
     }
 
-    /// Index in each dimension of the element at row-major `index`.
+    /// Of the element at row-major `index`.
     pub fn coordinates(&self, mut index: usize) -> Vec<u64> {
         let mut out = vec![0; self.shape.len()];
         for (slot, extent) in out.iter_mut().zip(&self.shape).rev() {

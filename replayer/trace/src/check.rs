@@ -9,15 +9,15 @@ pub enum Problem {
     /// Records are missing, or doubled.
     #[error("record {found} follows record {}: {} missing", expected.wrapping_sub(1), found.wrapping_sub(*expected))]
     Gap {
-        /// Expected sequence number.
+        /// Expected.
         expected: u64,
-        /// Found sequence number.
+        /// Found.
         found: u64,
     },
     /// An ERROR record of the recorder.
     #[error("the recorder reports at record {sequence}: {code} {detail:#x}")]
     Reported {
-        /// Number of the ERROR record.
+        /// The ERROR record's.
         sequence: u64,
         /// Why.
         code: ErrorCode,
@@ -27,21 +27,21 @@ pub enum Problem {
     /// Second BEGIN.
     #[error("record {sequence} is a second BEGIN: two traces were joined")]
     SecondBegin {
-        /// Number of the record.
+        /// The record's.
         sequence: u64,
     },
     /// Something after END.
     #[error("record {sequence} follows END")]
     AfterEnd {
-        /// Number of the record.
+        /// The record's.
         sequence: u64,
     },
     /// END does not count what was read.
     #[error("END counts {stated} records, {read} were read")]
     Count {
-        /// Records that END counts.
+        /// By END.
         stated: u64,
-        /// Records that this check read.
+        /// By this check.
         read: u64,
     },
     /// No END.
@@ -52,7 +52,7 @@ pub enum Problem {
     },
 }
 
-/// Checks one record after the other.
+/// Checks record after record.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
     next: u64,
@@ -60,12 +60,12 @@ pub struct Check {
 }
 
 impl Check {
-    /// Check at the start of a trace.
+    /// At a trace's start.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Checks the next record. Goes on after a problem, so that a dump can show all of them.
+    /// Checks the next record. Goes on after a problem, so that a dump can show all.
     pub fn observe(&mut self, record: &Record<'_>) -> Result<(), Problem> {
         let sequence = record.sequence;
         let expected = std::mem::replace(&mut self.next, sequence.wrapping_add(1));

@@ -6,13 +6,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Version of the stream.
 pub const VERSION: u32 = 1;
-/// BEGIN flag: the GPU snoops the CPU's caches.
+/// The GPU snoops the CPU's caches.
 pub const BEGIN_COHERENT: u32 = 1;
 /// A library in the app made the trace; registers are what the driver is known to write.
 pub const BEGIN_IN_APP: u32 = 2;
 /// Address space of records that have none.
 pub const AS_NONE: u32 = u32::MAX;
-/// Bytes of a record: a page with its headers fits, and a note of a page's size.
+/// Bytes of a record: a page or a note of its size fits, with headers.
 pub const MAX_RECORD: usize = 8192;
 
 macro_rules! layouts {
@@ -35,7 +35,7 @@ layouts! {
         context: u8,
         /// Job slot, or [`crate::Line`] of interrupt records.
         slot_or_line: u8,
-        /// Bytes of the record, with this header and padding.
+        /// Bytes, with this header and padding.
         length: U32,
         /// 0 for BEGIN, then one more each.
         sequence: U64,
@@ -52,16 +52,16 @@ layouts! {
         driver: U32,
         /// [`BEGIN_COHERENT`], [`BEGIN_IN_APP`].
         flags: U32,
-        /// Name, padded with NUL.
+        /// Padded with NUL.
         driver_name: [u8; 16],
-        /// Kernel release, padded with NUL.
+        /// Padded with NUL.
         kernel_release: [u8; 64],
     }
     /// REG_READ and REG_WRITE (8 bytes).
     RegisterPayload {
-        /// Bytes from the start of the GPU's registers.
+        /// Bytes from the first register.
         offset: U32,
-        /// Value read or about to be written.
+        /// Read, or about to be written.
         value: U32,
     }
     /// POLL_BEGIN and POLL_END (16 bytes).
@@ -99,7 +99,7 @@ layouts! {
         space: U32,
         /// Bytes of a command stream; 0 for a job chain.
         stream_bytes: U32,
-        /// GPU address of the first job descriptor, or of the stream.
+        /// GPU address of first job descriptor or stream.
         chain_head: U64,
     }
     /// REGION (24 bytes).
@@ -110,7 +110,7 @@ layouts! {
         flags: U32,
         /// First GPU address.
         va: U64,
-        /// Number of pages.
+        /// Count.
         pages: U64,
     }
     /// PAGE (16 bytes), followed by the page unless it is zero.

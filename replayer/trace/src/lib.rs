@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads and decodes the recorder's raw trace.
 //!
-//! The kernel module streams it while an app runs: register accesses with order, context and time, interrupts, and
-//! pages of GPU memory that changed around each job. The C header `driver-patch/recorder/gpureplay_trace.h` defines
-//! it; [`layout`] mirrors it.
+//! It has register accesses with order, context and time, interrupts, and pages of GPU memory that changed around each
+//! job. The C header `driver-patch/recorder/gpureplay_trace.h` defines it; [`layout`] mirrors it.
 //!
 //! [`Reader`] trusts no length; [`Check`] finds what makes a trace incomplete.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts submissions in a passing trace without reading records.
+//! Counts a passing trace's submissions.
 
 use zerocopy::FromBytes;
 
@@ -8,7 +8,7 @@ use crate::layout::Header;
 
 const HEADER: usize = size_of::<Header>();
 
-/// A count of SUBMIT records.
+/// Counts SUBMIT records.
 #[derive(Clone, Debug, Default)]
 pub struct Submissions {
     /// Received part of the next header.
@@ -18,7 +18,7 @@ pub struct Submissions {
 }
 
 impl Submissions {
-    /// Takes the next bytes of a trace. Bytes that are no trace give some count; a reader will refuse them.
+    /// Takes a trace's next bytes. Others give some count; a reader will refuse them.
     pub fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.rest > 0 {
@@ -39,7 +39,7 @@ impl Submissions {
         }
     }
 
-    /// SUBMIT records so far.
+    /// So far.
     pub fn count(&self) -> u64 {
         self.count
     }

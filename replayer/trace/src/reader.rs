@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads records one at a time, in a fixed buffer.
+//! Reads records one at a time.
 
 use std::io::{self, Read};
 
@@ -32,17 +32,17 @@ pub enum TraceError {
         "the trace is cut off: a record starts at byte {position} and ends after the file does"
     )]
     Truncated {
-        /// Start of the record.
+        /// Record's start.
         position: u64,
     },
-    /// Impossible length of a record.
+    /// Impossible length.
     #[error(
         "bad record at byte {position}: length {length} (expected a multiple of 8 from {HEADER} to {MAX_RECORD})"
     )]
     Length {
-        /// Start of the record.
+        /// Record's start.
         position: u64,
-        /// Length as stated.
+        /// As stated.
         length: u32,
     },
     /// The first record is not BEGIN of a known version.
@@ -54,31 +54,31 @@ pub enum TraceError {
     /// Unknown record type.
     #[error("bad record at byte {position}: type {kind} is not known")]
     Kind {
-        /// Start of the record.
+        /// Record's start.
         position: u64,
         /// Type.
         kind: u16,
     },
-    /// Length that does not fit the record's type.
+    /// Not the type's length.
     #[error("bad {kind} record at byte {position}: {length} bytes of payload, expected {expected}")]
     Payload {
-        /// Start of the record.
+        /// Record's start.
         position: u64,
         /// Type.
         kind: RecordType,
         /// Bytes after the header.
         length: usize,
-        /// Expected bytes after it.
+        /// Bytes after it.
         expected: usize,
     },
-    /// A field's value is not defined.
+    /// Undefined value.
     #[error("bad {kind} record at byte {position}: {field} is {value:#x}")]
     Field {
-        /// Start of the record.
+        /// Record's start.
         position: u64,
         /// Type.
         kind: RecordType,
-        /// Name of the field.
+        /// Its name.
         field: &'static str,
         /// Value.
         value: u64,
@@ -107,7 +107,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Starts at the beginning of a trace.
+    /// At a trace's beginning.
     pub fn new(stream: R) -> Self {
         Reader {
             stream: io::BufReader::with_capacity(1 << 16, stream),

@@ -35,23 +35,23 @@ numbered! {
         RegRead = 2, "REG_READ";
         /// A register is about to be written.
         RegWrite = 3, "REG_WRITE";
-        /// The driver starts polling a register.
+        /// Polling starts.
         PollBegin = 4, "POLL_BEGIN";
-        /// The driver stopped polling.
+        /// Polling stopped.
         PollEnd = 5, "POLL_END";
-        /// An interrupt handler starts.
+        /// Interrupt handler starts.
         IrqEnter = 6, "IRQ_ENTER";
-        /// An interrupt handler ends.
+        /// Interrupt handler ends.
         IrqExit = 7, "IRQ_EXIT";
         /// The driver says that it mapped memory.
         Map = 8, "MAP";
         /// The driver says that it unmapped memory.
         Unmap = 9, "UNMAP";
-        /// A job chain is about to start.
+        /// Work is about to start.
         Submit = 10, "SUBMIT";
         /// A run of mapped pages.
         Region = 11, "REGION";
-        /// Contents of a page that changed.
+        /// A changed page.
         Page = 12, "PAGE";
         /// A job chain ended.
         Complete = 13, "COMPLETE";
@@ -111,46 +111,46 @@ numbered! {
 }
 
 numbered! {
-    /// Why the recorder says that a trace is not complete.
+    /// Why the recorder says that a trace is not complete, in words by `name`.
     ErrorCode: u32 {
-        /// No room in the log where sleeping is impossible; detail: records lost.
+        /// Detail: records lost.
         LogFull = 1, "the log was full where the driver cannot wait; records lost";
-        /// A page table cannot be followed; detail: the entry.
+        /// Detail: the page table's entry.
         Walk = 2, "a page table cannot be followed; entry";
-        /// A mapped page cannot be read; detail: its GPU address.
+        /// Detail: the page's GPU address.
         Page = 3, "a mapped page cannot be read; GPU address";
-        /// Unknown translation mode; detail: the register.
+        /// Detail: the register.
         Translation = 4, "unknown translation mode; register";
-        /// No memory; detail: bytes asked for.
+        /// Detail: bytes asked for.
         Memory = 5, "the kernel had no memory; bytes";
-        /// A job began while another one ran; detail: slots.
+        /// Detail: the slots.
         Overlap = 6, "a job began while another one ran; slots";
-        /// The GPU was set up before the recording started; detail: a register.
+        /// Detail: a register.
         Late = 7, "the GPU was set up before the recording started; register";
-        /// A doorbell without a memory dump; detail: the chain's head.
+        /// Detail: the chain's head.
         Dump = 8, "a job started without a memory dump before it; chain";
-        /// Jobs were lost in a reset, or never ended; detail: slots.
+        /// Detail: the slots.
         JobLost = 9, "jobs were lost in a reset or never ended; slots";
-        /// A probe was not run by the kernel; detail: times.
+        /// Detail: how often.
         Missed = 10, "the kernel did not run a probe; times";
-        /// A page changed that neither the app nor a listed job can have changed; detail: its GPU address.
+        /// Detail: the page's GPU address.
         Unseen = 11, "a page changed that neither the app nor a listed job can change (load the recorder with dirty=0); GPU address";
-        /// Another process of the app gave the GPU work; detail: its number.
+        /// Detail: the process's number.
         Process = 12, "another process of the app used the GPU, and only one can be recorded; process";
-        /// A job names an object whose creation was not seen; detail: its handle.
+        /// Detail: the object's handle.
         Object = 13, "a job uses memory whose creation was not seen; handle";
-        /// The app uses memory that kbase gives in the order of atoms; detail: the atom's requirements.
+        /// kbase gives such memory in the order of atoms. Detail: the atom's requirements.
         JitMemory = 14, "the app uses JIT memory, which is not recorded; requirements";
-        /// The app gives kbase work that is no chain; detail: the atom's requirements.
+        /// Detail: the atom's requirements.
         SoftJob = 15, "the app submits a soft job or a render pass, which is not recorded; requirements";
-        /// The app takes memory of others, or memory under a second address; detail: its GPU address.
+        /// Detail: the memory's GPU address.
         Imported = 16, "the app imports or aliases memory, which is not recorded; GPU address";
-        /// The app waits for kbase in a way that is not followed; detail: the file's number.
+        /// Detail: the file's number.
         Waits = 17, "the app waits for kbase by epoll or io_uring, which is not recorded; file";
     }
 }
 
-/// Access and sharing of a run of pages.
+/// Access to a run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RegionFlags(pub u32);
 
@@ -163,10 +163,10 @@ impl RegionFlags {
     pub const EXECUTE: Self = Self(4);
     /// CPU and GPU share it cached.
     pub const CPU_CACHED: Self = Self(8);
-    /// The list of this address space starts anew with this record.
+    /// This record starts its address space's list again.
     pub const FIRST: Self = Self(0x100);
 
-    /// Whether all bits of `other` are set.
+    /// All bits of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -200,9 +200,9 @@ pub struct Begin<'a> {
     pub driver: Driver,
     /// The GPU snoops the CPU's caches.
     pub coherent: bool,
-    /// A library in the app made the trace, not the kernel.
+    /// A library in the app made it, not the kernel.
     pub in_app: bool,
-    /// The driver's name.
+    /// Driver's name.
     pub driver_name: &'a str,
     /// Kernel's release.
     pub kernel_release: &'a str,
@@ -224,17 +224,17 @@ pub enum Event<'a> {
     RegWrite {
         /// Byte offset.
         offset: u32,
-        /// What will be written.
+        /// To be written.
         value: u32,
     },
     /// The driver starts to poll; reads follow as [`Event::RegRead`].
     PollBegin {
         /// Byte offset.
         offset: u32,
-        /// Driver's bound in microseconds.
+        /// Driver's bound.
         timeout_us: u32,
     },
-    /// The driver stopped polling.
+    /// Polling stopped.
     PollEnd {
         /// Byte offset.
         offset: u32,
@@ -242,15 +242,15 @@ pub enum Event<'a> {
         last_value: u32,
         /// 0 or a negative errno.
         result: i32,
-        /// Driver's bound in microseconds.
+        /// Driver's bound.
         timeout_us: u32,
     },
-    /// An interrupt handler starts.
+    /// Interrupt handler starts.
     IrqEnter {
         /// Line.
         line: Line,
     },
-    /// An interrupt handler ends.
+    /// Interrupt handler ends.
     IrqExit {
         /// Line.
         line: Line,
@@ -285,7 +285,7 @@ pub enum Event<'a> {
         slot: u8,
         /// Address space.
         space: u32,
-        /// GPU address of the job descriptor or stream.
+        /// GPU address of descriptor or stream.
         chain_head: u64,
         /// 0 for a job chain.
         stream_bytes: u32,
@@ -296,18 +296,18 @@ pub enum Event<'a> {
         space: u32,
         /// Access and sharing.
         flags: RegionFlags,
-        /// GPU address, a multiple of the page size.
+        /// A multiple of the page size.
         va: u64,
         /// At least 1.
         pages: u64,
     },
-    /// Contents of a page that changed.
+    /// A changed page.
     Page {
         /// Address space.
         space: u32,
         /// Before or after the job.
         phase: Phase,
-        /// GPU address, a multiple of the page size.
+        /// A multiple of the page size.
         va: u64,
         /// `None` if all bytes are zero.
         bytes: Option<&'a [u8; crate::PAGE_SIZE]>,
@@ -337,14 +337,14 @@ pub enum Event<'a> {
     },
 }
 
-/// One record of a trace.
+/// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Byte offset in the trace.
     pub position: u64,
     /// From 0.
     pub sequence: u64,
-    /// Monotonic clock in nanoseconds.
+    /// Monotonic clock.
     pub time_ns: u64,
     /// Where the driver was.
     pub context: Context,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes raw traces, for tests and for other recorders.
+//! Writes raw traces.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::layout::{
 };
 use crate::{Begin, Context, Driver, ErrorCode, Line, PAGE_SIZE, Phase, RecordType, RegionFlags};
 
-/// Writes a trace. Its clock counts one microsecond per record until [`Writer::set_time`].
+/// Its clock counts one microsecond per record until [`Writer::set_time`].
 #[derive(Debug)]
 pub struct Writer<W> {
     stream: W,
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
         Self::begin_at(stream, &begin, None)
     }
 
-    /// BEGIN at a time in nanoseconds, kept until [`Writer::set_time`].
+    /// At a time in nanoseconds, kept until [`Writer::set_time`].
     pub fn begin_at(stream: W, begin: &Begin<'_>, time_ns: Option<u64>) -> io::Result<Self> {
         let mut writer = Writer {
             stream,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest compile-kernel`: Mesa's code of an OpenCL kernel, for `gpureplay patch --shader`.
+//! `guest compile-kernel`: Mesa's code of an OpenCL kernel.
 
 use std::{
     path::{Path, PathBuf},

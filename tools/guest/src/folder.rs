@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Directories: repository, guest, this work tree's share.
+//! Directories of repository, guest and work tree.
 
 use std::{
     env, fs,
@@ -90,7 +90,7 @@ impl Folder {
         Ok(format!("/guest/src/linux-source-{}", version.join(".")))
     }
 
-    /// `which`: `old`, `stock` or `new`, the kernels with headers.
+    /// `which`: `old`, `stock` or `new`.
     pub(crate) fn kernel(&self, which: &str) -> Result<String> {
         let path = self.guest.join("kernels");
         let text = files::text(&path)?;
@@ -119,7 +119,7 @@ impl Folder {
     }
 }
 
-/// Replaces a file whole, as a guest may be running it.
+/// Replaces a file whole: a guest may run it.
 pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
     let directory = to.parent().unwrap_or(Path::new("."));
     let copy = tempfile::NamedTempFile::new_in(directory).map_err(Error::io("write", to))?;

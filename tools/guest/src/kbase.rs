@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest kbase`: recording and replay on Arm's driver, from the user's source.
+//! `guest kbase`: recording and replay on Arm's driver.
 
 use std::{
     env, fs,

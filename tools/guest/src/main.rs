@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The full-system guest: builds, runs, records, tests.
+//! The full-system guest.
 #![forbid(unsafe_code)]
 
 mod build;

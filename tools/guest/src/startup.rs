@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest bench-startup`: from process start to first output, stack against replay.
+//! `guest bench-startup`: stack against replay.
 
 use std::{
     fs,
@@ -58,7 +58,7 @@ struct Measured {
     peak_kib: u64,
     files: u64,
     file_bytes: u64,
-    /// The part of `seconds` that jobs take.
+    /// Part of `seconds`.
     in_jobs: f64,
 }
 
@@ -273,7 +273,7 @@ const PREPARE: &str = "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt
 /// Seconds that a job may take before the guest stands still.
 const GRACE: f64 = 0.020;
 
-/// Per chain: the number of resets before it, and its seconds without the guest's standstill.
+/// Per chain: resets before it, and its seconds without the guest's standstill.
 fn chains(logs: &Path) -> Result<Vec<(u32, f64)>> {
     let text = files::text(logs.join("model.log"))?;
     let mut chains = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands, started in a directory by a line's words.
+//! Commands in a test's directory.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 /// Arguments: a line split at spaces, or a list.
 pub trait Words {
-    /// Arguments one by one.
+    /// One by one.
     fn words(&self) -> Vec<OsString>;
 }
 
@@ -48,7 +48,7 @@ pub fn outcome(output: Output) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a program in a directory; a test that fails shows the words.
+/// Runs a program; a test that fails shows the words.
 pub fn run_in(
     folder: &Path,
     program: &str,
@@ -63,7 +63,7 @@ pub fn run_in(
 
 /// A text with required content.
 pub trait Says {
-    /// Otherwise the test fails and shows all.
+    /// Else the test fails and shows all.
     fn says(&self, part: &str) -> &Self;
 }
 
@@ -75,7 +75,7 @@ impl Says for str {
     }
 }
 
-/// A command's exit code and output.
+/// A command's end.
 pub trait Ended {
     /// Standard output; requires this code.
     fn gave(self, code: i32) -> String;
@@ -138,14 +138,14 @@ impl Default for Folder {
 }
 
 impl Folder {
-    /// Makes a directory with a copy of a shipped recording.
+    /// With a copy of a shipped recording.
     pub fn with(recording: &str, name: &str) -> Self {
         let folder = Self::default();
         crate::copy(&crate::shipped(recording), &folder.at(name));
         folder
     }
 
-    /// Where the directory is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

@@ -3,14 +3,14 @@
 
 use gpureplay_format::{Access, Builder, RegionKind};
 
-/// The GPU of [`builder`].
+/// [`builder`]'s GPU.
 pub const GPU: u32 = 0x7212_0000;
-/// Descriptor pages of [`builder`].
+/// [`builder`]'s descriptor pages.
 pub const JOBS: u64 = 0x200_0000;
-/// Data pages of [`builder`].
+/// [`builder`]'s data pages.
 pub const DATA: u64 = 0x300_0000;
 
-/// Builder of a recording for a G52.
+/// For a G52's recording.
 pub fn builder(descriptors: u32, data: u32) -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -24,7 +24,7 @@ pub fn builder(descriptors: u32, data: u32) -> Builder {
     builder
 }
 
-/// Null job with 64-bit addresses.
+/// With 64-bit addresses.
 pub fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];
     job[16] = 1 << 1 | 1;
@@ -38,7 +38,7 @@ pub fn null_chain(builder: &mut Builder, va: u64) {
     builder.submit(1, va, 1000);
 }
 
-/// Job type: write a value.
+/// Job type.
 pub const WRITE_VALUE: u32 = 2;
 
 /// Writes a word to `target`; fails if `kind` is not [`WRITE_VALUE`].

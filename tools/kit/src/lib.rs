@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by tests: recordings, values, sessions, jobs, commands.
+//! Shared by tests.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use mali_drive::{Session, Verified, verify};
 use mali_model::Profile;
 pub use values::{Values, floats};
 
-/// The top of the source tree.
+/// The source tree's top.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -30,7 +30,7 @@ pub fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// A shipped recording's directory.
+/// A recording's directory.
 pub fn shipped(name: &str) -> PathBuf {
     repository().join("recordings").join(name)
 }
@@ -84,18 +84,18 @@ pub fn view(file: &[u8]) -> Recording<'_> {
     Recording::parse(file).unwrap()
 }
 
-/// A recording that keeps all rules.
+/// Of a recording that keeps all rules.
 pub fn verified<'r>(view: &'r Recording<'r>) -> Verified<'r> {
     verify(view, &Limits::DEFAULT).unwrap()
 }
 
-/// The model of a GPU.
+/// A GPU's model.
 pub fn model(name: &str) -> OnModel {
     let profile = Profile::by_name(name).unwrap();
     OnModel::new(profile, mali_model::Options::default()).unwrap()
 }
 
-/// A session of a sound recording.
+/// A sound recording's session.
 pub fn open<'r, 'w, G: Gpu>(
     gpu: G,
     view: &'r Recording<'r>,

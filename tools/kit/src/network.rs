@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random weights, and layers in double precision: the tests' reference.
+//! Random weights, and layers in double precision.
 
 use fastrand::Rng;
 
-/// An image whose channels are innermost.
+/// Channels are innermost.
 #[derive(Clone)]
 pub struct Image {
     /// Pixels.
@@ -57,7 +57,7 @@ impl Image {
         Self::new(self.height, self.width, count, data)
     }
 
-    /// An image with the channels of both.
+    /// With the channels of both.
     pub fn join(&self, other: &Self) -> Self {
         let pixels = self.data.chunks_exact(self.channels);
         let data = pixels

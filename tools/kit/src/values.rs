@@ -13,7 +13,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values for a file's tensors; nothing is bound.
+    /// For a file's tensors; nothing is bound.
     pub fn of(file: &[u8]) -> Self {
         let recording = Recording::parse(file).unwrap();
         let mut values = Self::default();
@@ -39,12 +39,12 @@ impl Values {
         self
     }
 
-    /// Value from the last run.
+    /// From the last run.
     pub fn get(&self, name: &str) -> &[u8] {
         &self.outputs[self.index(name)]
     }
 
-    /// Value from the last run, as floats.
+    /// The same, as floats.
     pub fn floats(&self, name: &str) -> Vec<f32> {
         let words = self.get(name).as_chunks::<4>().0.iter();
         words.map(|word| f32::from_le_bytes(*word)).collect()

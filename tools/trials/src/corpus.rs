@@ -23,7 +23,7 @@ pub fn read() -> io::Result<Corpus> {
 /// Leaves an equal file alone.
 ///
 /// # Errors
-/// The file cannot be written.
+/// It cannot be written.
 pub fn write(corpus: &Corpus) -> io::Result<()> {
     if read().is_ok_and(|kept| kept == *corpus) {
         return Ok(());

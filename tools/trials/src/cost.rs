@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cost of verifying a large recording, against reading.
+//! Cost of verifying, against reading.
 
 use std::hint::black_box;
 use std::io;
@@ -14,7 +14,7 @@ use mali_drive::verify;
 const DESCRIPTORS: u64 = 0x200_0000;
 const DATA: u64 = 0x1000_0000;
 
-/// Measurements, each the best of several attempts.
+/// The best of several attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Of the file.
@@ -28,13 +28,13 @@ pub struct Cost {
 /// What is uploaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Incompressible: stored as it is.
+    /// Incompressible.
     Random,
     /// LZ4 blocks of many short sequences, the slowest to check.
     Compressible,
 }
 
-/// Recording of about this size.
+/// One of about this size.
 ///
 /// # Errors
 /// It cannot be encoded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every fault at every device call: a typed error in time or the right answer, a clean GPU, a bit-exact next run.
+//! Every fault at every device call: a typed error or the right answer, a clean GPU, a right next run.
 
 use std::collections::BTreeSet;
 
@@ -13,33 +13,33 @@ use mali_drive::{Verified, verify};
 use crate::rig::{Rig, Values, model};
 use crate::soundness::{OVERHEAD_US, is_clean};
 
-/// Result of one kind of fault.
+/// One kind of fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The kind.
+    /// Kind.
     pub kind: FaultKind,
     /// Faults that happened.
     pub injected: u64,
     /// Replays with a typed error.
     pub errors: u64,
-    /// Replays that were right.
+    /// Right replays.
     pub right: u64,
-    /// Longest from fault to error, in microseconds.
+    /// Longest from fault to error.
     pub longest_us: u64,
 }
 
-/// Results of all faults.
+/// All faults.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// By kind.
     pub rows: Vec<Row>,
-    /// Device calls of one replay.
+    /// Of one replay.
     pub calls: u64,
     /// Actions that reach the device.
     pub actions: usize,
     /// Actions with a reported fault.
     pub reported: usize,
-    /// Limit from fault to error, in microseconds.
+    /// Limit from fault to error.
     pub bound_us: u64,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hashes of device calls: moving engine code leaves them equal.
+//! Hashes of device calls.
 
 use gpureplay_core::{
     DeviceError, ErrorKind, Family, Gpu, Limits, Options, Session, Submission, Verified, Workspace,
@@ -17,14 +17,14 @@ use crate::shipped::Shipped;
 /// The second replay does not set up.
 const RUNS: usize = 2;
 
-/// Hashes of a recording's replays.
+/// Hashes; moving engine code leaves them equal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fingerprint {
     /// Register accesses and launches.
     pub accesses: u64,
-    /// Kind, offset and value of writes, words of launches.
+    /// Writes' kind, offset and value, launches' words.
     pub registers: u64,
-    /// Addresses and bytes of memory writes.
+    /// Addresses and bytes of writes.
     pub memory: u64,
     /// After the last replay.
     pub outputs: u64,
@@ -95,7 +95,7 @@ impl gpureplay_core::Wrapper for Hashed {
     }
 }
 
-/// Replays on the model with the inputs of [`Values::new`].
+/// With the inputs of [`Values::new`].
 ///
 /// # Errors
 /// An unsound recording, or a failed replay.

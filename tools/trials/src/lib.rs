@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Trials of the replayer, on shipped recordings and the model.
+//! Trials of the replayer.
 #![forbid(unsafe_code)]
 
 pub mod corpus;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trials as commands, each with a final line.
+//! The trials as commands.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};

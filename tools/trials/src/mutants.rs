@@ -27,7 +27,7 @@ use crate::parts::Parts;
 use crate::rig::{Rig, Values, model};
 use crate::shipped::Shipped;
 
-/// A recording that is wrong in one point.
+/// A recording, wrong in one point.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// What is wrong.
@@ -36,9 +36,9 @@ pub struct Mutant {
     pub rule: &'static str,
     /// The recording.
     pub file: Vec<u8>,
-    /// Signature of the file, for mutants of signatures.
+    /// For mutants of signatures.
     pub signature: Option<Vec<u8>>,
-    /// Product of another GPU, on which opening it must fail.
+    /// Another product, on which opening must fail.
     pub gpu: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Mutant {
     }
 }
 
-/// All mutants of a recording.
+/// A recording's mutants.
 pub fn of(shipped: &Shipped) -> Vec<Mutant> {
     let Some(parts) = Parts::of(&shipped.bytes) else {
         return Vec::new();
@@ -72,7 +72,7 @@ pub fn of(shipped: &Shipped) -> Vec<Mutant> {
     mutants
 }
 
-/// The rule that refuses it; `None` if it would run.
+/// By which rule; `None` if it would run.
 pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
     if let Some(signature) = &mutant.signature {
         return trust::refused_by(&mutant.file, signature);

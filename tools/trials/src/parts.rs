@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording in parts; reassembled with right checksums.
+//! A recording in parts.
 
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{
@@ -8,12 +8,12 @@ use gpureplay_format::layout::{
 use gpureplay_format::{Opcode, Section};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A recording's sections.
+/// Sections, reassembled with right checksums.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// The header's GPU.
+    /// GPU.
     pub platform: Platform,
-    /// By section kind, in order.
+    /// By kind.
     pub sections: Vec<Vec<u8>>,
 }
 
@@ -42,14 +42,14 @@ impl Parts {
         assemble(self.platform, &sections)
     }
 
-    /// The file of a changed copy.
+    /// The changed copy's file.
     pub fn changed(&self, change: impl FnOnce(&mut Self)) -> Vec<u8> {
         let mut parts = self.clone();
         change(&mut parts);
         parts.file()
     }
 
-    /// The bytes of a section.
+    /// A section's bytes.
     pub fn section(&mut self, section: Section) -> &mut Vec<u8> {
         &mut self.sections[usize::from(section.code()) - 1]
     }
@@ -88,13 +88,13 @@ impl Parts {
         piece.map(|piece| piece.va.set(to)).is_some()
     }
 
-    /// The last action of an opcode.
+    /// An opcode's last action.
     pub fn last(&mut self, opcode: Opcode) -> Option<&mut ActionEntry> {
         let mut actions = self.actions().iter_mut();
         actions.rfind(|entry| entry.op == opcode.code())
     }
 
-    /// Appends actions to the last segment, which counts them.
+    /// Adds to the last segment, which counts them.
     pub fn append(&mut self, entries: &[ActionEntry]) {
         self.section(Section::Actions).extend(entries.as_bytes());
         if let Some(segment) = self.segments().last_mut() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attackers' recordings: panics, gigabytes, or hours. A rule refuses each, or it stays within budget (`cargo test
-//! -p gpureplay --test cost`).
+//! Attackers' recordings. A rule refuses each, or it stays within budget (`cargo test -p gpureplay --test cost`).
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, Section, SegmentKind, Tensor, TensorKind,
@@ -18,14 +17,14 @@ const CODE: u64 = 0x100_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// A recording that attacks the replayer.
+/// An attack on the replayer.
 #[derive(Clone, Debug)]
 pub struct Reviewed {
     /// What it shows.
     pub finding: &'static str,
     /// The recording.
     pub file: Vec<u8>,
-    /// The rule that refuses it; `None` if it stays within budget.
+    /// `None` if it stays within budget.
     pub rule: Option<&'static str>,
 }
 
@@ -116,7 +115,7 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
     ]
 }
 
-/// Rules of deep verification only; other rules refuse for every command.
+/// Rules of deep verification only; others refuse for every command.
 pub const DEEP: [&str; 2] = ["chain-loop", "deep-limit"];
 
 fn builder() -> Builder {
@@ -132,7 +131,7 @@ fn compute_job(entry: u64, groups: u32) -> [u8; 0x200] {
     let mut put = |at: usize, word: u64| job[at..at + 8].copy_from_slice(&word.to_le_bytes());
     // Compute, 64-bit addresses, index 1.
     put(0x10, 0x0001_0009);
-    // Storage, uniforms, renderer state and uniform buffers.
+    // Storage, uniforms, renderer state, uniform buffers.
     for (at, to) in [(0x58, 0x1c0), (0x70, 0x180), (0x78, 0x100), (0xb0, 0x140)] {
         put(at, JOBS + to);
     }
@@ -274,7 +273,7 @@ fn shaders(jobs: u32, entries: u32, clauses: u32) -> Vec<u8> {
 }
 
 fn endless() -> Vec<u8> {
-    // It jumps to its first uniform, which is its own address.
+    // It jumps to its first uniform: its own address.
     let mut jump = instruction(Unit::Add, "JUMP");
     jump.sources[0] = Source::FauLow;
     let registers = RegisterBlock(0x80 | 2 << 14 | 1 << 25 | 12 << 31);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model on a watched bus, with its own clock.
+//! The model on a watched bus.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,9 +19,9 @@ const PAGES: usize = 1 << 16;
 /// Pages of others, between those of the replay.
 const FOREIGN: usize = 64;
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
-/// Most clauses of all chains and launches of a rig.
+/// Limit for all chains and launches.
 const CLAUSES: u64 = 1 << 23;
-/// Microseconds per register access on the rig's clock.
+/// Per register access.
 const ACCESS_US: u64 = 20;
 
 /// Counts accesses outside the replay's pages.

@@ -13,7 +13,7 @@ use crate::{review, shipped};
 
 const MAX_BYTES: usize = 64 << 10;
 
-/// Writes seeds into a directory per target.
+/// Into a directory per target.
 ///
 /// # Errors
 /// Reading or writing failed.

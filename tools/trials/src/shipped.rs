@@ -25,7 +25,7 @@ impl Shipped {
 /// Trainings: the model takes most of a second for each run.
 pub const LONG: [&str; 2] = ["train-clblast-g52", "train-digits-g52"];
 
-/// All shipped recordings by name.
+/// By name.
 ///
 /// # Errors
 /// They are not where the source tree has them.
@@ -51,7 +51,7 @@ pub fn all() -> std::io::Result<Vec<Shipped>> {
     Ok(found)
 }
 
-/// Shipped recordings of job chains.
+/// Those of job chains.
 ///
 /// # Errors
 /// As for [`all`].

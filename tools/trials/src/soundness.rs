@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random changes: accepted recordings stay in their pages, end in time, and leave a reset GPU.
+//! Random changes: accepted recordings stay in their pages, end in time, and leave a clean GPU.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ const TELLING: [u64; 10] = [
     0x1_0000_0000,
 ];
 
-/// Changes a recording as `source` says.
+/// As `source` says.
 pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
     for _ in 0..=source.below(4) {
         let which = source.below(parts.sections.len());
@@ -121,7 +121,7 @@ pub enum Verdict {
     Unparsed(&'static str),
     /// The broken rule.
     Refused(&'static str),
-    /// It ran to its end.
+    /// To its end.
     Ran,
     /// An error of the job, the GPU or the caller.
     Failed(&'static str),
@@ -156,7 +156,7 @@ const fn error_name(kind: &ErrorKind) -> &'static str {
     }
 }
 
-/// Runs a recording on the model.
+/// Runs on the model.
 ///
 /// # Errors
 /// A broken promise.
@@ -236,7 +236,7 @@ fn ended<F: Family>(
     })
 }
 
-/// States that must be in memory for the next run; none where a recording breaks the host's rules.
+/// Those that must be in memory for the next run; none where a recording breaks the host's rules.
 fn states(recording: &Recording<'_>, file: &[u8]) -> Vec<u32> {
     let kind = gpureplay_format::TensorKind::State.code();
     let tensors = (0..).zip(recording.tensors());
@@ -277,7 +277,7 @@ pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
     Ok(())
 }
 
-/// Sum of waits, in microseconds.
+/// Sum of waits.
 pub fn waits_us(recording: &Recording<'_>) -> u64 {
     use gpureplay_format::Action::{Launch, Submit};
     let segments = recording.segments().iter();
@@ -297,18 +297,18 @@ pub struct Counts {
     pub tried: u64,
     /// Not recordings.
     pub unparsed: u64,
-    /// Refused by a rule.
+    /// By a rule.
     pub refused: u64,
-    /// Ran to the end.
+    /// To the end.
     pub ran: u64,
-    /// Ended in a typed error.
+    /// With a typed error.
     pub failed: u64,
 }
 
 /// First seed by recording and outcome.
 pub type Corpus = BTreeMap<String, BTreeMap<String, u64>>;
 
-/// The recording of a seed.
+/// A seed's recording.
 pub fn changed(original: &Parts, seed: u64) -> Parts {
     let mut bytes = [0; 256];
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -323,7 +323,7 @@ pub fn changed(original: &Parts, seed: u64) -> Parts {
     parts
 }
 
-/// Checks each change, and keeps seeds with new outcomes.
+/// Keeps seeds with new outcomes.
 ///
 /// # Errors
 /// The first seed with a broken promise.

@@ -223,7 +223,7 @@ fn build_model(top: &Path) -> Result<PathBuf> {
     Ok(target(top).join("release/examples/bench"))
 }
 
-/// Name, seconds, processor seconds, error, and perhaps lane operations.
+/// Name, seconds, processor seconds, error, perhaps lane operations.
 fn parse(text: &str) -> Result<Vec<(String, Time)>> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

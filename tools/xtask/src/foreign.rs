@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask foreign`: PyOpenCL and others' programs, recorded on the model.
+//! `cargo xtask foreign`: others' programs, recorded on the model.
 
 use std::{
     fs,
@@ -137,7 +137,7 @@ impl Foreign {
             .env("XDG_CACHE_HOME", crate::mesa::caches());
         let app = self.app(here, case, "a")?;
         let stdin = fs::File::open(here.join("a.stdin"));
-        // One run for a named file, or for standard input, which runs would share.
+        // Once for a named file, or for standard input, which runs would share.
         let once = options("a") != options("b") || stdin.is_ok();
         if let Ok(stdin) = stdin {
             record.stdin(stdin);

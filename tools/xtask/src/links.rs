@@ -100,7 +100,7 @@ impl Page {
     }
 }
 
-/// Anchor of a heading as web sites make it: small letters, digits, hyphens.
+/// As web sites make it: small letters, digits, hyphens.
 fn anchor(heading: &str) -> String {
     heading
         .chars()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: checks, trials, benchmarks, pages.
+//! Project tasks.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -21,7 +21,7 @@ use crate::{
 const CASES: (&str, &str) = ("tools/mesa/cases.sh", "valhall-cases.txt");
 /// Its hash names the directory.
 const RECIPE: &str = "tools/mesa/build.sh";
-/// For OpenCL loaders. Written last, so that only a whole build has it.
+/// For OpenCL loaders. Only a whole build has it: it comes last.
 pub(crate) const RUNTIME: &str = "icd/rusticl.icd";
 const TAIL: usize = 25;
 

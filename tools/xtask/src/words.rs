@@ -221,7 +221,6 @@ fn words(text: &str) -> usize {
         .count()
 }
 
-/// A sentence ends at a full stop, colon, question or exclamation mark before a space.
 fn sentences(block: &str) -> impl Iterator<Item = &str> {
     block
         .split_inclusive([' '])

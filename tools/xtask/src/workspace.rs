@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All workspaces' crates, from `cargo metadata` and their roots.
+//! All workspaces' crates.
 
 use std::{
     collections::BTreeSet,

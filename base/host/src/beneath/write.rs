@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes files inside a recording's directory only.
+//! Writes files inside a directory only.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -23,7 +23,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().unwrap()
 }
 
-/// Corrects all checksums after the change.
+/// Corrects all checksums afterwards.
 fn refused(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> PackError {
     let named = u32::from_le_bytes(number(&bytes, 32)) as usize;
     let files = u32::from_le_bytes(number(&bytes, 12)) as usize;

@@ -86,7 +86,7 @@ fn every_other_length_is_refused() {
         verify(&bytes, shorter),
         Err(SignatureError::RecordingLength(RECORDING.len() as u64))
     );
-    // The header, then the recording in the place of all that follows it.
+    // The recording in the place of all after the header.
     assert!(verify(&[&bytes[..64], RECORDING].concat(), RECORDING).is_err());
 }
 

@@ -9,7 +9,7 @@ pub mod device {
     pub const MAX_BLOCK_DIM_X: i32 = 2;
     /// Blocks of a grid in x; y and z follow.
     pub const MAX_GRID_DIM_X: i32 = 5;
-    /// Bytes of the second-level cache.
+    /// In bytes.
     pub const L2_CACHE_SIZE: i32 = 38;
     /// Compute capability, major.
     pub const CAPABILITY_MAJOR: i32 = 75;
@@ -25,7 +25,7 @@ pub mod function {
     pub const MAX_THREADS_PER_BLOCK: i32 = 0;
     /// Static, in bytes.
     pub const SHARED_SIZE_BYTES: i32 = 1;
-    /// Registers of a thread.
+    /// Per thread.
     pub const NUM_REGS: i32 = 4;
     /// Dynamic, in bytes; can be set.
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: i32 = 8;
@@ -58,7 +58,7 @@ pub mod launch {
 
 /// Values of `CUjit_option`.
 pub mod jit {
-    /// Registers of a thread, at most.
+    /// Per thread.
     pub const MAX_REGISTERS: i32 = 0;
     /// Buffer for error texts.
     pub const ERROR_LOG_BUFFER: i32 = 5;
@@ -66,7 +66,7 @@ pub mod jit {
     pub const ERROR_LOG_BUFFER_SIZE_BYTES: i32 = 6;
     /// 0 to 4.
     pub const OPTIMIZATION_LEVEL: i32 = 7;
-    /// Blocks per multiprocessor, at least.
+    /// Blocks per multiprocessor.
     pub const MIN_CTA_PER_SM: i32 = 31;
     /// Threads of a block, at most.
     pub const MAX_THREADS_PER_BLOCK: i32 = 32;

@@ -54,7 +54,7 @@ macro_rules! driver {
                     if self.$name == 0 {
                         return Status::NOT_FOUND;
                     }
-                    // SAFETY: `new` has the address from a caller that vouches for it; signatures are those of cuda.h.
+                    // SAFETY: `new`'s caller vouches for the address; signatures are those of cuda.h.
                     let function = unsafe {
                         core::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> Status>(self.$name)
                     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver's functions that we interpose, and why.
+//! Interposed functions of the driver.
 
 /// Why a function is interposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,13 @@ pub type DevicePointer = u64;
 /// Followed by the driver only.
 pub type Handle = u64;
 
-/// `CUmemLocation`: where memory lies.
+/// `CUmemLocation`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// 1: a device.
     pub kind: i32,
-    /// Ordinal of the device.
+    /// Its ordinal.
     pub id: i32,
 }
 
@@ -78,13 +78,13 @@ impl AccessDescriptor {
 /// `CUlaunchAttribute`: number, padding, a value of 64 bytes.
 pub type LaunchAttribute = [u8; 72];
 
-/// `CUlaunchConfig`: sizes, stream and attributes of a launch.
+/// `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfiguration {
-    /// Blocks in x, y, z.
+    /// In blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// In threads.
     pub block: [u32; 3],
     /// Dynamic, in bytes.
     pub shared: u32,
@@ -92,7 +92,7 @@ pub struct LaunchConfiguration {
     pub stream: Handle,
     /// The first attribute.
     pub attributes: *const LaunchAttribute,
-    /// Number of attributes.
+    /// Their number.
     pub attribute_count: u32,
 }
 
@@ -103,15 +103,15 @@ pub struct IpcHandle {
     reserved: [u64; 8],
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel in a graph.
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelNode {
     /// 0 with `kernel`.
     pub function: Handle,
-    /// Blocks in x, y, z.
+    /// In blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// In threads.
     pub block: [u32; 3],
     /// Dynamic, in bytes.
     pub shared: u32,
@@ -126,7 +126,7 @@ pub struct KernelNode {
 }
 
 impl KernelNode {
-    /// Nothing, for the driver to fill.
+    /// For the driver to fill.
     #[must_use]
     pub const fn empty() -> Self {
         Self {
@@ -148,9 +148,9 @@ impl KernelNode {
 pub struct OldKernelNode {
     /// Function.
     pub function: Handle,
-    /// Blocks in x, y, z.
+    /// In blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// In threads.
     pub block: [u32; 3],
     /// Dynamic, in bytes.
     pub shared: u32,
@@ -165,7 +165,7 @@ pub struct OldKernelNode {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NodeParameters {
-    /// Kind of the node.
+    /// A `CUgraphNodeType`.
     pub kind: i32,
     reserved: [i32; 3],
     /// By kind.
@@ -192,7 +192,7 @@ impl NodeParameters {
     }
 }
 
-/// `CUDA_MEMSET_NODE_PARAMS`: a memset in a graph.
+/// `CUDA_MEMSET_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemsetNode {
@@ -210,7 +210,7 @@ pub struct MemsetNode {
     pub height: usize,
 }
 
-/// `CUDA_HOST_NODE_PARAMS`: a host function in a graph.
+/// `CUDA_HOST_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HostNode {

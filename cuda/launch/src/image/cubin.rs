@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cubins: ELF files of kernels, their limits (`.nv.info.*`), and variables.
 //!
-//! `.nv.info` numbers are from cubins of nvcc 11 to 13, as `cuobjdump -elf` prints.
+//! Numbers of `.nv.info`: from nvcc 11 to 13, as `cuobjdump -elf` prints.
 
 use std::collections::HashMap;
 

@@ -37,7 +37,7 @@ const LINKED: [&[u8]; 6] = [
 ];
 /// Attributes of all kernels (stack sizes, registers): values begin with a symbol's number.
 const OF_SYMBOLS: [u8; 4] = [0x11, 0x12, 0x23, 0x2f];
-/// In bytes: headers of file, section, segment; a symbol.
+/// In bytes, of headers and a symbol.
 const FILE: usize = 64;
 const SECTION: usize = 64;
 const SEGMENT: usize = 56;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with an image.
+//! Errors of images.
 
 use thiserror::Error;
 
@@ -43,7 +43,7 @@ pub enum ImageError {
     /// A senseless header.
     #[error("the header at byte {offset:#x} is damaged")]
     Header {
-        /// Offset of the header.
+        /// Its offset.
         offset: usize,
     },
     /// A member does not decompress.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUDA's kernel images, read without a GPU.
 //!
-//! Bytes may be hostile: nothing panics. One part is held at a time: [`MAX_IMAGE`] bytes, the same for PTX, and
-//! contents within [`MAX_KERNELS`], [`MAX_PARAMETERS`], [`MAX_NAMES`]. [`MAX_PARTS`] and [`PARTS_OF_A_BYTE`] bound
-//! all parts, [`Allowance`] the time of several images.
+//! Bytes may be hostile: nothing panics. One part is held at a time: at most [`MAX_IMAGE`] bytes, [`MAX_KERNELS`],
+//! [`MAX_PARAMETERS`], [`MAX_NAMES`]. [`MAX_PARTS`] and [`PARTS_OF_A_BYTE`] bound all parts, [`Allowance`] the time of
+//! several images.
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -51,9 +51,9 @@ pub struct Kernel {
     pub name: String,
     /// In order.
     pub parameters: Vec<Parameter>,
-    /// `__launch_bounds__` or `.maxntid`: at most, in x, y, z; only the product counts.
+    /// `__launch_bounds__` or `.maxntid`, in x, y, z; only the product counts.
     pub most_threads: Option<[u32; 3]>,
-    /// `.reqntid`: exactly, in x, y, z.
+    /// `.reqntid`, in x, y, z.
     pub required_threads: Option<[u32; 3]>,
     /// Per thread; not in PTX.
     pub registers: Option<u32>,
@@ -75,7 +75,7 @@ pub struct Variable {
 pub struct Part<'a> {
     /// 90 is `sm_90`; 0 if unknown outside.
     pub capability: u32,
-    /// A cubin or a PTX text.
+    /// A cubin or PTX text.
     pub kind: MemberKind,
     source: Source<'a>,
 }
@@ -152,7 +152,7 @@ pub fn check(image: &[u8]) -> Result<(), ImageError> {
         .try_for_each(|part| part.bytes().map(drop))
 }
 
-/// [`check`] of parts for a capability (90 is `sm_90`), on all cores.
+/// [`check`] of parts for a capability, on all cores.
 ///
 /// # Errors
 /// As [`check`].
@@ -269,7 +269,7 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     Ok(None)
 }
 
-/// Parts that the driver could take, preferred ones first.
+/// Preferred ones first.
 fn parts_for(image: &[u8], capability: u32) -> Result<Vec<Part<'_>>, ImageError> {
     let mut parts = usable(image, capability)?;
     parts.sort_by_key(|part| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can be wrong with a recording.
+//! Errors of recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ impl Hash {
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Adds bytes to the hash.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

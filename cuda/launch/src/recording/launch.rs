@@ -21,9 +21,9 @@ pub struct Launch {
     pub origin: Origin,
     /// GPU.
     pub device: Device,
-    /// Blocks in x, y, z.
+    /// In blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// In threads.
     pub block: [u32; 3],
     /// Dynamic, in bytes.
     pub shared: u32,
@@ -70,7 +70,7 @@ pub struct Origin {
 pub struct Device {
     /// As the driver names it.
     pub name: String,
-    /// Compute capability: major, minor.
+    /// Major, minor.
     pub capability: [i32; 2],
     /// Version of CUDA: 13000 is 13.0.
     pub driver: i32,

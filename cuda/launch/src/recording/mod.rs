@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded launches of CUDA kernels on disk.
+//! Recorded CUDA launches on disk.
 //!
 //! A recording is a directory:
 //!
@@ -130,7 +130,7 @@ impl Recording {
         })
     }
 
-    /// Directory of the recording.
+    /// Its directory.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -242,13 +242,13 @@ impl Recording {
         self.store.keep_only(&|hash| named.contains(&hash))
     }
 
-    /// Path of a part's signature if it has one.
+    /// Path of a part's signature, which may be missing.
     #[must_use]
     pub fn signature_path(&self, part: Part, number: u32) -> PathBuf {
         self.folder.join(part.signature(number))
     }
 
-    /// Reads a part's signature, at most `limit` bytes.
+    /// At most `limit` bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::InvalidInput`] for a link, no file or a longer one; the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A whole run in one file, as Mali's packs, used from memory.
+//! A whole run in one file, as Mali's packs.
 //!
 //! Manifest as recording, signature, `images/HASH`, `objects/HASH`.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is recorded of a program, for command and library.
+//! What is recorded of a program.
 
 use std::str::FromStr;
 
@@ -46,7 +46,7 @@ pub enum RegionOf {
     Turn,
     /// A range of NVTX.
     Nvtx(String),
-    /// From behind the launch before the first number, to before that of the second; or to the first work after the
+    /// From after the launch before the first number, to before that of the second; or to the first work after the
     /// launch before it, once the host may know a result.
     Launches(u64, u64),
 }

@@ -74,7 +74,7 @@ impl Store {
         self.held.is_some()
     }
 
-    /// Reads a file, at most `limit` + 1 bytes.
+    /// At most `limit` + 1 bytes.
     pub(crate) fn file(&self, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
         let Some(held) = &self.held else {
             return read_at_most(&self.folder, name, limit);
@@ -157,7 +157,7 @@ impl Store {
         self.read(name, size, &[], &[])
     }
 
-    /// Reads as [`Store::get`], with shared chunks from an earlier result.
+    /// [`Store::get`] with shared chunks from an earlier result.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -331,7 +331,6 @@ impl Store {
     }
 }
 
-/// Unpacks an object's file, which must fill `out`.
 fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
     let wrong_size = RecordingError::Size {
         hash,

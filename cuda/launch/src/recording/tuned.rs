@@ -24,19 +24,19 @@ pub struct Tuned {
     pub winners: Vec<Winner>,
 }
 
-/// Faster launches of one kernel and size on one GPU.
+/// A faster launch of one kernel and size on one GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Winner {
-    /// Kernel's mangled name.
+    /// Mangled name.
     pub kernel: String,
     /// The program's; others may have a kernel of that name.
     pub image: Hash,
     /// As the driver names it.
     pub gpu: String,
-    /// The program's blocks.
+    /// The program's, in blocks.
     pub grid: [u32; 3],
-    /// The program's threads of a block.
+    /// The program's, in threads.
     pub block: [u32; 3],
     /// Dynamic, in bytes.
     pub shared: u32,
@@ -50,9 +50,9 @@ pub struct Winner {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Blocks in x, y, z.
+    /// In blocks.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// In threads.
     pub block: [u32; 3],
     /// Dynamic, in bytes, if changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ pub struct Change {
     /// For the compiler: threads of a block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<u32>,
-    /// For the compiler: blocks per multiprocessor, at least.
+    /// For the compiler: blocks per multiprocessor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_blocks: Option<u32>,
     /// Shared memory's percentage of what the first-level cache shares.

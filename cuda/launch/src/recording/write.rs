@@ -30,7 +30,7 @@ impl Writer {
         Self::sharing(folder, None)
     }
 
-    /// Opens as [`Writer::create`], linking chunks and images of `other` on the same file system; they outlive it.
+    /// As [`Writer::create`], linking chunks and images of `other` on the same file system; they outlive it.
     ///
     /// # Errors
     /// It cannot be made.
@@ -47,7 +47,7 @@ impl Writer {
         })
     }
 
-    /// Store of chunks and images.
+    /// Chunks and images.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -62,7 +62,7 @@ impl Writer {
         self.numbered(launch, &self.next, LAUNCHES, manifest_name)
     }
 
-    /// Adds a run as [`Writer::add`].
+    /// As [`Writer::add`].
     ///
     /// # Errors
     /// It breaks a rule, or cannot be written.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! nvcc's images, damaged at random by a fixed seed.
+//! nvcc's images, damaged at random.
 //!
 //! All ten million: `cargo test --release -p gpureplay-cuda-launch --test image -- --ignored`.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Manifests damaged at random by a fixed seed: accepted ones keep all rules.
+//! Manifests damaged at random: accepted ones keep all rules.
 //!
 //! All ten million: `cargo test --release -p gpureplay-cuda-launch --test recording -- --ignored`.
 

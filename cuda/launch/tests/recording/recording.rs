@@ -270,7 +270,7 @@ fn a_launch_has_as_many_regions_as_it_may() {
         ..region.clone()
     };
     launch.regions = (0..MAX_REGIONS as u64).map(at).collect();
-    // So many regions are slow to write: the error of another rule shows that their count is allowed.
+    // Faster than writing so many: another rule's error shows that the count is allowed.
     launch.regions[MAX_REGIONS - 1].size = 0;
     let refused = |launch: &Launch| writer.add(launch).unwrap_err().to_string();
     assert!(refused(&launch).ends_with("is empty"));

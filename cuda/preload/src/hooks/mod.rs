@@ -48,7 +48,6 @@ const fn c_string(name: &'static str) -> &'static CStr {
 struct Real<F, C> {
     name: &'static str,
     function: F,
-    /// With what the program passed.
     call: C,
 }
 
@@ -65,7 +64,6 @@ impl<F, C: FnOnce() -> Status> Real<F, C> {
         status
     }
 
-    /// Waits for snapshots, and makes a region unrecordable.
     fn unheld(self) -> Status {
         let _pass = gate::pass();
         run::refuse(|| format!("{} is called", self.name));
@@ -83,8 +81,8 @@ impl<F, C: FnOnce() -> Status> Real<F, C> {
     }
 }
 
-/// A family's table `HOOKS`, the driver's functions in `driver`, and our exports. Names of functions that are hooked
-/// alike are patterns of one row.
+/// A family's table `HOOKS`, the driver's functions in `driver`, and our exports. Functions hooked alike are patterns
+/// of one row.
 macro_rules! hooks {
     ($($($name:ident)|+: $arguments:tt |$real:ident| $body:block)*) => {
         #[derive(Clone, Copy)]
@@ -118,7 +116,7 @@ macro_rules! real {
             if address == 0 {
                 return Status::NOT_FOUND;
             }
-            // SAFETY: the address is that of the driver's function; the signature is that of cuda.h.
+            // SAFETY: the driver's function; the signature is that of cuda.h.
             let function = unsafe {
                 std::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> Status>(address)
             };
@@ -137,8 +135,8 @@ macro_rules! export {
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
         pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
-            // SAFETY: the program calls as cuda.h says: what it passed may be passed on, read as the driver would read
-            // it, and written as the driver would write it, or has written it if it said that the call succeeded.
+            // SAFETY: the program calls as cuda.h says: what it passed may be passed on, and read and written as the
+            // driver would; it was written if the driver said that the call succeeded.
             unsafe {
                 let $real = super::Real {
                     name: stringify!($name),

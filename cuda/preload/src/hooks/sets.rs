@@ -5,7 +5,7 @@ use gpureplay_cuda_launch::abi::{Handle, MemsetNode, Status};
 
 use crate::run;
 
-/// The value's type gives the size of an element.
+/// The value's type gives the element's size.
 fn rows<T: Into<u32>>(
     destination: u64,
     pitch: usize,

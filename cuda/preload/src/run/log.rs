@@ -147,7 +147,6 @@ impl Log {
         }
     }
 
-    /// Refused once the host may have read a result, on which it may depend.
     pub(super) fn work(&mut self, what: &str, operation: Operation) -> Result<()> {
         if self.seen {
             return Err(format!(

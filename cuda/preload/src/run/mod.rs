@@ -403,8 +403,8 @@ pub(crate) fn host(wait: HostWait, call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// Adds a host function, which may tell the program of a result of the stream's earlier work: later requests come
-/// after it. It cannot call the driver; host memory that it changes is seen when copied in.
+/// A host function may tell the program of a result of the stream's earlier work: later requests come after it. It
+/// cannot call the driver; host memory that it changes is seen when copied in.
 pub(crate) fn tells(stream: Handle, call: impl FnOnce() -> Status) -> Status {
     let status = kept(call, |log| log.host(HostWait::Stream(stream)));
     if status == Status::SUCCESS {
@@ -432,7 +432,7 @@ pub(crate) fn freed() {
     with_log(|log| log.push(Operation::HostAll {}));
 }
 
-/// Forgets a destroyed stream, whose handle may be reused.
+/// The handle may be reused.
 pub(crate) fn forget_stream(stream: Handle) {
     with_log(|log| log.forget_stream(stream));
 }

@@ -27,7 +27,7 @@ pub(super) struct Watch {
     kinds: HashMap<u64, Kind>,
 }
 
-/// If there are so many kinds of turns, all are forgotten: turns that all differ are no loop.
+/// At so many kinds, all are forgotten: turns that all differ are no loop.
 const MOST_KINDS: usize = 1 << 16;
 const MOST_OF_LOOP: usize = 1 << 10;
 /// Fowler, Noll and Vo's, 64 bits.
@@ -70,7 +70,6 @@ impl Watch {
         self.seen |= self.pending;
     }
 
-    /// Whether the turn is as expected so far, and a result perhaps read.
     pub(super) fn is_whole(&self) -> bool {
         self.seen && self.expected == Some(self.hash)
     }

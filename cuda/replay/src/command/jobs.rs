@@ -112,7 +112,7 @@ impl Jobs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Times of layers, with the host's wait for the layer's end.
+    /// With the host's wait for the layer's end.
     fn times(
         &self,
         recording: &Recording,

@@ -24,7 +24,6 @@ macro_rules! note {
 
 pub(crate) use {note, say};
 
-/// Escapes what is no plain text.
 pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     let mut out = Lines::new(gpureplay_host::output());
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -40,7 +39,7 @@ pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
 }
 
-/// A version of CUDA: 13000 is 13.0.
+/// 13000 is 13.0.
 pub(crate) fn version(driver: i32) -> String {
     format!("{}.{}", driver / 1000, driver % 1000 / 10)
 }

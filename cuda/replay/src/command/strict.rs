@@ -110,7 +110,7 @@ impl Tally {
     }
 }
 
-/// Path of CUPTI from CUDA's installer, else its name alone.
+/// From CUDA's installer, else its name alone.
 fn find_cupti() -> PathBuf {
     let root =
         std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);

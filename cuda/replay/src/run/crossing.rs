@@ -246,8 +246,7 @@ impl RunSession {
         self.restore()
     }
 
-    /// Number of turns reproduced before the first wrong one, each continuing from memory. The last's inputs and
-    /// numbers stay.
+    /// Turns reproduced before the first wrong one, each continuing from memory. The last's inputs and numbers stay.
     ///
     /// # Errors
     /// Damaged bytes, the driver refuses, or an operation fails.

@@ -122,7 +122,7 @@ impl Images {
 impl Drop for Images {
     fn drop(&mut self) {
         for module in self.modules.drain(..) {
-            // SAFETY: our module, of which nothing runs. A failure leaves memory that the process gives back.
+            // SAFETY: our module, of which nothing runs.
             let _ = unsafe { self.gpu.driver.cuModuleUnload(module) };
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gives a run's operations to the driver, to run or to capture.
 //!
-//! Streams begin behind the main one and end before it. What the host waited for is an event for later operations;
+//! Streams begin after the main one and end before it. What the host waited for is an event for later operations;
 //! replays themselves do not wait.
 
 use std::cell::RefCell;
@@ -46,7 +46,7 @@ pub(super) struct Pool {
 impl Pool {
     pub(super) fn destroy(&mut self, gpu: &Gpu) {
         for stream in self.streams.drain(..) {
-            // SAFETY: our stream, which is idle. A failure leaves memory that the process gives back.
+            // SAFETY: our idle stream.
             let _ = unsafe { gpu.driver.cuStreamDestroy_v2(stream) };
         }
         for event in self.events.drain(..) {
@@ -185,7 +185,7 @@ impl Turn<'_> {
         self.waits(to, event)
     }
 
-    /// Orders the stream behind all that must come before its next operation.
+    /// Orders the stream after all that must precede its next operation.
     fn lane(&mut self, number: u32) -> Result<Handle, ReplayError> {
         let number = number as usize;
         let (stream, kind) = (self.lanes[number].stream, self.lanes[number].kind);
@@ -250,7 +250,7 @@ impl Turn<'_> {
                     let from = (Side::Host, from as u64);
                     return self.copy_rows(&rows.copy((Side::Device, to), from), stream);
                 }
-                // SAFETY: pinned memory of ours of as many bytes; the driver checks the address.
+                // SAFETY: our pinned memory of as many bytes; the driver checks the address.
                 let status = unsafe { driver_.cuMemcpyHtoDAsync_v2(to, from.cast(), size, stream) };
                 issuer.check("cuMemcpyHtoDAsync_v2", status)
             }
@@ -327,7 +327,8 @@ impl Turn<'_> {
     }
 
     fn copy_rows(&self, copy: &Copy3d, stream: Handle) -> Done {
-        // SAFETY: rows on the host lie without gaps in pinned memory of ours of as many bytes; the driver checks addresses on the device.
+        // SAFETY: rows on the host lie without gaps in our pinned memory of as many bytes; the driver checks addresses
+        // on the device.
         let status = unsafe { self.issuer.gpu.driver.cuMemcpy3DAsync_v2(copy, stream) };
         self.issuer.check("cuMemcpy3DAsync_v2", status)
     }
@@ -365,8 +366,8 @@ impl Turn<'_> {
             attributes: attributes.as_ptr(),
             attribute_count: u32::try_from(attributes.len()).unwrap_or(0),
         };
-        // SAFETY: configuration, attributes and parameters live until the call returns; the driver copies them. There is a pointer
-        // for each parameter that the driver says the kernel has, to as many bytes.
+        // SAFETY: configuration, attributes and parameters live until the call returns; the driver copies them. Each
+        // parameter that the driver knows has a pointer to as many bytes.
         let status = unsafe {
             issuer.gpu.driver.cuLaunchKernelEx(
                 &raw const configuration,

@@ -213,7 +213,7 @@ impl RunSession {
 
     fn forget_graph(&mut self) {
         if let Some(graph) = self.graph.take() {
-            // SAFETY: our graph, of which no run is under way. One that stays behind costs memory only.
+            // SAFETY: our graph, of which no run is under way.
             let _ = unsafe { self.gpu.driver.cuGraphExecDestroy(graph) };
         }
     }
@@ -246,7 +246,7 @@ impl RunSession {
         self.wait()
     }
 
-    /// Runs a range of operations, from memory as it is.
+    /// Runs a range, from memory as it is.
     ///
     /// # Errors
     /// As [`RunSession::execute`].
@@ -371,7 +371,7 @@ impl Drop for RunSession {
         }
         self.forget_graph();
         self.pool.get_mut().destroy(&self.gpu);
-        // SAFETY: our stream, which is idle. A failure leaves memory that the process gives back.
+        // SAFETY: our idle stream.
         let _ = unsafe { self.gpu.driver.cuStreamDestroy_v2(self.main) };
     }
 }

@@ -141,13 +141,13 @@ impl Ports {
     }
 }
 
-// SAFETY: the pinned memory belongs to this value alone.
+// SAFETY: this value alone has the pinned memory.
 unsafe impl Send for Ports {}
 
 impl Drop for Ports {
     fn drop(&mut self) {
         if !self.memory.is_null() {
-            // SAFETY: our memory, which no copy uses any more. A failure leaves memory that the process gives back.
+            // SAFETY: our memory, which no copy uses any more.
             let _ = unsafe { self.gpu.driver.cuMemFreeHost(self.memory.cast()) };
         }
     }

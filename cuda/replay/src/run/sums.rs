@@ -96,7 +96,7 @@ impl<'a> Adder<'a> {
         };
         let named = ("gpureplay_sum", LAYOUT.len());
         adder.function = module::kernel(gpu, adder.module, named, &LAYOUT)?;
-        // SAFETY: a pointer to a field of ours.
+        // SAFETY: a pointer to a field.
         let status = unsafe { gpu.driver.cuMemAlloc_v2(&raw mut adder.sum, WORD as usize) };
         driver("cuMemAlloc_v2", status)?;
         Ok(adder)
@@ -117,8 +117,8 @@ impl<'a> Adder<'a> {
             attributes: std::ptr::null(),
             attribute_count: 0,
         };
-        // SAFETY: configuration and parameters live until the call returns. The kernel has these four parameters, and reads memory that
-        // is mapped.
+        // SAFETY: configuration and parameters live until the call returns. The kernel has these parameters, and reads
+        // mapped memory.
         let status = unsafe {
             self.gpu.driver.cuLaunchKernelEx(
                 &raw const configuration,
@@ -133,7 +133,7 @@ impl<'a> Adder<'a> {
 
 impl Drop for Adder<'_> {
     fn drop(&mut self) {
-        // SAFETY: ours, and idle or ended with the process. A failure leaves memory that the process gives back.
+        // SAFETY: ours, and idle or ended with the process.
         unsafe {
             let _ = self.gpu.driver.cuModuleUnload(self.module);
             if self.sum != 0 {

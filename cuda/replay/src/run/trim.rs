@@ -137,7 +137,7 @@ impl RunSession {
                 continue;
             }
             let count = trials.before[piece].len().div_ceil(PART);
-            // If weights are known, parts outside of tensors may be computed anew, so they are tried, too.
+            // If weights are known, parts outside of tensors may be computed: they are tried, too.
             let others = |number: &usize| {
                 let begin = memory.address + (number * PART) as u64;
                 let end = begin + PART as u64;

@@ -24,8 +24,6 @@ impl Backups {
 }
 
 impl Session {
-    /// # Errors
-    /// The driver refuses.
     pub(super) fn restore_changed(&self, loaded: &Loaded) -> Result<(), ReplayError> {
         let mut addresses = self.backups.addresses.borrow_mut();
         addresses.resize(self.contents.len(), 0);
@@ -35,7 +33,7 @@ impl Session {
             let size = contents.before.len();
             if contents.kind != Kind::Host && !is_whole {
                 if *backup == 0 {
-                    // SAFETY: a pointer to a place of ours.
+                    // SAFETY: a pointer to an element.
                     let status = unsafe { self.gpu.driver.cuMemAlloc_v2(backup, size) };
                     match status {
                         Status::OUT_OF_MEMORY => *backup = 0,

@@ -79,7 +79,7 @@ impl Drop for Events<'_> {
     fn drop(&mut self) {
         for event in [self.start, self.end] {
             if event != 0 {
-                // SAFETY: our event. A failure leaves an event that the process gives back.
+                // SAFETY: our event.
                 let _ = unsafe { self.gpu.driver.cuEventDestroy_v2(event) };
             }
         }

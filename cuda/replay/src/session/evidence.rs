@@ -7,7 +7,7 @@ use crate::reaction::{self, Reaction, WINDOW};
 use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
 
 impl Session {
-    /// Words that stay as recorded when memory is changed before a launch: possible pointers, and masked ones.
+    /// Words that stay when memory is changed: possible pointers, and masked ones.
     pub(super) fn fixed<'a>(
         &'a self,
         loaded: &Loaded,

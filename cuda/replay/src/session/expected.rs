@@ -18,7 +18,7 @@ pub(super) const LARGE: usize = 16 << 20;
 #[derive(Clone, Default)]
 struct Held {
     sums: Vec<[u64; 2]>,
-    /// The first verdict reads memory instead, which is faster than sums.
+    /// The first verdict reads memory instead, faster than sums.
     is_wanted: bool,
 }
 

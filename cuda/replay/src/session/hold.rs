@@ -20,7 +20,7 @@ impl Hold {
         let number = LAST_TAKEN.fetch_add(1, Ordering::SeqCst) + 1;
         let data = usize::try_from(number).unwrap_or(0);
         let function = wait as extern "C" fn(usize) as usize;
-        // SAFETY: a function that lives as long as the process, and a number.
+        // SAFETY: a function of the process, and a number.
         let status = unsafe { gpu.driver.cuLaunchHostFunc(0, function, data) };
         driver("cuLaunchHostFunc", status)?;
         Ok(Self(number))

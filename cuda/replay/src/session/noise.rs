@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words to leave out: they differ by run or process, such as addresses of code, shared memory or heap.
+//! Words that differ by run or process, such as addresses of code, shared memory or heap.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{Loaded, ReplayError};
 pub struct Mask(pub(super) Vec<Vec<u32>>);
 
 impl Mask {
-    /// Number of words of four bytes left out.
+    /// Words of four bytes left out.
     #[must_use]
     pub fn words(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
@@ -129,7 +129,7 @@ impl Session {
 }
 
 fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
-    // By piece and word: how many processes name it, the first value, whether all values are equal.
+    // By piece and word: processes that name it, first value, whether all are equal.
     let mut words: BTreeMap<(u32, u32), (usize, u32, bool)> = BTreeMap::new();
     for differences in processes {
         for [piece, word, value] in &differences.0 {
@@ -141,7 +141,7 @@ fn unequal(processes: &[Differences], pieces: usize) -> Option<Mask> {
     let mut mask = Mask(vec![Vec::new(); pieces]);
     for ((piece, word), (count, _, same)) in words {
         let list = mask.0.get_mut(usize::try_from(piece).ok()?)?;
-        // A word that a process does not name is as recorded there.
+        // A word that a process omits is as recorded there.
         if count < processes.len() || !same {
             list.push(word);
         }

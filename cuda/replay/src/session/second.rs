@@ -41,7 +41,7 @@ impl Session {
     /// Launches the loaded, recorded kernel twice.
     ///
     /// # Errors
-    /// As [`Session::run`]. After a failed kernel no launch of this process succeeds.
+    /// As [`Session::poison`].
     pub fn second(
         &self,
         loaded: &Loaded,

@@ -62,7 +62,7 @@ fn launch(
         .iter()
         .flat_map(|word| word.to_le_bytes())
         .collect();
-    // SAFETY: a kernel of ours with these parameters.
+    // SAFETY: our kernel, with these parameters.
     let status = unsafe {
         gpu.driver
             .launch_packed(&configuration, kernel, &parameters)
@@ -92,7 +92,7 @@ impl Session {
         let most = attribute::device::MAX_SHARED_MEMORY_OPTIN;
         let bytes = self.gpu.attribute(most)?;
         let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: a function that is loaded.
+        // SAFETY: a loaded function.
         let status = unsafe { self.gpu.driver.cuFuncSetAttribute(function, number, bytes) };
         driver("cuFuncSetAttribute", status)?;
         self.scratch = u32::try_from(bytes).ok();

@@ -99,7 +99,7 @@ impl Driver {
         }
         type GetProcAddress =
             unsafe extern "C" fn(*const i8, *mut *mut c_void, i32, u64, *mut i32) -> Status;
-        // SAFETY: the signature is that of cuda.h.
+        // SAFETY: cuda.h's signature.
         let get = unsafe {
             std::mem::transmute::<*mut c_void, GetProcAddress>(self.symbol("cuGetProcAddress_v2"))
         };
@@ -115,7 +115,7 @@ impl Driver {
 macro_rules! call {
     ($driver:expr, $name:ident ( $($argument:expr => $kind:ty),* )) => {{
         let address = $driver.function(stringify!($name));
-        // SAFETY: the signature is that of cuda.h; arguments are valid.
+        // SAFETY: cuda.h's signature; arguments are valid.
         let status = unsafe {
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($kind),*) -> Status>(address)($($argument),*)
         };
@@ -394,7 +394,7 @@ impl Program {
             &raw mut node => *mut u64, graph => u64, none => *const u64, none => *const u64, 0 => usize,
             &raw mut deciding => *mut NodeParameters
         ));
-        // SAFETY: the driver wrote where the handle of the one graph is.
+        // SAFETY: the driver wrote the place of the one graph's handle.
         let body = unsafe { *(deciding.decided().1 as *const u64) };
         self.kernel_node(body, &[], &kernel);
         self.launch_graph(self.instantiated(graph));

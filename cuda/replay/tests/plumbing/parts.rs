@@ -41,7 +41,7 @@ fn the_first_operation_that_differs_is_named() {
         if !changes.iter().any(|kind| one.contains(kind)) {
             continue;
         }
-        // A wait of the host in its place keeps the numbers of other operations.
+        // A wait of the host in its place keeps other operations' numbers.
         let all = operations.iter().enumerate();
         let all = all.map(|(number, one)| match number == left_out {
             true => "\ndo = \"host-all\"\n\n",

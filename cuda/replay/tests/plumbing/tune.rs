@@ -46,7 +46,6 @@ fn grids_and_blocks_are_searched_together_and_the_fastest_is_named() {
         &["--blocks", "32 64 128", "--grids", "4..128 5,2"],
     )
     .gave(0);
-    // Seven grids, three blocks; the recorded one among them.
     assert_eq!(said.out.matches(",exact,").count(), 7 * 3, "{said:?}");
     assert!(
         said.out.contains(

@@ -6,7 +6,7 @@ use std::fs;
 use crate::app::turns::{input, weights};
 use crate::stage::Stage;
 
-/// A `.safetensors` file of 32-bit floats, written without the library that reads it.
+/// A `.safetensors` file of 32-bit floats, without the library that reads it.
 pub(crate) fn file(tensors: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut at = 0;
     let entries = tensors.iter().map(|(name, bytes)| {

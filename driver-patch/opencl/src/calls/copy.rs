@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Copies and fills by the runtime, maybe on the CPU, where a replay does not repeat them: each becomes a note, or
-//! is said to be unseen.
+//! Copies and fills by the runtime, maybe on the CPU, where no replay repeats them.
 
 use core::ffi::c_void;
 
@@ -79,7 +78,7 @@ macro_rules! noted {
         ) -> Status {
             let next = next!($name: signature::$signature, or ABSENT);
             let enqueue = || {
-                // SAFETY: the app's own arguments, passed on.
+                // SAFETY: the app's own arguments.
                 unsafe { next($queue, $($argument,)+ count, list, event) }
             };
             let call = Command::new($queue, event, false);
@@ -115,7 +114,7 @@ noted!(
     ),
     {
         const CALL: &str = "clEnqueueCopyBufferRect";
-        // SAFETY: the runtime has accepted these arguments, so the addresses hold three numbers each.
+        // SAFETY: the runtime has accepted the addresses, so each holds three numbers.
         let [from_origin, to_origin, region] =
             unsafe { [from_origin.read(), to_origin.read(), region.read()] };
         let of = |origin, row, slice| Rectangle {

@@ -38,7 +38,7 @@ unsafe extern "C" fn release_kernel(kernel: Handle) -> Status {
     if known && ask(info, kernel, KERNEL_REFERENCE_COUNT).map(u32::from_ne_bytes) == Some(1) {
         state::with(|state| state.kernels.remove(&kernel));
     }
-    // SAFETY: the app's own argument, passed on.
+    // SAFETY: the app's own argument.
     unsafe { next(kernel) }
 }
 
@@ -48,7 +48,7 @@ unsafe extern "C" fn create_kernel(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateKernel: signature::CreateKernel, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let kernel = unsafe { next(program, name, status) };
     made(kernel);
     kernel
@@ -62,14 +62,14 @@ unsafe extern "C" fn create_kernels(
 ) -> Status {
     let next = next!(clCreateKernelsInProgram: signature::CreateKernels, or ABSENT);
     let mut made = 0;
-    // SAFETY: the app's own arguments, passed on, but for a place for the number, which the app need not give.
+    // SAFETY: the app's own arguments, but for the number's place, which the app need not give.
     let status = unsafe { next(program, room, kernels, &raw mut made) };
     if status == SUCCESS && !count.is_null() {
-        // SAFETY: the app's place for the number, which the runtime would have filled.
+        // SAFETY: the app's place, which the runtime would have filled.
         unsafe { count.write(made) };
     }
     if status == SUCCESS && !kernels.is_null() {
-        // SAFETY: the runtime wrote as many handles as there are kernels, at most as many as there is room for.
+        // SAFETY: the runtime wrote a handle per kernel, as far as there is room.
         let made = unsafe { slice::from_raw_parts(kernels, made.min(room) as usize) };
         made.iter().copied().for_each(self::made);
     }
@@ -78,7 +78,7 @@ unsafe extern "C" fn create_kernels(
 
 unsafe extern "C" fn clone_kernel(kernel: Handle, status: *mut Status) -> Handle {
     let next = next!(clCloneKernel: signature::CloneKernel, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let copy = unsafe { next(kernel, status) };
     state::with(|state| {
         let known = state.kernels.get(&kernel).cloned().unwrap_or_default();
@@ -96,7 +96,7 @@ unsafe extern "C" fn set_kernel_arg(
     bytes: *const c_void,
 ) -> Status {
     let next = next!(clSetKernelArg: signature::SetKernelArg, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let status = unsafe { next(kernel, index, size, bytes) };
     if status == SUCCESS {
         // SAFETY: the runtime has accepted `size` bytes at this address.
@@ -113,7 +113,7 @@ unsafe extern "C" fn set_kernel_arg_svm(
     pointer: *const c_void,
 ) -> Status {
     let next = next!(clSetKernelArgSVMPointer: signature::SetKernelArgSvm, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let status = unsafe { next(kernel, index, pointer) };
     if status == SUCCESS {
         unseen("clSetKernelArgSVMPointer");
@@ -161,7 +161,7 @@ fn launch(
     status
 }
 
-/// One to three sizes, else 1; `None` if there are none at the address.
+/// One to three sizes, else 1; `None` if none are there.
 fn sizes(sizes: *const usize, dimensions: u32) -> Option<[u64; 3]> {
     let count = dimensions as usize;
     let read = reach::numbers(sizes, count)?;
@@ -186,7 +186,7 @@ unsafe extern "C" fn enqueue_nd_range(
 ) -> Status {
     let next = next!(clEnqueueNDRangeKernel: signature::Launch, or ABSENT);
     let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
+        // SAFETY: the app's own arguments.
         unsafe {
             next(
                 queue, kernel, dimensions, offset, global, local, count, list, event,
@@ -214,7 +214,7 @@ unsafe extern "C" fn enqueue_task(
     event: *mut Handle,
 ) -> Status {
     let next = next!(clEnqueueTask: signature::Task, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let enqueue = || unsafe { next(queue, kernel, count, list, event) };
     launch((queue, kernel), ([1; 3], Some([1; 3])), event, enqueue)
 }

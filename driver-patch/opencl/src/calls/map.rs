@@ -65,7 +65,7 @@ unsafe extern "C" fn map_buffer(
         place = awaited.place();
     }
     let map = |own| {
-        // SAFETY: the app's own arguments, passed on, but for the place for the status; if the app wants no event, the layer does.
+        // SAFETY: the app's own arguments, but for the place for the status; if the app wants no event, the layer does.
         unsafe {
             next(
                 queue, object, blocking, flags, offset, size, count, list, place, own,
@@ -81,7 +81,7 @@ unsafe extern "C" fn map_buffer(
             before: None,
         };
         if counts && complete {
-            // SAFETY: the runtime has mapped `size` bytes there, and the app does not know the address yet.
+            // SAFETY: the runtime has mapped `size` bytes there; the app does not know the address yet.
             mapped.before = unsafe { hash(memory, size) };
         }
         state::with(|state| state.mapped.insert((object, memory.addr()), mapped));
@@ -92,7 +92,8 @@ unsafe extern "C" fn map_buffer(
             let at = (object, offset, size);
             moved(Direction::Read, at, seen, (queue, complete));
         }
-        // SAFETY: the runtime has filled the place; the memory stays mapped until the app unmaps it, and then nobody looks at it any more.
+        // SAFETY: the runtime has filled the place; the memory stays mapped until the app unmaps it, and nobody looks
+        // at it afterwards.
         unsafe {
             match counts && !complete {
                 true => awaited.watch((memory, size), Use::Before(object, later)),
@@ -121,7 +122,7 @@ unsafe extern "C" fn map_image(
 ) -> *mut c_void {
     let next = next!(clEnqueueMapImage: signature::MapImage, or ptr::null_mut());
     let map = |own| {
-        // SAFETY: the app's own arguments, passed on, but for the place for the status.
+        // SAFETY: the app's own arguments, but for the place for the status.
         unsafe {
             next(
                 queue, image, blocking, flags, origin, region, row, slice, count, list, event, own,
@@ -156,12 +157,12 @@ unsafe extern "C" fn unmap(
     let mapped = state::with(|state| state.mapped.remove(&(object, memory.addr())));
     let written = mapped.filter(|m| m.flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) != 0);
     let held = written.map(|m| {
-        // SAFETY: mapped until the runtime hears of this call, and the app has said that it is done with it.
+        // SAFETY: mapped until the runtime hears of this call; the app is done with it.
         let now = filled.then(|| unsafe { reach::hash(memory, m.size) });
         (m, now.flatten())
     });
     let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
+        // SAFETY: the app's own arguments.
         unsafe { next(queue, object, memory, count, list, event) }
     };
     let after = |complete| {

@@ -57,7 +57,7 @@ unsafe extern "C" fn create_buffer(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateBuffer: signature::CreateBuffer, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on; the runtime has accepted flags, size and address.
+    // SAFETY: the app's own arguments; the runtime has accepted flags, size and address.
     unsafe {
         let buffer = next(context, flags, size, host, status);
         made(buffer, flags, size, host);
@@ -91,10 +91,10 @@ unsafe extern "C" fn create_sub_buffer(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateSubBuffer: signature::CreateSubBuffer, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let part = unsafe { next(buffer, flags, kind, info, status) };
     if part != Handle::NULL && kind == BUFFER_REGION && !info.is_null() {
-        // SAFETY: of this kind the information is a region, and the runtime has accepted it.
+        // SAFETY: of this kind, a region that the runtime has accepted.
         let region = unsafe { info.cast::<BufferRegion>().read_unaligned() };
         match place(buffer, region.origin) {
             Some(of) => {
@@ -135,7 +135,7 @@ unsafe extern "C" fn create_image(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateImage: signature::CreateImage, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let image = unsafe { next(context, flags, format, description, host, status) };
     if image == Handle::NULL {
         return image;
@@ -155,7 +155,7 @@ unsafe extern "C" fn create_image_with_properties(
 ) -> Handle {
     let next =
         next!(clCreateImageWithProperties: signature::CreateImageWithProperties, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let image = unsafe {
         next(
             context,
@@ -186,7 +186,7 @@ unsafe extern "C" fn create_image_2d(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateImage2D: signature::CreateImage2D, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let image = unsafe { next(context, flags, format, width, height, row, host, status) };
     made_image(image, Handle::NULL)
 }
@@ -205,7 +205,7 @@ unsafe extern "C" fn create_image_3d(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateImage3D: signature::CreateImage3D, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let image = unsafe {
         next(
             context, flags, format, width, height, depth, row, slice, host, status,
@@ -221,7 +221,7 @@ unsafe extern "C" fn svm_alloc(
     alignment: u32,
 ) -> *mut c_void {
     let next = next!(clSVMAlloc: signature::SvmAlloc, or core::ptr::null_mut());
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let memory = unsafe { next(context, flags, size, alignment) };
     if !memory.is_null() {
         unseen("clSVMAlloc");
@@ -242,6 +242,6 @@ unsafe extern "C" fn release(object: Handle) -> Status {
             state.mapped.retain(|(of, _), _| *of != object);
         });
     }
-    // SAFETY: the app's own argument, passed on.
+    // SAFETY: the app's own argument.
     unsafe { next(object) }
 }

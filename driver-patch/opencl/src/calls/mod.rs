@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The layer's functions: each calls the one below and notes what it saw.
+//! The layer's functions: each calls the one below and notes it.
 
 mod copy;
 mod launch;
@@ -94,7 +94,7 @@ impl Command {
     }
 }
 
-/// `after` says what is known of a command that succeeded; it is told whether the command has completed.
+/// `after` says what is known of a successful command, and is told whether it has completed.
 ///
 /// The layer waits only for a queue that the app wants to time and the runtime cannot.
 fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnce(bool)) -> Status {
@@ -104,12 +104,12 @@ fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnc
     if status != SUCCESS {
         return status;
     }
-    // What waits for an event that the app sets later must not be waited for here.
+    // Never wait for what waits for an event that the app sets later.
     let timed = state::with(|state| state.unset.is_empty() && state.timed_queues.contains(&queue));
     let complete = command.blocking || timed && finish(queue);
     if timed && complete && !event.is_null() {
         let end = state::now();
-        // SAFETY: the app gave the place for the event, and the runtime has filled it.
+        // SAFETY: the app's place for the event, which the runtime has filled.
         let event = unsafe { event.read() };
         state::with(|state| state.times.insert(event, Times { queued, end }));
     }

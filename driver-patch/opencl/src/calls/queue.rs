@@ -23,8 +23,7 @@ functions! {
     clReleaseEvent => release_event: signature::Object,
 }
 
-/// A queue that the runtime cannot time is timed by the layer. `wanted` and `untimed` are asked for only after the
-/// runtime has looked at the app's arguments.
+/// `wanted` and `untimed` are asked only after the runtime has looked at the app's arguments.
 fn create(
     status: *mut Status,
     make: impl FnOnce(*mut Status) -> Handle,
@@ -61,7 +60,7 @@ unsafe extern "C" fn create_queue(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateCommandQueue: signature::CreateQueue, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on, but for the properties and the place for the status.
+    // SAFETY: the app's own arguments, but for the properties and the place for the status.
     let make = |properties, own| unsafe { next(context, device, properties, own) };
     create(
         status,
@@ -86,7 +85,7 @@ unsafe extern "C" fn create_queue_with_properties(
     let pairs = RefCell::new(Vec::new());
     create(
         status,
-        // SAFETY: the app's own arguments, passed on, but for the place for the status.
+        // SAFETY: the app's own arguments, but for the place for the status.
         |own| unsafe { next(context, device, list, own) },
         || {
             // SAFETY: the runtime has looked at the list.
@@ -130,7 +129,7 @@ unsafe extern "C" fn queue_info(
     needed: *mut usize,
 ) -> Status {
     let next = next!(clGetCommandQueueInfo: signature::Info, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let status = unsafe { next(queue, what, size, value, needed) };
     let timed = state::with(|state| state.timed_queues.contains(&queue));
     if status == SUCCESS && what == QUEUE_PROPERTIES && timed && !value.is_null() {
@@ -151,7 +150,7 @@ unsafe extern "C" fn profiling_info(
     let next = next!(clGetEventProfilingInfo: signature::Info, or ABSENT);
     let known = state::with(|state| state.times.get(&event).copied());
     let Some(Times { queued, end }) = known else {
-        // SAFETY: the app's own arguments, passed on.
+        // SAFETY: the app's own arguments.
         let status = unsafe { next(event, what, size, value, needed) };
         // Only a complete command has times.
         pending::look();
@@ -186,6 +185,6 @@ unsafe extern "C" fn release_event(event: Handle) -> Status {
     {
         state::with(|state| state.times.remove(&event));
     }
-    // SAFETY: the app's own argument, passed on.
+    // SAFETY: the app's own argument.
     unsafe { next(event) }
 }

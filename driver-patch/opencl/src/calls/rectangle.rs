@@ -93,7 +93,7 @@ macro_rules! rectangle {
         ) -> Status {
             let next = next!($name: signature::TransferRect, or ABSENT);
             let enqueue = || {
-                // SAFETY: the app's own arguments, passed on.
+                // SAFETY: the app's own arguments.
                 unsafe {
                     next(
                         queue,
@@ -114,7 +114,7 @@ macro_rules! rectangle {
                 }
             };
             let after = |complete: bool| {
-                // SAFETY: the runtime has accepted these arguments, so the addresses hold three numbers each.
+                // SAFETY: the runtime has accepted the addresses, so each holds three numbers.
                 unsafe {
                     let region = region.read();
                     let of = |origin: *const [usize; 3], row, slice| Rectangle {

@@ -11,7 +11,7 @@ functions! {
     clCreateSamplerWithProperties => create_sampler_with_properties: signature::CreateSamplerWithProperties,
 }
 
-/// Each answer has four bytes, zeros where the runtime does not say.
+/// Four bytes per answer, zeros where the runtime does not say.
 fn made(sampler: Handle) -> Handle {
     if sampler == Handle::NULL {
         return sampler;
@@ -30,7 +30,7 @@ unsafe extern "C" fn create_sampler(
     status: *mut Status,
 ) -> Handle {
     let next = next!(clCreateSampler: signature::CreateSampler, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     made(unsafe { next(context, normalized, addressing, filter, status) })
 }
 
@@ -41,6 +41,6 @@ unsafe extern "C" fn create_sampler_with_properties(
 ) -> Handle {
     type Next = signature::CreateSamplerWithProperties;
     let next = next!(clCreateSamplerWithProperties: Next, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     made(unsafe { next(context, properties, status) })
 }

@@ -39,9 +39,9 @@ pub(super) fn moved(
     }
 }
 
-/// The event of a command whose memory is looked at afterwards: the app's, or the layer's own.
+/// The event of a command whose memory is looked at: the app's, or the layer's own.
 ///
-/// The runtime fills the layer's place while the closure that reads it exists already: a cell lets it.
+/// The runtime fills the layer's place while the closure that reads it exists: a cell lets it.
 pub(super) struct Awaited {
     own: Cell<Handle>,
     app: *mut Handle,
@@ -105,7 +105,7 @@ unsafe extern "C" fn write_buffer(
 ) -> Status {
     let next = next!(clEnqueueWriteBuffer: signature::WriteBuffer, or ABSENT);
     let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
+        // SAFETY: the app's own arguments.
         unsafe {
             next(
                 queue, object, blocking, offset, size, from, count, list, event,
@@ -113,7 +113,7 @@ unsafe extern "C" fn write_buffer(
         }
     };
     let after = |complete: bool| {
-        // SAFETY: the app leaves the bytes alone until the command is complete. A runtime may accept more of them than there are.
+        // SAFETY: the app leaves the bytes alone until the command is complete. A runtime may accept more than exist.
         let seen = content(unsafe { reach::hash(from, size) });
         let at = (object, offset, size);
         moved(Direction::Write, at, seen, (queue, complete));
@@ -139,7 +139,7 @@ unsafe extern "C" fn read_buffer(
         place = awaited.place();
     }
     let enqueue = || {
-        // SAFETY: the app's own arguments, passed on; if the app wants no event, the layer does.
+        // SAFETY: the app's own arguments; if the app wants no event, the layer does.
         unsafe {
             next(
                 queue, object, blocking, offset, size, to, count, list, place,
@@ -149,10 +149,10 @@ unsafe extern "C" fn read_buffer(
     let after = |complete: bool| {
         let at = (object, offset, size);
         if complete || to.is_null() {
-            // SAFETY: the runtime has written `size` bytes there, and the app gets them only after this.
+            // SAFETY: the runtime has written `size` bytes there, which the app gets only afterwards.
             let seen = content(unsafe { hash(to, size) });
             moved(Direction::Read, at, seen, (queue, complete));
-            // SAFETY: the runtime has filled the place, if it was given.
+            // SAFETY: the runtime has filled the place, if given.
             unsafe { awaited.drop_own() };
             return;
         }
@@ -182,7 +182,7 @@ macro_rules! image_transfer {
         ) -> Status {
             let next = next!($name: signature::TransferImage, or ABSENT);
             let enqueue = || {
-                // SAFETY: the app's own arguments, passed on.
+                // SAFETY: the app's own arguments.
                 unsafe {
                     next(
                         queue, image, blocking, origin, region, row, slice, memory, count, list,

@@ -20,7 +20,7 @@ functions! {
 
 unsafe extern "C" fn finish(queue: Handle) -> Status {
     let next = next!(clFinish: signature::Object, or ABSENT);
-    // SAFETY: the app's own argument, passed on.
+    // SAFETY: the app's own argument.
     let status = unsafe { next(queue) };
     if status == SUCCESS {
         idle(queue);
@@ -30,7 +30,7 @@ unsafe extern "C" fn finish(queue: Handle) -> Status {
 
 unsafe extern "C" fn wait_for_events(count: u32, list: *const Handle) -> Status {
     let next = next!(clWaitForEvents: signature::WaitForEvents, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let status = unsafe { next(count, list) };
     pending::look();
     status
@@ -44,7 +44,7 @@ unsafe extern "C" fn event_info(
     needed: *mut usize,
 ) -> Status {
     let next = next!(clGetEventInfo: signature::Info, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let status = unsafe { next(event, what, size, value, needed) };
     pending::look();
     status
@@ -59,13 +59,13 @@ unsafe extern "C" fn set_event_callback(
     let next = next!(clSetEventCallback: signature::SetEventCallback, or ABSENT);
     // The app may learn of ends unseen from now on.
     pending::forget();
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     unsafe { next(event, when, function, data) }
 }
 
 unsafe extern "C" fn create_user_event(context: Handle, status: *mut Status) -> Handle {
     let next = next!(clCreateUserEvent: signature::CreateUserEvent, or Handle::NULL);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let event = unsafe { next(context, status) };
     if event != Handle::NULL {
         state::with(|state| state.unset.insert(event));
@@ -75,7 +75,7 @@ unsafe extern "C" fn create_user_event(context: Handle, status: *mut Status) -> 
 
 unsafe extern "C" fn set_user_event_status(event: Handle, to: i32) -> Status {
     let next = next!(clSetUserEventStatus: signature::SetUserEventStatus, or ABSENT);
-    // SAFETY: the app's own arguments, passed on.
+    // SAFETY: the app's own arguments.
     let status = unsafe { next(event, to) };
     if status == SUCCESS {
         state::with(|state| state.unset.remove(&event));

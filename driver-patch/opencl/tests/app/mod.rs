@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An app above the layer: places and signatures of OpenCL's calls, and loading.
+//! An app above the layer.
 #![allow(dead_code, reason = "no test makes all calls")]
 
 use core::ffi::{c_char, c_void};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an app sees, and what the notes say.
 //!
-//! One test: the layer is loaded once in a process, and the environment names its file.
+//! One test: a process loads the layer once, and the environment names its file.
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,

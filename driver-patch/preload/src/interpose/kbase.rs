@@ -84,7 +84,7 @@ pub(super) fn followed_kbase(fd: c_int) -> Option<&'static Shared> {
     }
 }
 
-/// Makes a call that takes these addresses away. If recorded regions lie there, no job runs meanwhile.
+/// `call` takes these addresses away. If recorded regions lie there, no job runs meanwhile.
 pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) -> T {
     let (va, size) = (at.expose_provenance() as u64, size as u64);
     let shared = existing().filter(|_| DEVICE.load(Ordering::Relaxed) != 0 && size > 0);
@@ -104,7 +104,7 @@ pub(super) fn vacate<T>(at: *mut c_void, size: usize, call: impl FnOnce() -> T) 
 /// As for `munmap`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munmap(at: *mut c_void, size: usize) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     vacate(at, size, || unsafe { next::munmap(at, size) })
 }
 
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn munmap(at: *mut c_void, size: usize) -> c_int {
 /// As for `read`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     let pass = || unsafe { next::read(fd, to, size) };
     let Some(shared) = followed_kbase(fd).filter(|_| size >= EVENT) else {
         return pass();
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one element, which lives as long as the call.
+        // SAFETY: one element, which outlives the call.
         unsafe { next::poll(&mut wait, 1, longest.as_millis() as c_int) }
     };
     let place = to.expose_provenance() as u64;
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, size: usize) -> isize 
 
 const MOST_PARTS: c_int = 1024;
 
-/// The C library's: the parts are filled in turn, as if asked for alone.
+/// The parts are filled in turn, as if asked for alone.
 ///
 /// # Safety
 /// As for `readv`.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn readv(fd: c_int, parts: *const libc::iovec, count: c_in
         false => None,
     };
     let Some(list) = list else {
-        // SAFETY: passed on as it came; a list that is not there is refused.
+        // SAFETY: passed on; a missing list is refused.
         return unsafe { next::readv(fd, parts, count) };
     };
     let mut done = 0;
@@ -202,16 +202,16 @@ fn parts_at(place: u64, count: usize) -> Option<Vec<[usize; 2]>> {
 
 macro_rules! placed {
     ($($name:ident = $next:ident($($argument:ident: $type:ty),*) => $of:ident;)+) => {$(
-        /// The C library's: the device has no places.
+        /// The device has no places.
         ///
         /// # Safety
         /// As for the function of that name.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(fd: c_int, $($argument: $type,)* at: i64) -> isize {
             match at >= 0 && followed_kbase(fd).is_some() {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller's promise.
                 true => unsafe { $of(fd, $($argument),*) },
-                // SAFETY: passed on as it came.
+                // SAFETY: passed on.
                 false => unsafe { next::$next(fd, $($argument,)* at) },
             }
         }
@@ -226,7 +226,7 @@ placed! {
 
 macro_rules! placed_with_flags {
     ($($name:ident),+) => {$(
-        /// The C library's: -1 is the file's own place; kbase takes one flag, which changes nothing.
+        /// -1 is the file's own place; kbase takes one flag, which changes nothing.
         ///
         /// # Safety
         /// As for `preadv2`.
@@ -239,9 +239,9 @@ macro_rules! placed_with_flags {
             flags: c_int,
         ) -> isize {
             match at >= -1 && flags & !libc::RWF_HIPRI == 0 && followed_kbase(fd).is_some() {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller's promise.
                 true => unsafe { readv(fd, parts, count) },
-                // SAFETY: passed on as it came.
+                // SAFETY: passed on.
                 false => unsafe { next::preadv64v2(fd, parts, count, at, flags) },
             }
         }

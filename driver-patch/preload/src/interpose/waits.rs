@@ -116,10 +116,10 @@ pub unsafe extern "C" fn poll(
     let longest = u64::try_from(milliseconds).ok().map(Duration::from_millis);
     let wait = |longest: Option<Duration>| {
         let milliseconds = longest.map_or(-1, |it| it.as_millis() as c_int);
-        // SAFETY: passed on as it came, with another time.
+        // SAFETY: passed on, with another time.
         unsafe { next::poll(fds, count, milliseconds) }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise.
     unsafe { waits((fds, count), longest, wait) }
 }
 
@@ -137,10 +137,10 @@ pub unsafe extern "C" fn ppoll(
     let wait = |longest: Option<Duration>| {
         let time = longest.map(timespec);
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: passed on as it came, with another time.
+        // SAFETY: passed on, with another time.
         unsafe { next::ppoll(fds, count, time, signals) }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise.
     unsafe { waits((fds, count), longest, wait) }
 }
 
@@ -235,7 +235,7 @@ fn bit(words: &[u64], fd: c_int) -> bool {
         .is_some_and(|word| word >> (fd % WORD) & 1 != 0)
 }
 
-/// The C library's; it writes what is left of the time.
+/// Writes what is left of the time.
 ///
 /// # Safety
 /// As for `select`.
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn select(
         let micros = Duration::from_micros(time.tv_usec.max(0) as u64);
         Duration::from_secs(time.tv_sec.max(0) as u64).saturating_add(micros)
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     let pass = || unsafe { next::select(end, read, write, other, time) };
     let started = Instant::now();
     let sliced = Cell::new(false);
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn select(
         // SAFETY: copies of the caller's sets, or none.
         unsafe { next::select(end, read, write, other, &mut slice) }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise.
     let found = unsafe { selects(end, [read, write, other], longest, pass, wait) };
     if let (Some(longest), true) = (longest, sliced.get()) {
         let left = longest.saturating_sub(started.elapsed());
@@ -291,17 +291,17 @@ pub unsafe extern "C" fn pselect(
 ) -> c_int {
     // SAFETY: the caller's time, or none.
     let longest = unsafe { time.as_ref() }.map(duration);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     let pass = || unsafe { next::pselect(end, read, write, other, time, signals) };
     let wait = |[read, write, other]: [*mut c_void; 3], slice: Duration| {
         // SAFETY: copies of the caller's sets, or none.
         unsafe { next::pselect(end, read, write, other, &timespec(slice), signals) }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise.
     unsafe { selects(end, [read, write, other], longest, pass, wait) }
 }
 
-/// The C library's. The recorder takes events, so a set of files would miss them.
+/// The recorder takes events, so a set of files would miss them.
 ///
 /// # Safety
 /// As for `epoll_ctl`.
@@ -315,13 +315,13 @@ pub unsafe extern "C" fn epoll_ctl(
     if let Some(shared) = followed_kbase(fd) {
         keep_errno(|| hold(&shared.recorder).refuses(fd, ErrorCode::Waits, fd as u64));
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed on.
     unsafe { next::epoll_ctl(epoll, operation, fd, event) }
 }
 
 macro_rules! checked {
     ($($name:ident = $of:ident($($argument:ident: $type:ty),*) -> $result:ty, $bytes:expr;)+) => {$(
-        /// The C library's, with a check of buffer sizes.
+        /// With a check of buffer sizes.
         ///
         /// # Safety
         /// As for the function without the check.
@@ -331,7 +331,7 @@ macro_rules! checked {
             if $bytes > room {
                 std::process::abort();
             }
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller's promise.
             unsafe { $of($($argument),*) }
         }
     )+};

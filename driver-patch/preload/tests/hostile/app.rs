@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the app asks the driver for, and what it sees.
+//! What the app asks and sees.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;

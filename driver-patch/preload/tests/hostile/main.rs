@@ -108,7 +108,7 @@ fn can_preload() -> bool {
     std::env::var_os(APP).is_none() && std::env::var_os("ASAN_OPTIONS").is_none()
 }
 
-/// The app sees the same with the recorder and without; the trace has these errors.
+/// The app sees the same with and without the recorder; the trace has these errors.
 fn same(part: &str, expected: &[&str]) {
     if can_preload() {
         same_on(part, &[library("libgpureplay_node.so")], expected);

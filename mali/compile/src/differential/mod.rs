@@ -161,7 +161,7 @@ struct Runs<'a> {
     moved: Option<[Moved<'a>; 2]>,
 }
 
-/// The first two addresses of a page, enough to find one that is not a given one.
+/// The first two addresses of a page, enough to find another than a given one.
 type Moved<'a> = HashMap<&'a PageBytes, (u64, Option<u64>)>;
 
 impl<'a> Runs<'a> {
@@ -222,7 +222,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Bytes that differ because one run got new zeroed memory where the other reused a freed buffer: a matter of
-    /// timing. Neither run wrote these bytes, so nothing can depend on them.
+    /// timing. Neither run wrote them, so nothing can depend on them.
     fn left_over(&self, va: u64, other: u64, moment: Moment) -> Vec<(usize, usize)> {
         let [first, second] = self.captures;
         let [in_first, in_second] = &self.mapped;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stays unexplained when two runs are compared.
+//! Unexplained differences between two runs.
 
-/// A difference between two runs that no tensor explains.
+/// A difference that no tensor explains.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unexplained {
     /// Different programs.

@@ -22,7 +22,7 @@ use crate::pages::Moment;
 pub(super) use depends::{Depends, dependencies};
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Steps of [`Work`] for each part that is kept: more than looking at it.
+/// Steps of [`Work`] for each kept part: more than looking at it.
 const PART_WORK: u64 = 64;
 
 type Run<'a> = (&'a Capture, &'a Events);

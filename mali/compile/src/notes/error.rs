@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why notes give no tensors.
+//! Errors of proposals.
 
 use gpureplay_core::Limits;
 use gpureplay_tensors::StatedError;
@@ -20,9 +20,9 @@ pub enum ProposeError {
         "the two runs have {first} and {second} jobs; a recording cannot replay a computation that depends on its input's values"
     )]
     Jobs {
-        /// Jobs of the first run.
+        /// Of the first run.
         first: usize,
-        /// Jobs of the second.
+        /// Of the second.
         second: usize,
     },
     /// The runs do different things.
@@ -46,7 +46,7 @@ pub enum ProposeError {
         launch: u32,
         /// Kernel name.
         kernel: String,
-        /// Argument name or index.
+        /// Name or index.
         argument: String,
     },
     /// A launch gets another number in the next step.
@@ -58,7 +58,7 @@ pub enum ProposeError {
         launch: u32,
         /// Kernel name.
         kernel: String,
-        /// Argument name or index.
+        /// Name or index.
         argument: String,
     },
     /// A launch or transfer has another size in the next step.
@@ -79,7 +79,7 @@ pub enum ProposeError {
     Copied {
         /// The reading launch.
         reader: String,
-        /// Argument name or index.
+        /// Name or index.
         argument: String,
         /// The copying function.
         call: String,
@@ -105,12 +105,12 @@ pub enum ProposeError {
         "the notes tell of so much that looking for its tensors takes too long: record less of the app, or name its files with --reads and --writes"
     )]
     TooMuchWork,
-    /// The tensors exceed the limit on their bytes.
+    /// The tensors have too many bytes.
     #[error(
         "the tensors would have more than {most} bytes in all, {MOST_COPIES} times the GPU memory that the trace has: record less of the app, or name its files with --reads and --writes"
     )]
     TooMuchMoved {
-        /// The limit in bytes.
+        /// In bytes.
         most: u64,
     },
     /// The user's statements do not fit the tensors.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes as steps on owning memory objects: transfers, launches, copies and fills.
+//! Notes as steps on owning memory objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -15,7 +15,7 @@ use crate::capture::Capture;
 /// The launch of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Launch number in the app.
+    /// Number in the app.
     pub launch: u32,
     /// Kernel name.
     pub kernel: String,
@@ -35,7 +35,7 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// Number of named chains.
+    /// Named chains.
     pub fn named(&self) -> usize {
         self.chains.iter().flatten().count()
     }

@@ -112,8 +112,8 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Whether two turns do the same, with the same objects or new ones: an app may make its buffers anew in each turn.
-/// Layers look like that too, but one layer's result is the next one's input, and the app does not read it.
+/// Whether two turns do the same, with the same objects or new ones: an app may make buffers in each turn. Layers look
+/// like that too, but one layer's result is the next one's input, and the app does not read it.
 fn are_alike(earlier: &[Event], later: &[Event]) -> bool {
     let mut pairs: BTreeMap<u32, u32> = BTreeMap::new();
     for (a, b) in earlier.iter().zip(later) {

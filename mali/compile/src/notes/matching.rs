@@ -359,8 +359,7 @@ mod tests {
     #[test]
     fn queues_that_are_idle_again_and_again_have_a_limit_in_all() {
         let queues = launches(&[(3, 64), (5, 32)], 2);
-        // States: one before the first chain, two before the second, four behind it. Each has a place for both
-        // queues.
+        // States: one before the first chain, two before the second, four after it. Each has a place for both queues.
         let mut places = 30;
         for left in [16, 2] {
             let found = find(&queues, &[64, 32], &mut places);

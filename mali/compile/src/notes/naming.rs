@@ -68,8 +68,8 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
     }
 }
 
-/// Whether bytes are 16-bit floats of everyday size. In contrast, the halves of a 32-bit number differ in size, and
-/// the two bytes of a pair of pixels do not.
+/// 16-bit floats of everyday size. The halves of a 32-bit number differ in size, and the two bytes of a pair of pixels
+/// do not.
 fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
     const FEWEST: u32 = 8;
     const BIAS: u32 = 15;

@@ -37,7 +37,7 @@ pub struct Choices {
     pub step: Option<Turn>,
     /// Left for the next step.
     pub kept: Vec<Kept>,
-    /// Tensors that the user calls states.
+    /// Tensors called states.
     pub states: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ pub struct Turn {
     pub turns: usize,
     /// Submissions before the second step.
     pub jobs: usize,
-    /// Notes before the second step, for [`Capture::until`].
+    /// Before the second step, for [`Capture::until`].
     pub notes: usize,
     pub(super) first: usize,
     period: usize,

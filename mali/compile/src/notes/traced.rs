@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensors from two runs, without notes and files: for OpenGL ES, and for runtimes that no layer sees.
+//! Tensors from two runs, without notes or files.
 //!
-//! Different app writes before a job are inputs; different writes of the last job are outputs. Both are widened to
-//! what was written around them in the buffer, since values may be alike by chance. A trace shows no name, and no
-//! end if outer values are alike: the user may state type and shape, up to the buffer's end.
+//! Different app writes before a job are inputs; different writes of the last job are outputs. Both are widened to what
+//! was written around them in the buffer: values may be alike by chance. A trace shows no names, and no end where outer
+//! values are alike: the user may state type and shape, up to the buffer's end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -191,7 +191,7 @@ const FEWEST: usize = 2;
 
 type Sample = [u8; SAMPLE];
 
-/// Samples from all over the bytes, without common ones such as zeros.
+/// Spread over the bytes, without common ones such as zeros.
 fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
     let telling = |sample: &&Sample| {
         let (words, _) = sample.as_chunks::<WORD>();

@@ -3,13 +3,13 @@
 
 use super::Wanted;
 
-/// Why a tensor was not found.
+/// A failed search.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TagError {
     /// Nothing of it.
     #[error("{wanted}: its elements are nowhere in memory that {}; {hint}", wanted.role.writer())]
     NotFound {
-        /// Tensor looked for.
+        /// The tensor.
         wanted: Box<Wanted>,
         /// Advice.
         hint: String,
@@ -17,7 +17,7 @@ pub enum TagError {
     /// Some elements, but no layout.
     #[error("{wanted}: {found} of its elements were found in memory that {}, but no strides explain where they are: {detail}; {hint}", wanted.role.writer())]
     NoLayout {
-        /// Tensor looked for.
+        /// The tensor.
         wanted: Box<Wanted>,
         /// Elements seen.
         found: usize,
@@ -31,11 +31,11 @@ pub enum TagError {
         "input '{name}': elements {first} to {last} are also at {va:#x}, where the rest is not (a partial copy, before job {job}); a replay would not update them"
     )]
     PartialCopy {
-        /// Tensor name.
+        /// Tensor.
         name: String,
-        /// Its first element.
+        /// First element.
         first: u64,
-        /// Its last element.
+        /// Last element.
         last: u64,
         /// Its address.
         va: u64,
@@ -47,7 +47,7 @@ pub enum TagError {
         "input '{name}' is written again before job {job}, at {va:#x}; record one inference only"
     )]
     WrittenAgain {
-        /// Tensor name.
+        /// Tensor.
         name: String,
         /// It reappears before this job.
         job: usize,

@@ -149,7 +149,7 @@ impl Search<'_> {
         self.holds(&piece).then_some(piece)
     }
 
-    /// The most frequent first.
+    /// Most frequent first.
     fn strides(&self, d: Dimension, element: u64, place: u64) -> Vec<u64> {
         let position = element / d.stride % d.extent;
         let mut votes: Vec<(u64, u32)> = Vec::new();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds a file's elements in GPU memory.
 //!
-//! Each bit pattern is looked up in changed pages (`scan`); strides follow from the places of single elements
-//! (`fit`). A mapping counts only if *every* element agrees, so a coincidence makes the search longer but not
-//! wrong.
+//! Each bit pattern is looked up in changed pages (`scan`); strides follow from places of single elements (`fit`).
+//! *Every* element must agree: a coincidence makes the search longer but not wrong.
 
 pub(crate) mod error;
 mod fit;
@@ -23,9 +22,9 @@ use crate::pages::Moment;
 /// A tensor looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// Its role.
+    /// Role.
     pub role: Role,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Element type.
     pub dtype: ElementType,
@@ -77,7 +76,7 @@ impl Role {
 /// A found tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Its role.
+    /// Role.
     pub role: Role,
     /// Name.
     pub name: String,
@@ -94,13 +93,13 @@ pub struct Found {
 }
 
 impl Found {
-    /// Jobs compute it: it can be read after one.
+    /// Jobs compute it.
     pub fn is_result(&self) -> bool {
         matches!(self.role, Role::Output | Role::Intermediate)
     }
 }
 
-/// Searches app writes before each job forwards for inputs and weights; GPU writes backwards for outputs.
+/// Searches app writes forwards for inputs and weights, GPU writes backwards for outputs.
 ///
 /// # Errors
 /// What was found instead; see [`TagError`].

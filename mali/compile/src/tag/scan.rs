@@ -33,7 +33,7 @@ impl Hasher for Multiply {
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<Multiply>>;
 
-/// Patterns of `length` bytes, of one element each.
+/// Patterns of `length` bytes.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// Bytes: one element of four or eight, or several smaller ones side by side.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Three jobs on the GPU model, recorded, and replayed with other inputs.
+//! Three jobs, recorded and replayed.
 
 use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runtime's copies and fills: followed to their source, or refused.
+//! Copies and fills, followed or refused.
 
 use gpureplay_compile::notes::{Choices, Proposal, ProposeError, propose, propose_unnoted};
 use gpureplay_compile::{Capture, Role, differential};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Real jobs on the GPU model, recorded, compiled, and replayed with other inputs.
+//! Real jobs on the GPU model.
 #![allow(clippy::unwrap_used)]
 
 mod app;

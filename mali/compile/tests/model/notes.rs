@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names and tensors from OpenCL notes, without app files.
+//! Names and tensors from OpenCL notes.
 
 use gpureplay_compile::notes::{self, Choices, Proposal, ProposeError, launches, propose};
 use gpureplay_compile::touched::Bytes;
@@ -39,7 +39,7 @@ pub(crate) fn fixed(output: &str) -> Choices {
     }
 }
 
-/// In the order of creation.
+/// In order of creation.
 pub(crate) const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
 
 pub(crate) struct Noted {

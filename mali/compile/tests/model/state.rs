@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks with state: the next run starts from what a run leaves.
+//! Networks with state.
 
 use gpureplay_compile::{Options, Role};
 use gpureplay_core::Workspace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two recorded runs may differ only in what depends on the input.
+//! Two runs may differ only by input.
 
 use gpureplay_compile::notes::{Choices, propose_unnoted};
 use gpureplay_compile::{Role, differential};

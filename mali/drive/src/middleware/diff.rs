@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs two devices in lock-step, to the first difference.
+//! Compares two devices in lock-step.
 
 use gpureplay_format::Access;
 
@@ -10,9 +10,9 @@ use gpureplay_core::{DeviceError, ErrorKind};
 /// First difference, after so many chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divergence {
-    /// Chains, offset, first value, second value.
+    /// Chains, offset, both values.
     Register(u32, u32, u32, u32),
-    /// Chains, first byte's address, first value, second value.
+    /// Chains, first byte's address, both values.
     Memory(u32, u64, u8, u8),
     /// Chains; only one device refused.
     Refused(u32),
@@ -50,7 +50,7 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         (&self.first, &self.second)
     }
 
-    /// Both devices; changes to one do not reach the other.
+    /// Changes to one do not reach the other.
     pub const fn get_mut(&mut self) -> (&mut A, &mut B) {
         (&mut self.first, &mut self.second)
     }
@@ -95,16 +95,16 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
     }
 }
 
-/// Only one of the devices has registers.
+/// Only one device has registers.
 const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
-/// Treats a device as lending the other: reset, memory stays.
+/// Reset; memory stays.
 fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
     clean_caches(gpu).map_err(|_| DeviceError::ResetFailed)?;
     gpu.reset()
 }
 
-// A call that is forgotten here reaches only the first device.
+// A call forgotten here reaches only the first device.
 #[deny(clippy::missing_trait_methods)]
 impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
     type Inner = A;

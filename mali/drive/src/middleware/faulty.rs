@@ -86,12 +86,12 @@ impl<G: Gpu> Faulty<G> {
         self.calls
     }
 
-    /// Whether the fault has happened.
+    /// Whether it has happened.
     pub const fn fired(&self) -> bool {
         self.fired
     }
 
-    /// Microseconds of the device's clock.
+    /// On the device's clock.
     pub const fn fired_us(&self) -> u64 {
         self.fired_us
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the code of Valhall says.
+//! What Valhall's code says.
 
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ fn blocks(code: &[Instruction]) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
 }
 
 impl Flow {
-    /// Looks at all words of a shader of Valhall.
+    /// Looks at all words of a Valhall shader.
     pub fn of_words(words: &Words) -> Self {
         let mut flow = Self {
             named: words.registers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds outputs that are the same for all inputs, and no others.
+//! Finds outputs that no input changes.
 
 use gpureplay_edit::constant_outputs;
 use gpureplay_kit::all_shipped;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Extracted jobs give the same bytes, whatever else is in memory.
+//! Extracted jobs give the same bytes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is proven computes the same bits, what reaches too far is refused.
+//! Proven changes compute the same bits.
 
 use gpureplay_edit::{EditError, Launch, Proof, Subject, inputs};
 use gpureplay_jobs::Jobs;

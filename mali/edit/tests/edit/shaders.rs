@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Refuses shaders that do not fit; a wrong one is never the best.
+//! Refuses shaders that do not fit.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;

@@ -5,7 +5,7 @@ use super::interface::{SECTION, SECTION_SIZE};
 
 const HEADER: u32 = 20;
 const ENTRY: u32 = 24;
-/// Bytes of the file.
+/// In bytes.
 pub const FILE_SIZE: usize = (HEADER + ENTRY) as usize;
 const MAGIC: u32 = 0xc3f1_3a6e;
 /// Version 0.3.
@@ -13,7 +13,7 @@ const VERSION: u32 = 3;
 /// Read, written, coherent, shared, zero at the start.
 const FLAGS: u32 = 1 | 1 << 1 | 3 << 3 | 1 << 30 | 1 << 31;
 
-/// Firmware file, as the driver's `/lib/firmware/arm/mali/arch10.8/mali_csffw.bin`.
+/// As the driver's `/lib/firmware/arm/mali/arch10.8/mali_csffw.bin`.
 pub const fn file() -> [u8; FILE_SIZE] {
     let words = [
         MAGIC,

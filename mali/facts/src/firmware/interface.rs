@@ -12,7 +12,7 @@ pub const SECTION_SIZE: u32 = 0x4000 + GROUP_PAGES * 8;
 
 const FIRST_GROUP_CONTROL: u32 = SECTION + 0x1000;
 const GROUP_CONTROL_BYTES: u32 = 0x40;
-/// Bytes between control blocks of a group's streams.
+/// Bytes between streams' control blocks.
 pub const STREAM_STRIDE: u32 = 12;
 /// Global input.
 pub const GLOBAL_INPUT: u32 = SECTION + 0x2000;
@@ -20,7 +20,7 @@ pub const GLOBAL_INPUT: u32 = SECTION + 0x2000;
 pub const GLOBAL_OUTPUT: u32 = SECTION + 0x3000;
 const GROUP_PAGES: u32 = 0x2000;
 
-/// Stride in bytes between groups' control blocks.
+/// Bytes between groups' control blocks.
 pub const fn group_stride(streams: u32) -> u32 {
     GROUP_CONTROL_BYTES + STREAM_STRIDE * streams
 }
@@ -60,7 +60,7 @@ pub const REQUEST: u32 = 0;
 
 /// The global blocks.
 pub mod global {
-    /// Control: version, major 31:24, minor 23:16.
+    /// Control: major 31:24, minor 23:16.
     pub const VERSION: u32 = 0x00;
     /// Control: address of the input.
     pub const INPUT: u32 = 0x08;
@@ -125,7 +125,7 @@ pub mod group {
     pub const CONFIG: u32 = 0x50;
     /// Output: endpoints of the group.
     pub const ENDPOINTS_NOW: u32 = 0x10;
-    /// Output: endpoints that the group asked for.
+    /// Output: endpoints asked for.
     pub const ENDPOINTS_ASKED: u32 = 0x14;
     /// Output: bit 0, idle.
     pub const STATE: u32 = 0x18;
@@ -159,7 +159,7 @@ pub mod group {
     }
 
     impl State {
-        /// State in requests and acknowledgements.
+        /// In requests and acknowledgements.
         pub const fn from_bits(word: u32) -> Option<State> {
             match word & STATE_MASK {
                 0 => Some(State::Terminated),
@@ -217,7 +217,7 @@ pub mod stream {
     pub const FAULT_INFO: u32 = 0x88;
     /// Output: details, 64 bits.
     pub const FATAL_INFO: u32 = 0x90;
-    /// Bytes of an output.
+    /// In bytes.
     pub const OUTPUT_SIZE: u32 = 0xd8;
 
     /// Request: state; 1: run.
@@ -232,7 +232,7 @@ pub mod stream {
     pub const FAULT_EVENT: u32 = 1 << 31;
     /// [`WAIT`]: for a sync object.
     pub const WAIT_SYNC: u32 = 1 << 31;
-    /// [`WAIT`]: it has 64 bits.
+    /// [`WAIT`]: the value has 64 bits.
     pub const WAIT_WIDE: u32 = 1 << 30;
     /// [`WAIT`]: until greater; else at most.
     pub const WAIT_GREATER: u32 = 1 << 24;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers unlike the job manager's: identity, power, MMU and GPU interrupts are alike.
 
-/// Bytes of the register window, with doorbells.
+/// In bytes, with doorbells.
 pub const WINDOW_SIZE: u32 = 0x20_0000;
 
 /// Read: front end, processor.
@@ -22,16 +22,16 @@ pub const JOB_INT_MASK: u32 = 0x1008;
 pub const JOB_INT_STAT: u32 = 0x100c;
 /// Firmware interrupt; group `n` has bit `n`.
 pub const GLOBAL_INTERFACE: u32 = 1 << 31;
-/// GPU interrupt: MCU_STATUS changed.
+/// GPU interrupt.
 pub const MCU_STATUS_CHANGED: u32 = 1 << 19;
-/// Read: number of the latest cache flush. Apps map this page.
+/// Read: latest cache flush's number. Apps map this page.
 pub const LATEST_FLUSH: u32 = 0x1_0000;
 /// Write: doorbell 0 (global); a page each.
 pub const DOORBELLS: u32 = 0x8_0000;
-/// Bytes between doorbells.
+/// In bytes.
 pub const DOORBELL_STRIDE: u32 = 0x1_0000;
 
-/// The doorbell at an offset.
+/// Doorbell at an offset.
 pub const fn doorbell(offset: u32) -> Option<u32> {
     match offset >= DOORBELLS && offset < WINDOW_SIZE && offset.is_multiple_of(DOORBELL_STRIDE) {
         true => Some((offset - DOORBELLS) / DOORBELL_STRIDE),
@@ -39,7 +39,7 @@ pub const fn doorbell(offset: u32) -> Option<u32> {
     }
 }
 
-/// Commands of [`GPU_COMMAND`].
+/// Of [`GPU_COMMAND`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Nothing.
@@ -54,7 +54,7 @@ impl Command {
     /// As written.
     pub const HARD_RESET: u32 = 0x201;
 
-    /// Command from a written value.
+    /// From a written value.
     pub const fn from_bits(value: u32) -> Option<Command> {
         match (value & 0xff, value >> 8) {
             (0, 0) => Some(Command::Nop),

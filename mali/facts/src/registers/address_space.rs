@@ -24,10 +24,10 @@ registers! {
     FAULTEXTRA_HI = 0x3C, Read, Fault, 0, "More about the last fault, high word.";
 }
 
-/// Bytes between address spaces.
+/// In bytes.
 pub const STRIDE: u32 = 0x40;
 
-/// Offset of a register in bytes, from the window's start.
+/// In bytes, from the window's start.
 pub const fn offset(space: u32, register: u32) -> u32 {
     0x2400 + STRIDE * space + register
 }
@@ -61,7 +61,7 @@ pub enum LegacyMode {
     Table,
 }
 
-/// The TRANSTAB register pair.
+/// The TRANSTAB pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationTable(pub u64);
 
@@ -71,7 +71,7 @@ impl TranslationTable {
     /// Bit 4, legacy: outer shareable.
     pub const SHARE_OUTER: u64 = 1 << 4;
 
-    /// Value for a root table (physical, 4 KiB aligned) in legacy mode.
+    /// `root`: physical, 4 KiB aligned.
     pub const fn legacy(root: u64, coherent: bool) -> Self {
         let share = if coherent { Self::SHARE_OUTER } else { 0 };
         Self(root & !0xfff | 3 | Self::READ_INNER | share)
@@ -86,7 +86,7 @@ impl TranslationTable {
         }
     }
 
-    /// Root table's physical address.
+    /// Physical address.
     pub const fn root(self) -> u64 {
         self.0 & 0x0000_ffff_ffff_f000
     }
@@ -109,7 +109,7 @@ pub enum TranslationMode {
     Reserved(u8),
 }
 
-/// The TRANSCFG register pair.
+/// The TRANSCFG pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationConfig(pub u64);
 
@@ -123,7 +123,7 @@ impl TranslationConfig {
     /// Bit 36.
     pub const EXECUTE_IMPLIES_READ: u64 = 1 << 36;
 
-    /// Format of the page tables.
+    /// Format of page tables.
     pub const fn mode(self) -> TranslationMode {
         match self.0 & 0xf {
             0 => TranslationMode::Legacy,
@@ -143,7 +143,7 @@ impl TranslationConfig {
         }
     }
 
-    /// Value for ARMv8 tables of 4 KiB pages, with write-back walks and read allocation, as Arm's driver.
+    /// For ARMv8 tables of 4 KiB pages, with write-back walks and read allocation, as Arm's driver.
     pub const fn aarch64_4k() -> Self {
         Self(0x4200_0006)
     }
@@ -162,7 +162,7 @@ pub enum FaultAccess {
     Write = 3,
 }
 
-/// The FAULTSTATUS register.
+/// FAULTSTATUS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultStatus(pub u32);
 
@@ -187,7 +187,7 @@ impl FaultStatus {
         }
     }
 
-    /// Unit of the GPU that made the access.
+    /// GPU unit that made the access.
     pub const fn source(self) -> u16 {
         (self.0 >> 16) as u16
     }

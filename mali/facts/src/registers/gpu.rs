@@ -122,7 +122,7 @@ registers! {
 }
 
 bitflags! {
-    /// Bits of the GPU_INT registers.
+    /// Bits of GPU_INT registers.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GpuInterrupt: u32 {
         /// See GPU_FAULT_STATUS.
@@ -154,9 +154,9 @@ commands! {
         SoftReset = 1,
         /// Resets at once.
         HardReset = 2,
-        /// Zeroes the performance counters.
+        /// Zeroes performance counters.
         CounterClear = 3,
-        /// Dumps the performance counters.
+        /// Dumps performance counters.
         CounterSample = 4,
         /// Starts the cycle counter.
         CycleCountStart = 5,
@@ -171,12 +171,12 @@ commands! {
     }
 }
 
-/// The GPU_ID register.
+/// GPU_ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuId(pub u32);
 
 impl GpuId {
-    /// Architecture in the top nibble (6 and 7 Bifrost, 9 Valhall), then product.
+    /// Architecture in the top nibble, then product.
     pub const fn product(self) -> u16 {
         (self.0 >> 16) as u16
     }
@@ -196,7 +196,7 @@ impl GpuId {
         self.0 >> 4 & 0xff
     }
 
-    /// Status nibble of the GPU_ID.
+    /// Status nibble.
     pub const fn status(self) -> u32 {
         self.0 & 0xf
     }

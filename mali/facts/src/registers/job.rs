@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job interrupts: completion n, failure 16 + n, for slot n.
+//! Job interrupts.
 
 use crate::registers::register::registers;
 
@@ -12,12 +12,12 @@ registers! {
     JOB_INT_THROTTLE = 0x1014, ReadWrite, Quirk, 0, "Cycles between two job interrupts.";
 }
 
-/// Interrupt bit: a chain completed on `slot`.
+/// Interrupt bit: a chain completed.
 pub const fn done(slot: u32) -> u32 {
     1 << (slot & 15)
 }
 
-/// Interrupt bit: a chain failed on `slot`.
+/// Interrupt bit: a chain failed.
 pub const fn failed(slot: u32) -> u32 {
     1 << (16 + (slot & 15))
 }

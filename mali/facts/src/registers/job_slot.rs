@@ -28,10 +28,10 @@ registers! {
     FLUSH_ID_NEXT = 0x70, ReadWrite, JobSlot, 0, "LATEST_FLUSH_ID when the chain's memory was last written.";
 }
 
-/// Bytes between job slots.
+/// In bytes.
 pub const STRIDE: u32 = 0x80;
 
-/// Offset of a register in bytes, from the window's start.
+/// In bytes, from the window's start.
 pub const fn offset(slot: u32, register: u32) -> u32 {
     0x1800 + STRIDE * slot + register
 }
@@ -86,7 +86,7 @@ bitflags! {
 pub struct JobConfig(pub u32);
 
 impl JobConfig {
-    /// Address space, 0 to 15.
+    /// 0 to 15.
     pub const fn address_space(self) -> u32 {
         self.0 & 0xf
     }
@@ -96,7 +96,7 @@ impl JobConfig {
         JobConfigFlags::from_bits_truncate(self.0)
     }
 
-    /// Thread priority, 0 to 255.
+    /// Of threads, 0 to 255.
     pub const fn priority(self) -> u32 {
         self.0 >> 16 & 0xff
     }
@@ -119,7 +119,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Meaning, in a sentence.
+            /// In a sentence.
             pub const fn meaning(self) -> Option<&'static str> {
                 match self.0 & 0xff {
                     $($code => Some($text),)*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All registers, by offset and name.
+//! All registers.
 
 use core::fmt;
 
@@ -31,7 +31,7 @@ const BLOCKS: [Block; 5] = [
 ];
 
 impl Block {
-    /// Offset of an instance in the window.
+    /// Offset in the window.
     pub const fn base(self, index: u32) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 0,
@@ -40,7 +40,7 @@ impl Block {
         }
     }
 
-    /// Instances in the window.
+    /// In the window.
     pub const fn instances(self) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 1,
@@ -49,7 +49,7 @@ impl Block {
         }
     }
 
-    /// Registers of the block by offset.
+    /// By offset.
     pub const fn registers(self) -> &'static [Register] {
         match self {
             Block::Gpu => gpu::TABLE,
@@ -60,7 +60,7 @@ impl Block {
         }
     }
 
-    /// Name before the index; empty for single blocks.
+    /// Before the index; empty for single blocks.
     pub const fn prefix(self) -> &'static str {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => "",
@@ -70,14 +70,14 @@ impl Block {
     }
 }
 
-/// `Display` gives full names, such as `JS1_COMMAND_NEXT`.
+/// `Display` gives full names: `JS1_COMMAND_NEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// Its block.
+    /// Block.
     pub block: Block,
     /// Job slot or address space, or 0.
     pub index: u32,
-    /// Its table entry.
+    /// Table entry.
     pub register: &'static Register,
 }
 
@@ -87,7 +87,7 @@ impl Located {
         self.block.base(self.index) + self.register.offset
     }
 
-    /// What the register is for.
+    /// Purpose.
     pub const fn class(&self) -> Class {
         self.register.class
     }
@@ -182,7 +182,7 @@ pub fn by_name(name: &str) -> Option<Located> {
     None
 }
 
-/// All registers, by offset.
+/// By offset.
 pub fn all() -> impl Iterator<Item = Located> {
     BLOCKS.into_iter().flat_map(|block| {
         (0..block.instances()).flat_map(move |index| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MMU interrupts: page fault n, bus error of walks 16 + n, for space n.
+//! MMU interrupts.
 
 use crate::registers::register::registers;
 
@@ -10,12 +10,12 @@ registers! {
     MMU_INT_STAT = 0x200C, Read, Interrupt, 0, "MMU_INT_RAWSTAT and MMU_INT_MASK.";
 }
 
-/// Interrupt bit: page fault in address space `space`.
+/// Interrupt bit: page fault in `space`.
 pub const fn page_fault(space: u32) -> u32 {
     1 << (space & 15)
 }
 
-/// Interrupt bit: bus error in address space `space`.
+/// Interrupt bit: bus error of a walk in `space`.
 pub const fn bus_error(space: u32) -> u32 {
     1 << (16 + (space & 15))
 }

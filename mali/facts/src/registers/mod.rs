@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The register map of Mali job-manager GPUs (Midgard, Bifrost, Valhall-JM) as one table.
+//! Register map of Mali job-manager GPUs (Midgard, Bifrost, Valhall-JM).
 //!
-//! Offsets are bytes from the start of the GPU's register window; each register is 32 bits wide, 64-bit quantities are
-//! a `_LO`/`_HI` pair.
+//! Offsets are bytes from the window's start. Registers have 32 bits; 64-bit quantities are a `_LO`/`_HI` pair.
 //!
-//! Glossary: *JS* is a job slot (a queue that runs one job chain at a time and holds one more in its `_NEXT`
-//! registers), *AS* an address space (one set of GPU page tables), *core* a shader core, *chain* a linked list of
-//! job descriptors.
+//! *JS* is a job slot (a queue that runs one job chain and holds one more in `_NEXT` registers), *AS* an address space
+//! (one set of page tables), *core* a shader core, *chain* a linked list of job descriptors.
 //!
 //! ```
 //! use mali_facts::registers::{by_name, lookup, job_slot};
@@ -15,8 +13,8 @@
 //! assert_eq!(by_name("AS0_TRANSTAB_LO").unwrap().offset(), 0x2400);
 //! ```
 //!
-//! Sources: the register headers of Linux's `panfrost` driver (6.12 to 7.x) and of Arm's published kernel driver,
-//! and register traces of Mali-G71 hardware.
+//! Sources: register headers of Linux's `panfrost` driver (6.12 to 7.x) and of Arm's published kernel driver, and
+//! register traces of Mali-G71 hardware.
 
 pub mod address_space;
 pub mod gpu;
@@ -35,11 +33,11 @@ pub use job_slot::{JobCommand, JobConfig, JobConfigFlags, JobStatus};
 pub use map::{Block, Located, all, by_name, lookup};
 pub use register::{Access, Class, Register};
 
-/// Bytes of a job-manager GPU's registers.
+/// In bytes.
 pub const WINDOW_SIZE: u32 = 0x4000;
 
-/// Most that a GPU has (see `JS_PRESENT`).
+/// At most (see `JS_PRESENT`).
 pub const JOB_SLOTS: u32 = 16;
 
-/// Most that a GPU has (see `AS_PRESENT`).
+/// At most (see `AS_PRESENT`).
 pub const ADDRESS_SPACES: u32 = 16;

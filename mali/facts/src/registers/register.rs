@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers and their declaration.
+//! Registers.
 
 /// Which accesses do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,11 @@ pub enum Class {
 pub struct Register {
     /// Without prefix and index: `GPU_ID`, `HEAD_LO`, `TRANSTAB_LO`.
     pub name: &'static str,
-    /// In the block (see [`crate::registers::Block::base`]).
+    /// In its block.
     pub offset: u32,
     /// Which accesses do something.
     pub access: Access,
-    /// What it is for.
+    /// Purpose.
     pub class: Class,
     /// After reset, but of [`Class::Identity`].
     pub reset: u32,
@@ -85,7 +85,7 @@ macro_rules! commands {
         }
 
         impl $name {
-            /// Command from a written value.
+            /// From a written value.
             pub const fn from_bits(value: u32) -> Option<Self> {
                 match value {
                     $($number => Some(Self::$command),)*

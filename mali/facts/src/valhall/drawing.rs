@@ -48,7 +48,7 @@ descriptors! {
         attribute_stride = "Vertex attribute stride", 1:16, 16, Unsigned;
     }
 
-    /// Pixels; the maximum is included.
+    /// Pixels, maximum included.
     Scissor = "Scissor", 2 words {
         minimum_x = "Scissor minimum X", 0:0, 16, Unsigned;
         minimum_y = "Scissor minimum Y", 0:16, 16, Unsigned;

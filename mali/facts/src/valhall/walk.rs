@@ -32,7 +32,7 @@ pub(crate) fn compute(reading: &mut Reading<'_>, job: u64) {
     }
 }
 
-/// Walks a shader environment and all that it names.
+/// Walks an environment and all that it names.
 pub fn environment(memory: &dyn Memory, profile: &Profile, at: u64, visitor: &mut dyn Visitor) {
     let word = |offset| Pointer::Word {
         at: at.wrapping_add(offset),

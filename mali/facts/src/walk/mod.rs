@@ -36,9 +36,9 @@ pub enum Purpose {
     AttributeBuffer,
     /// Texels.
     Texels,
-    /// Storage of threads.
+    /// Of threads.
     ThreadStorage,
-    /// Storage of work groups.
+    /// Of work groups.
     WorkgroupStorage,
     /// Target of a WRITE_VALUE job.
     Value,
@@ -57,7 +57,7 @@ impl Purpose {
         }
     }
 
-    /// Purpose in words.
+    /// In words.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Descriptor => "descriptor",
@@ -105,15 +105,15 @@ const UNIFORM_SHIFT: u32 = 8;
 /// Memory that a job names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What it is for.
+    /// Purpose.
     pub purpose: Purpose,
     /// Number in a table.
     pub index: u32,
-    /// Its first byte.
+    /// First byte.
     pub address: u64,
     /// In bytes; `None` if unknown.
     pub length: Option<u64>,
-    /// What the job does with it.
+    /// By the job.
     pub access: Access,
     /// Where its address is written.
     pub pointer: Pointer,
@@ -122,13 +122,13 @@ pub struct MemoryUse {
 /// A descriptor in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
-    /// Its shape.
+    /// Shape.
     pub layout: &'static Layout,
     /// Number in a table.
     pub index: Option<u32>,
-    /// Where it is.
+    /// Address.
     pub address: u64,
-    /// Its words.
+    /// Words.
     pub words: &'a [u32],
     /// Pointer to it, or to its table.
     pub pointer: Pointer,
@@ -141,7 +141,7 @@ pub enum Problem {
     Chain(ChainEnd),
     /// A descriptor of this name is in unknown memory.
     Unknown(&'static str),
-    /// No job has this type.
+    /// No such type.
     JobType(u64),
     /// The walk does not know such jobs.
     NotShown(JobType),
@@ -149,7 +149,7 @@ pub enum Problem {
     Shifts,
     /// Tables have no descriptors of this type.
     DescriptorType(u32),
-    /// It is no program, or one of another stage.
+    /// No program, or one of another stage.
     Program,
     /// Offsets of work groups are not 0.
     Offsets,
@@ -172,7 +172,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Visitor for [`walk_chain`]; by default does nothing.
+/// For [`walk_chain`]; by default does nothing.
 pub trait Visitor {
     /// Whether to show more tables: a hostile job may name 65,535 textures with 4096 surfaces each.
     fn wants_more(&self) -> bool {

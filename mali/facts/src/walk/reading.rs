@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows descriptors in memory to a visitor.
+//! Shows descriptors to a visitor.
 
 use super::{MemoryUse, Pointer, Problem, Purpose, Visitor};
 use crate::{Layout, Memory, Profile};
@@ -83,7 +83,7 @@ impl<'a> Reading<'a> {
         });
     }
 
-    /// `bytes`: of one thread and of one work group. Each core has storage for all that it can run.
+    /// `bytes`: per thread and per work group. Each core has storage for all that it can run.
     pub(crate) fn storage(&mut self, bases: [u64; 2], bytes: [u64; 2], instances: u64) {
         let cores = u64::from(self.profile.core_id_range());
         let threads = u64::from(self.profile.max_threads);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compares the C kernel modules' constants with `mali/`; refuses others.
+//! Compares C kernel modules' constants with `mali/`; refuses others.
 
 mod macros;
 

@@ -18,7 +18,7 @@ const ADDRESS_END: u64 = 1 << 48;
 const GPU_WRITE: u32 = 1 << 2;
 const GPU_NO_EXECUTE: u32 = 1 << 3;
 
-/// A region as the driver kept it.
+/// As the driver kept it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
     /// First GPU address.
@@ -64,7 +64,7 @@ pub(crate) struct Page {
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     file: Vec<u8>,
-    /// Regions in file order.
+    /// In file order.
     pub regions: Vec<MemoryRegion>,
     pub(crate) pages: BTreeMap<u64, Page>,
 }
@@ -189,13 +189,13 @@ impl Contents {
         stated
     }
 
-    /// Page at `va`, if the file has it.
+    /// If the file has it.
     pub fn page(&self, va: u64) -> Option<&[u8]> {
         let page = self.pages.get(&va)?;
         self.file.get(page.bytes.clone())
     }
 
-    /// GPU addresses of pages, ascending.
+    /// Ascending.
     pub fn page_addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }

@@ -6,7 +6,7 @@ use mali_facts::registers::gpu::GPU_ID;
 use crate::diagnosis::MAX_DIAGNOSED;
 use crate::{Diagnosis, ReadError};
 
-/// Whether a register was read or written.
+/// Of a register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// By the driver.
@@ -15,14 +15,14 @@ pub enum Direction {
     Write,
 }
 
-/// One register access.
+/// Register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Since the first access, in nanoseconds.
+    /// Since the first access.
     pub time_ns: u64,
     /// Read or written.
     pub direction: Direction,
-    /// Offset in bytes.
+    /// In bytes.
     pub register: u32,
     /// Value.
     pub value: u32,
@@ -85,13 +85,13 @@ impl History {
         self.first_read(GPU_ID)
     }
 
-    /// First value read from a register.
+    /// First value read.
     pub fn first_read(&self, register: u32) -> Option<u32> {
         let read = |a: &&Access| a.direction == Direction::Read && a.register == register;
         self.accesses.iter().find(read).map(|a| a.value)
     }
 
-    /// Values written to a register, in order.
+    /// Written values, in order.
     pub fn writes(&self, register: u32) -> impl Iterator<Item = u32> + '_ {
         self.accesses
             .iter()

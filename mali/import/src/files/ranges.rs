@@ -9,11 +9,11 @@ use crate::diagnosis::Listed;
 /// Synchronised range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Number in the file.
+    /// In the file.
     pub index: usize,
     /// First GPU address.
     pub start: u64,
-    /// GPU address after the last byte.
+    /// After the last byte.
     pub end: u64,
 }
 

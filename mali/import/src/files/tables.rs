@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gr_pgt`: the GPU's page tables in the AArch64 format with 4 KiB pages.
+//! `gr_pgt`: the GPU's page tables (AArch64, 4 KiB pages).
 //!
 //! Header: u64 size of the file, TRANSTAB, MEMATTR, TRANSCFG. Then each table: u64 physical address with the level
 //! (0 to 3) in its low bits, and 512 entries. Then the end mark `0xff_ffff_ffff`.
@@ -17,12 +17,12 @@ use crate::{Diagnosis, ReadError};
 
 const END_MARK: u64 = 0xff_ffff_ffff;
 const TABLE_BYTES: usize = PAGE_BYTES as usize;
-/// 4 GiB, as much as a recording may have.
+/// 4 GiB, a recording's limit.
 const MAX_PAGES: usize = 1 << 20;
 /// Mapped page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// On the machine of the recording.
+    /// On the recording's machine.
     pub physical: u64,
     /// The GPU may write.
     pub write: bool,
@@ -33,13 +33,13 @@ pub struct Leaf {
 /// Page tables.
 #[derive(Clone, Debug, Default)]
 pub struct PageTables {
-    /// Physical address of the root table.
+    /// Physical address.
     pub root: u64,
-    /// MEMATTR register.
+    /// MEMATTR.
     pub attributes: u64,
-    /// TRANSCFG register.
+    /// TRANSCFG.
     pub configuration: u64,
-    /// Pages by GPU address.
+    /// By GPU address.
     pub leaves: BTreeMap<u64, Leaf>,
 }
 
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn as_many_tables_are_walked_as_may_be() {
-        // A table whose entries all name another: it is walked for each of them.
+        // A table whose entries all name another: it is walked for each.
         let walked = |first: usize, second: usize| {
             let tables = [
                 (0x1000, (0..first).map(|entry| (entry, 0x2003)).collect()),

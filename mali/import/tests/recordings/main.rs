@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings from silicon: import, verification, replay on the G71 model.
+//! Recordings from silicon on the model.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Silicon's register history on the G71 model: which reads differ, and why.
+//! Silicon's register history on the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Assembles the text of an instruction, for tests and patches.
+//! Assembler, for tests and patches.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use crate::valhall::values::{self, Values};
 /// Why a text is no instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssembleError<'t> {
-    /// No instruction has this name.
+    /// No such instruction.
     Name(&'t str),
     /// A modifier without default is missing here.
     Missing(&'static str, &'t str),
@@ -20,11 +20,11 @@ pub enum AssembleError<'t> {
     Modifiers(&'t str),
     /// This next operand is missing.
     NoOperand(&'static str),
-    /// No further operand exists.
+    /// One operand too many.
     Surplus(&'t str),
     /// No valid operand.
     Operand(&'t str),
-    /// Uniforms and special values of two pages.
+    /// Uniforms and special values of different pages.
     Pages(u8, u8),
 }
 

@@ -10,9 +10,9 @@ pub struct Field {
     pub name: &'static str,
     /// Lowest bit.
     pub at: u8,
-    /// Number of bits.
+    /// Width.
     pub bits: u8,
-    /// What its values mean.
+    /// Of its values.
     pub meaning: Meaning,
 }
 
@@ -35,12 +35,12 @@ impl Field {
         ones(self.bits) << self.at
     }
 
-    /// Value in a word.
+    /// Its value.
     pub const fn read(&self, word: u64) -> u32 {
         (word >> self.at & ones(self.bits)) as u32
     }
 
-    /// Value as a number with its sign.
+    /// Value with its sign.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         let signed = matches!(self.meaning, Meaning::Signed) && value >> (self.bits - 1) != 0;
@@ -51,7 +51,7 @@ impl Field {
         }
     }
 
-    /// `None` if the word's value is reserved.
+    /// `None` if reserved.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         match &self.meaning {
             Meaning::Named(values) => values.name(self.read(word)),
@@ -60,7 +60,7 @@ impl Field {
         }
     }
 
-    /// Whether a word's value has no meaning.
+    /// Whether the value has no meaning.
     pub fn is_reserved(&self, word: u64) -> bool {
         matches!(&self.meaning, Meaning::Named(values) if values.name(self.read(word)).is_none())
     }
@@ -80,11 +80,11 @@ macro_rules! fields {
 
 use Meaning::{Flag, Named, Number, Signed};
 
-// Name in the text, lowest bit, number of bits, meaning. Modifiers first, then immediates.
+// Name in the text, lowest bit, width, meaning. Modifiers first, then immediates.
 fields! {
     /// Branch conservatively.
     CONSERVATIVE = "conservative", 35, 1, Flag;
-    /// Branch where the source is zero.
+    /// Branch if the source is zero.
     EQ = "eq", 36, 1, Flag;
     /// Condition of a comparison.
     CONDITION = "condition", 32, 3, Named(&values::CONDITION);
@@ -92,17 +92,17 @@ fields! {
     ABSOLUTE = "absolute", 40, 1, Flag;
     /// Message slot.
     SLOT = "slot", 30, 3, Named(&values::SLOT);
-    /// Number of elements.
+    /// Elements.
     VECTOR_SIZE = "vector_size", 28, 2, Named(&values::VECTOR_SIZE);
-    /// Type of an element in registers.
+    /// Element type in registers.
     REGISTER_FORMAT = "register_format", 24, 3, Named(&values::REGISTER_FORMAT);
-    /// Place of a sample.
+    /// Sample's place.
     SAMPLE_MODE = "sample_mode", 38, 2, Named(&values::SAMPLE_MODE);
     /// What becomes of the stored varying.
     UPDATE_MODE = "update_mode", 36, 2, Named(&values::UPDATE_MODE);
-    /// Type of a varying in memory.
+    /// Varying's type in memory.
     SOURCE_FORMAT = "source_format", 24, 4, Named(&values::SOURCE_FORMAT);
-    /// Hint to the cache.
+    /// Cache hint.
     MEMORY_ACCESS = "memory_access", 24, 2, Named(&values::MEMORY_ACCESS);
     /// Where 8 loaded bits go.
     LOAD_LANE_8_BIT = "load_lane_8_bit", 36, 3, Named(&values::LOAD_LANE_8_BIT);
@@ -110,23 +110,23 @@ fields! {
     UNSIGNED = "unsigned", 39, 1, Flag;
     /// Where 16 loaded bits go.
     LOAD_LANE_16_BIT = "load_lane_16_bit", 36, 3, Named(&values::LOAD_LANE_16_BIT);
-    /// Where 24 loaded bits go.
+    /// For 24 bits.
     LOAD_LANE_24_BIT = "load_lane_24_bit", 36, 3, Named(&values::LOAD_LANE_24_BIT);
-    /// Where 32 loaded bits go.
+    /// For 32 bits.
     LOAD_LANE_32_BIT = "load_lane_32_bit", 36, 3, Named(&values::LOAD_LANE_32_BIT);
-    /// Where 48 loaded bits go.
+    /// For 48 bits.
     LOAD_LANE_48_BIT = "load_lane_48_bit", 36, 3, Named(&values::LOAD_LANE_48_BIT);
-    /// Where 64 loaded bits go.
+    /// For 64 bits.
     LOAD_LANE_64_BIT = "load_lane_64_bit", 36, 3, Named(&values::LOAD_LANE_64_BIT);
-    /// Where 96 loaded bits go.
+    /// For 96 bits.
     LOAD_LANE_96_BIT = "load_lane_96_bit", 36, 3, Named(&values::LOAD_LANE_96_BIT);
-    /// Where 128 loaded bits go.
+    /// For 128 bits.
     LOAD_LANE_128_BIT = "load_lane_128_bit", 36, 3, Named(&values::LOAD_LANE_128_BIT);
     /// Atomic operation.
     ATOMIC_OPERATION = "atomic_operation", 22, 4, Named(&values::ATOMIC_OPERATION);
-    /// Atomic operation without operand.
+    /// Without operand.
     ATOMIC_1 = "atomic_operation_with_1", 22, 4, Named(&values::ATOMIC_OPERATION_WITH_1);
-    /// Hint to the cache, of a store that converts.
+    /// Cache hint of a converting store.
     CONVERT_ACCESS = "memory_access", 37, 3, Named(&values::MEMORY_ACCESS);
     /// Write depth.
     Z = "z", 25, 1, Flag;
@@ -142,9 +142,9 @@ fields! {
     FTZ = "ftz", 10, 1, Flag;
     /// Infinities become the largest number.
     FLUSH_INF = "flush_inf", 11, 1, Flag;
-    /// For a square root.
+    /// For square roots.
     SQRT = "sqrt", 24, 1, Flag;
-    /// For a logarithm.
+    /// For logarithms.
     LOG = "log", 25, 1, Flag;
     /// Saturate instead of wrapping.
     SATURATE = "saturate", 30, 1, Flag;
@@ -152,15 +152,15 @@ fields! {
     RHADD = "rhadd", 30, 1, Flag;
     /// How the other lane is found.
     LANE_OPERATION = "lane_operation", 32, 2, Named(&values::LANE_OPERATION);
-    /// Result of an inactive lane.
+    /// Of inactive lanes.
     INACTIVE_RESULT = "inactive_result", 22, 4, Named(&values::INACTIVE_RESULT);
-    /// Range of the result.
+    /// Result's range.
     CLAMP = "clamp", 32, 2, Named(&values::CLAMP);
     /// Second step.
     SECOND = "second", 24, 1, Flag;
     /// Shift in copies of the sign.
     SIGNED = "signed", 34, 1, Flag;
-    /// Complement of the result.
+    /// Result's complement.
     NOT_RESULT = "not_result", 30, 1, Flag;
     /// What chooses.
     MUX = "mux", 32, 2, Named(&values::MUX);
@@ -170,15 +170,15 @@ fields! {
     COMPARE = "compare", 26, 1, Flag;
     /// Helper lanes may skip.
     SKIP = "skip", 39, 1, Flag;
-    /// Type of a texel in registers.
+    /// Texel's type in registers.
     REGISTER_TYPE = "register_type", 26, 2, Named(&values::REGISTER_TYPE);
-    /// Bits of a texel in registers.
+    /// Texel's bits in registers.
     REGISTER_WIDTH = "register_width", 46, 1, Named(&values::REGISTER_WIDTH);
     /// Components returned.
     WRITE_MASK = "write_mask", 22, 4, Named(&values::WRITE_MASK);
-    /// Dimensions of the texture.
+    /// Texture's dimensions.
     DIMENSION = "dimension", 28, 2, Named(&values::DIMENSION);
-    /// Handles of 32 bits each.
+    /// Handles have 32 bits.
     WIDE_INDICES = "wide_indices", 8, 1, Flag;
     /// The texture is an array.
     ARRAY_ENABLE = "array_enable", 10, 1, Flag;
@@ -186,31 +186,31 @@ fields! {
     TEXEL_OFFSET = "texel_offset", 11, 1, Flag;
     /// A reference to compare with is given.
     SHADOW = "shadow", 12, 1, Flag;
-    /// Where the level of detail comes from.
+    /// Source of the level of detail.
     LOD_MODE = "lod_mode", 13, 3, Named(&values::LOD_MODE);
     /// Coordinates are integers.
     INTEGER_COORDINATES = "integer_coordinates", 13, 1, Flag;
     /// Component that a gather returns.
     FETCH_COMPONENT = "fetch_component", 14, 2, Named(&values::FETCH_COMPONENT);
-    /// Ignore the bias of the level of detail.
+    /// Ignore the level of detail's bias.
     LOD_BIAS_DISABLE = "lod_bias_disable", 13, 1, Flag;
-    /// Ignore the range of the level of detail.
+    /// Ignore the level of detail's range.
     LOD_CLAMP_DISABLE = "lod_clamp_disable", 14, 1, Flag;
     /// Differences instead of derivatives.
     FORCE_DELTA_ENABLE = "force_delta_enable", 12, 1, Flag;
     /// Derivatives are given.
     DERIVATIVE_ENABLE = "derivative_enable", 15, 1, Flag;
-    /// Bits of the second texel in registers.
+    /// Second texel's bits in registers.
     SECOND_WIDTH = "secondary_register_width", 47, 1, Named(&values::REGISTER_WIDTH);
-    /// Sample position, and what becomes of the varying.
+    /// Sample position and varying's update.
     SAMPLE_AND_UPDATE = "sample_and_update_mode", 33, 3, Named(&values::SAMPLE_AND_UPDATE_MODE);
-    /// Bits of varying and texel in registers.
+    /// Varying's and texel's bits in registers.
     VARYING_WIDTH = "varying_texture_register_width", 24, 2, Named(&values::VARYING_TEXTURE_REGISTER_WIDTH);
     /// Subtract.
     NEG = "neg", 38, 1, Flag;
     /// A null pointer stays null.
     PRESERVE_NULL = "preserve_null", 39, 1, Flag;
-    /// Words to skip behind the branch.
+    /// Words to skip after the branch.
     BRANCH_OFFSET = "offset", 8, 27, Signed;
     /// Resource table.
     TABLE = "table", 8, 4, Number;
@@ -218,15 +218,15 @@ fields! {
     INDEX = "index", 12, 8, Number;
     /// Which special varying.
     SPECIAL_INDEX = "index", 12, 4, Number;
-    /// Offset of a varying.
+    /// Varying's offset.
     BUFFER_INDEX = "index", 16, 8, Number;
-    /// Bytes to add to the address.
+    /// Bytes, added to the address.
     OFFSET = "offset", 8, 16, Signed;
-    /// Place in the resource table.
+    /// Place in the table.
     RESOURCE_INDEX = "index", 20, 4, Number;
-    /// Resource table of an attribute or texture.
+    /// Attribute's or texture's table.
     RESOURCE_TABLE = "table", 16, 4, Number;
-    /// Bytes to add to the address.
+    /// Bytes, added to the address.
     SHORT_OFFSET = "offset", 8, 8, Number;
     /// Blend target.
     TARGET = "target", 8, 8, Number;

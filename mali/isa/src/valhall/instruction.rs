@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruction word, taken apart.
+//! Instruction word.
 
 use crate::valhall::field::{BRANCH_OFFSET, EQ, Field};
 use crate::valhall::row::Row;
@@ -15,27 +15,27 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// `None` if the word is no instruction.
+    /// `None` if unknown.
     pub fn decode(word: u64) -> Option<Instruction> {
         Op::of(word).map(|op| Instruction { op, word })
     }
 
-    /// Which instruction it is.
+    /// Operation.
     pub fn op(self) -> Op {
         self.op
     }
 
-    /// Encoded word.
+    /// As encoded.
     pub fn word(self) -> u64 {
         self.word
     }
 
-    /// Row of the table.
+    /// Table row.
     pub fn row(self) -> &'static Row {
         self.op.row()
     }
 
-    /// What happens behind it.
+    /// What happens after it.
     pub fn flow(self) -> Flow {
         Flow((self.word >> 59 & 15) as u8)
     }
@@ -50,13 +50,13 @@ impl Instruction {
         self.row().sources.get(byte)?.read(byte, self.word)
     }
 
-    /// Sources from the lowest byte.
+    /// From the lowest byte.
     pub fn sources(self) -> impl Iterator<Item = Operand> {
         let sources = self.row().sources.iter().enumerate();
         sources.filter_map(move |(byte, kind)| kind.read(byte, self.word))
     }
 
-    /// Destination, if it has one.
+    /// If it has one.
     pub fn destination(self) -> Option<Destination> {
         let has_one = self.row().registers == crate::valhall::Registers::Dest;
         has_one.then_some(Destination {
@@ -66,7 +66,7 @@ impl Instruction {
         })
     }
 
-    /// Groups of message registers, in the order of the text.
+    /// Message registers, in the text's order.
     pub fn staging(self) -> impl Iterator<Item = Staging> {
         let groups = self.row().registers.groups().iter();
         groups.map(move |group| Staging {
@@ -91,7 +91,7 @@ impl Instruction {
         field.name_in(self.word)
     }
 
-    /// Words from behind itself; `None` without a branch, or if a register says where.
+    /// In words from itself; `None` without a constant target.
     pub fn branch(self) -> Option<i64> {
         Some(self.value(&BRANCH_OFFSET)?.saturating_add(1))
     }
@@ -101,7 +101,7 @@ impl Instruction {
         matches!(self.op, Op::Branchz | Op::Branchzi | Op::Barrier) || self.flow().ends()
     }
 
-    /// Whether control never goes on behind it.
+    /// Whether control never goes on after it.
     pub fn leaves(self) -> bool {
         let zero = self.source(0).and_then(|source| source.code.constant()) == Some(0);
         let jumps = self.op == Op::Branchz && self.value(&EQ) == Some(1) && zero;
@@ -112,26 +112,26 @@ impl Instruction {
 /// Destination register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Number.
+    /// Below 64.
     pub register: u8,
-    /// Whether the low half is written.
+    /// Low half written.
     pub low: bool,
-    /// Whether the high half is written.
+    /// High half written.
     pub high: bool,
 }
 
 /// Consecutive registers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
-    /// First register.
+    /// Lowest.
     pub first: u8,
-    /// Number of registers.
+    /// Registers.
     pub count: u8,
-    /// Else the message reads them.
+    /// Otherwise read.
     pub written: bool,
 }
 
-/// What happens behind an instruction.
+/// What happens after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow(u8);
 
@@ -146,7 +146,7 @@ impl Flow {
         }
     }
 
-    /// Whether the lanes come together again.
+    /// Whether lanes come together again.
     pub fn reconverges(self) -> bool {
         self.0 == 10
     }
@@ -156,14 +156,14 @@ impl Flow {
         self.0 == 15
     }
 
-    /// `none`, `wait0`, `end`; `None` if reserved.
+    /// `wait0`; `None` if reserved.
     pub fn name(self) -> Option<&'static str> {
         values::FLOW.name(self.0.into())
     }
 }
 
 impl Code {
-    /// Register, if it is one.
+    /// If it is one.
     pub fn register(self) -> Option<u8> {
         match self {
             Code::Register { index, .. } => Some(index),

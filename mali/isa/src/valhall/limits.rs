@@ -17,16 +17,16 @@ pub enum Broken {
     Control(u8),
     /// A group passes the last register.
     Group {
-        /// First register.
+        /// Lowest.
         first: u8,
-        /// Number of registers.
+        /// Registers.
         count: u8,
     },
-    /// 64 bits that are no even pair.
+    /// 64 bits, not in an even pair.
     Odd(Code),
-    /// Uniforms of more pairs than one, or two for a message.
+    /// Pairs of uniforms: more than one, or two for a message.
     UniformPairs(usize),
-    /// More than two words of uniforms, constants and special values together.
+    /// More than two, of uniforms, constants and special values.
     Words(usize),
     /// Two special values.
     Specials,
@@ -139,7 +139,7 @@ impl Instruction {
                 Code::Special(special) => special.word == 1,
                 Code::Constant(_) => false,
             };
-            // A part of a pair that is widened may be of one register.
+            // A widened part may be of one register.
             let part = source.kind == Kind::I64W && source.selected() != Some("none");
             if odd && !part {
                 return Err(Broken::Odd(source.code));
@@ -148,7 +148,7 @@ impl Instruction {
         Ok(())
     }
 
-    /// Uniforms, constants and special values all come through the same two words.
+    /// Uniforms, constants and special values come through the same two words.
     fn check_outside(self) -> Result<(), Broken> {
         let message = self.row().is_message();
         let mut outside = Outside::default();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Valhall instructions (architectures 9 and 10) and [command streams](streams): tables, decoder, disassembler,
-//! assembler, limits.
+//! Valhall instructions (architectures 9 and 10) and [command streams](streams).
 //!
 //! An instruction is one 64-bit word, without clauses: nothing is shared with Bifrost.
 

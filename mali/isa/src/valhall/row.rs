@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows of the table of instructions.
+//! Rows of the instruction table.
 
 use crate::valhall::field::Field;
 use crate::valhall::source::Kind;
@@ -17,11 +17,11 @@ pub struct Row {
     pub unit: Unit,
     /// What bits 47:40 name.
     pub registers: Registers,
-    /// One for each byte from the lowest.
+    /// By byte from the lowest.
     pub sources: &'static [Kind],
-    /// Numbers in the word.
+    /// Numbers.
     pub immediates: &'static [&'static Field],
-    /// In the order of the text.
+    /// In the text's order.
     pub modifiers: &'static [&'static Field],
 }
 
@@ -45,13 +45,13 @@ impl Row {
         always | self.secondary.mask() | sources | groups | fields
     }
 
-    /// Whether it is a message, whose results arrive later.
+    /// Whether results arrive later.
     pub fn is_message(&self) -> bool {
         !matches!(self.unit, Unit::Fma | Unit::Convert | Unit::Special)
     }
 }
 
-/// Bits that choose between instructions of an opcode.
+/// Bits that choose among an opcode's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secondary {
     /// The opcode has one instruction.
@@ -66,9 +66,9 @@ pub enum Secondary {
     FourHigh(u8),
     /// Bits 25:24 and 32, counted from 24.
     Shift(u16),
-    /// Bits 29:27: the width of memory.
+    /// Bits 29:27: width in memory.
     Width(u8),
-    /// Bits 38:37: the type of a descriptor.
+    /// Bits 38:37: descriptor type.
     Kind(u8),
 }
 
@@ -99,7 +99,7 @@ impl Secondary {
         value << at
     }
 
-    /// Whether a word has this value.
+    /// Whether a word has it.
     pub const fn is_in(self, word: u64) -> bool {
         word & self.mask() == self.value()
     }
@@ -112,7 +112,7 @@ pub enum Unit {
     Fma,
     /// Conversions, comparisons, integers, branches.
     Convert,
-    /// Special functions, shifts, products of integers.
+    /// Special functions, shifts, integer products.
     Special,
     /// Memory.
     Memory,
@@ -137,11 +137,11 @@ pub enum Registers {
     Loads,
     /// Group that the message reads.
     Stores,
-    /// Texture message's results, counted elsewhere.
+    /// Results of a texture message, counted elsewhere.
     Samples,
-    /// A group to write, and one to read and maybe write.
+    /// Groups: one written, one read and maybe written.
     Swaps,
-    /// A texture message's group to write, and one to read.
+    /// Groups of a texture message: one written, one read.
     Fetches,
 }
 

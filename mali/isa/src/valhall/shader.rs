@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders: the words that control flow can reach.
+//! Shaders: words that control flow reaches.
 
 use core::fmt;
 
@@ -18,14 +18,14 @@ pub const WORD_BYTES: usize = 8;
 /// Why words are no shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShaderError {
-    /// The code ends before the shader's end.
+    /// The code ends too early.
     Truncated {
-        /// Number of the missing word.
+        /// The missing one.
         word: u32,
     },
     /// More than [`MAX_WORDS`].
     Long,
-    /// Word that is no instruction.
+    /// No instruction.
     Unknown {
         /// Number.
         word: u32,
@@ -34,7 +34,7 @@ pub enum ShaderError {
     },
     /// A branch leads out of the code.
     Target {
-        /// Number of the branch.
+        /// Of the branch.
         word: u32,
         /// Target.
         target: i64,
@@ -97,12 +97,12 @@ impl<'b> Shader<'b> {
         }
     }
 
-    /// Number of words.
+    /// Number.
     pub fn words(&self) -> u32 {
         self.words
     }
 
-    /// Words as bytes.
+    /// Encoded words.
     pub fn bytes(&self) -> &'b [u8] {
         let length = WORD_BYTES * self.words as usize;
         self.bytes.get(..length).unwrap_or(self.bytes)
@@ -116,12 +116,12 @@ impl<'b> Shader<'b> {
         })
     }
 
-    /// A register says where a branch leads: there may be more code.
+    /// A branch target is in a register: there may be more code.
     pub fn is_dynamic(&self) -> bool {
         self.dynamic
     }
 
-    /// Instructions in order.
+    /// In order.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction> + use<'b> {
         let bytes = self.bytes;
         (0..self.words).filter_map(move |word| Instruction::decode(word_at(bytes, word)?))

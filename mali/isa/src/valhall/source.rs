@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources: a byte each, and modifiers.
+//! Sources of instructions.
 
 use crate::valhall::field::ones;
 use crate::valhall::values::{self, Values};
 
-/// `I` and `F` are integers and floats with modifiers; the number is the width in bits.
+/// `I` and `F`: integers and floats with modifiers; then the width in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Kind {
-    /// No source in this byte.
+    /// No source.
     GAP,
     /// 8 bits as they are.
     R8,
@@ -18,53 +18,53 @@ pub enum Kind {
     R32,
     /// Pair of registers.
     R64,
-    /// 8 bits that may be complemented.
+    /// 8 bits, maybe complemented.
     N8,
-    /// 16 bits that may be complemented.
+    /// 16 bits, maybe complemented.
     N16,
-    /// 32 bits that may be complemented.
+    /// 32 bits, maybe complemented.
     N32,
-    /// Pair that may be complemented.
+    /// Pair, maybe complemented.
     N64,
     /// 16 bits, a float with sign modifiers.
     F16,
     /// 32 bits, a float with sign modifiers.
     F32,
-    /// As `F16`, with a choice of halves.
+    /// `F16` with a choice of halves.
     F16S,
-    /// As `F32`, or a half that is widened.
+    /// `F32`, or a widened half.
     F32S,
-    /// One half, a float with sign modifiers.
+    /// Half, a float with sign modifiers.
     F16L,
     /// 16 bits with a choice of halves.
     I16S,
-    /// 32 bits, or a half that is widened.
+    /// 32 bits, or a widened half.
     I32S,
     /// Four bytes in some order.
     I8W,
-    /// Two halves, or two bytes that are widened.
+    /// Two halves, or two widened bytes.
     I16W,
-    /// 32 bits, or a part that is widened.
+    /// 32 bits, or a widened part.
     I32W,
-    /// 64 bits, or a part that is widened.
+    /// 64 bits, or a widened part.
     I64W,
-    /// A byte that counts a shift or names a lane.
+    /// Byte that counts a shift or names a lane.
     LANES,
     /// Two bytes.
     HALVES,
     /// What a branch tests.
     TRUTH,
-    /// One byte that is converted.
+    /// Converted byte.
     BYTE,
-    /// One byte of a vector that is made.
+    /// Byte of a new vector.
     PART,
 }
 
-/// Lowest bit, number of bits, meaning.
+/// Lowest bit, width, meaning.
 pub(crate) type Select = (u8, u8, &'static Values);
 
 impl Kind {
-    /// Whether it is a pair of registers.
+    /// Whether it takes a pair.
     pub const fn is_wide(self) -> bool {
         matches!(self, Kind::R64 | Kind::N64 | Kind::I64W)
     }
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// Source of an instruction.
+/// Instruction's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// How it is read.
@@ -141,11 +141,11 @@ pub struct Operand {
     pub code: Code,
     /// After the absolute value.
     pub negate: bool,
-    /// The sign is dropped.
+    /// Drops the sign.
     pub absolute: bool,
-    /// All bits are changed.
+    /// Changes all bits.
     pub complement: bool,
-    /// Value and what its values mean.
+    /// Value and meaning of its values.
     pub select: Option<(u8, &'static Values)>,
 }
 
@@ -167,11 +167,11 @@ pub enum Code {
         /// Hint: nothing reads it again.
         last: bool,
     },
-    /// 32-bit word of the uniforms.
+    /// 32-bit word.
     Uniform(u8),
     /// Entry of [`CONSTANTS`], below 32.
     Constant(u8),
-    /// Value that the hardware gives.
+    /// From the hardware.
     Special(Special),
 }
 
@@ -194,7 +194,7 @@ impl Code {
         }
     }
 
-    /// Constant, if it is one.
+    /// If it is one.
     pub fn constant(self) -> Option<u32> {
         match self {
             Code::Constant(index) => CONSTANTS.get(usize::from(index)).copied(),
@@ -203,7 +203,7 @@ impl Code {
     }
 }
 
-/// A 64-bit value of a page that the hardware gives.
+/// 64-bit value from the hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Special {
     /// Below 4.
@@ -244,7 +244,7 @@ pub(crate) const SPECIALS: [(u8, u8, &str); 18] = [
     (3, 15, "program_counter"),
 ];
 
-/// Constants that a source can name.
+/// That a source can name.
 #[rustfmt::skip]
 pub const CONSTANTS: [u32; 32] = [
     0x0000_0000, 0xffff_ffff, 0x7fff_ffff, 0xfafc_fdfe, 0x0100_0000, 0x8000_2000, 0x7060_5030, 0xc0b0_a090,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Only encodings of Valhall's instructions.
+//! The only encodings of Valhall instructions.
 
 use crate::valhall::field::*;
 use crate::valhall::row::{Registers, Row, Secondary, Unit};
@@ -20,7 +20,6 @@ macro_rules! table {
             pub const ALL: &'static [Op] = &[$(Op::$op),*];
         }
 
-        /// In the order of [`Op::ALL`].
         static ROWS: [Row; Op::ALL.len()] = [$(Row {
             name: $name,
             opcode: $opcode,
@@ -35,7 +34,7 @@ macro_rules! table {
 }
 
 impl Op {
-    /// Row of the table.
+    /// Table row.
     pub fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }
@@ -64,8 +63,7 @@ static FIRST: [u8; 513] = {
 
 use Secondary::*;
 
-// Name, opcode, secondary opcode, unit, destination or staging registers, sources by byte, immediates, modifiers
-// in the order of the text.
+// Name, opcode, secondary, unit, registers, sources by byte, immediates, modifiers in the text's order.
 table! {
     Nop = "NOP", 0x000, Alone, Convert, None, [], [], [];
     Branchz = "BRANCHZ", 0x01f, Alone, Convert, None, [TRUTH], [BRANCH_OFFSET], [CONSERVATIVE, EQ];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the values of modifiers mean, as disassembled.
+//! Values of modifiers, as disassembled.
 
 /// Names of values, from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Values {
-    /// Empty ones are reserved, and so is what lies beyond.
+    /// Empty ones, and what lies beyond, are reserved.
     names: &'static [&'static str],
     default: &'static str,
 }
@@ -21,7 +21,7 @@ impl Values {
         (!self.default.is_empty()).then_some(self.default)
     }
 
-    /// Names with their values, without reserved ones.
+    /// Without reserved ones.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &'static str)> {
         let all = (0..).zip(self.names.iter().copied());
         all.filter(|(_, name)| !name.is_empty())
@@ -35,25 +35,25 @@ macro_rules! values {
     )*};
 }
 
-// Each set of values, then the one that is not written.
+// Sets of values, each with its unwritten one.
 values! {
     FLOW = [
         "none", "wait0", "wait1", "wait01", "wait2", "wait02", "wait12", "wait012", "wait0126", "wait",
         "reconverge", "", "", "discard", "", "end"
     ], "none";
-    /// Order of the four bytes of a source.
+    /// Order of a source's four bytes.
     SWIZZLES_8_BIT = [
         "b0123", "b3210", "b0101", "b2323", "b0000", "b1111", "b2222", "b3333", "b2301", "b1032", "b0011",
         "b2233"
     ], "b0123";
-    /// Byte that counts a shift, or names a lane.
+    /// Byte that counts a shift or names a lane.
     LANES_8_BIT = ["", "", "", "", "b00", "b11", "b22", "b33"], "";
-    /// Two bytes of a source, low one first.
+    /// Two bytes, low one first.
     HALF_SWIZZLES_8_BIT = [
         "b00", "b10", "b20", "b30", "b01", "b11", "b21", "b31", "b02", "b12", "b22", "b32", "b03", "b13",
         "b23", "b33"
     ], "";
-    /// Two halves of a source, low one first; or two bytes, each widened.
+    /// Two halves, or two widened bytes; low one first.
     SWIZZLES_16_BIT = [
         "h00", "h10", "h01", "h11", "b00", "b20", "b02", "b22", "b11", "b31", "b13", "b33", "b01", "b23"
     ], "h01";
@@ -77,7 +77,7 @@ values! {
     ROUND_MODE = ["rte", "rtp", "rtn", "rtz"], "rte";
     /// For true: 1, 1.0, all ones; `u1` is not known.
     RESULT_TYPE = ["i1", "f1", "m1", "u1"], "";
-    /// Half that is read as f16 and widened.
+    /// Half read as f16 and widened.
     WIDEN = ["none", "h0", "h1"], "none";
     CLAMP = ["none", "clamp_0_inf", "clamp_m1_1", "clamp_0_1"], "none";
     CONDITION = ["eq", "gt", "ge", "ne", "lt", "le", "gtlt", "total"], "";
@@ -89,7 +89,7 @@ values! {
     /// Mesa's compiler leaves it at 0: the texture's format decides. Its disassembler calls that reserved.
     REGISTER_TYPE = ["reserved", "f", "u", "s"], "";
     REGISTER_WIDTH = ["16", "32"], "";
-    /// Bits of a varying, then of a texel, in registers.
+    /// Bits in registers: a varying's, then a texel's.
     VARYING_TEXTURE_REGISTER_WIDTH = ["16", "32", "16.32", "32.32"], "";
     VECTOR_SIZE = ["none", "v2", "v3", "v4"], "none";
     SLOT = ["slot0", "slot1", "slot2", "", "", "", "", "slot7"], "";

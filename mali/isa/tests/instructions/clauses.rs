@@ -40,7 +40,6 @@ fn header(random: &mut Rng, wide: bool) -> ClauseHeader {
     }
 }
 
-/// An instruction with random modifiers and sources that its slot may have.
 fn instruction(random: &mut Rng, op: Op) -> Instruction {
     loop {
         let mut instruction = Instruction::new(op);
@@ -57,7 +56,7 @@ fn instruction(random: &mut Rng, op: Op) -> Instruction {
         for (slot, immediate) in instruction.immediates.iter_mut().zip(op.info().immediates) {
             *slot = random.u64(..1 << immediate.position.size) as u8;
         }
-        // The highest indices of some immediates are other operations.
+        // Some immediates' highest indices are other operations.
         if encode_word(&instruction)
             .is_ok_and(|w| decode_word(op.unit(), w, op.info().wide) == Some(instruction))
         {
@@ -237,7 +236,7 @@ fn relative_constants_survive_encoding() {
             );
         }
     }
-    // The second alone cannot be relative: the two must be exchanged.
+    // The second alone cannot be relative: they must be exchanged.
     let plain = Constant {
         value: 0x10,
         relative: Plain,
@@ -284,7 +283,7 @@ fn random_bytes_never_panic() {
         for word in bytes.chunks_exact_mut(8) {
             word.copy_from_slice(&random.u64(..).to_le_bytes());
         }
-        // Half with a plausible first tag and header, to reach the rest.
+        // Half with a plausible start, to reach the rest.
         if random.bool() {
             bytes[0] = [0x49, 0x29, 0x2b, 0x4d][random.u64(..4) as usize];
             let high = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) & 0x7ffff;

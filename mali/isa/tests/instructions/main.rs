@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of instructions: words, clauses, shaders of compilers, documentation.
+//! Tests of Bifrost instructions.
 #![allow(clippy::unwrap_used)]
 
 mod support;

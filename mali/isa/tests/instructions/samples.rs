@@ -19,7 +19,7 @@ const PRODUCTS: [Product; 5] = [
     Product::G52,
 ];
 
-/// An operation, and what Mesa emits for products that lack it.
+/// Operations, and what Mesa emits for products without them.
 const REPLACED: [(&str, &str); 4] = [
     ("FRCP.f32", "FRCP_APPROX.f32"),
     ("FRSQ.f32", "FRSQ_APPROX.f32"),
@@ -47,7 +47,7 @@ fn samples_contain_only_what_their_product_has() {
             .map(|info| info.name)
             .collect();
         assert!(denied.is_empty(), "{product}: {denied:?}");
-        // The kernels are the same for all products: each emits the operation or its replacement.
+        // The kernels are the same for all products.
         for (operation, other) in REPLACED {
             let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
             let has = Op::find(Unit::Add, operation).unwrap();
@@ -120,7 +120,7 @@ fn samples_agree_with_mesa() {
             let theirs = clauses(&fs::read_to_string(file.with_extension("asm")).unwrap());
             let mut ours = String::new();
             let mut offset = 0;
-            // Mesa prints all clauses up to the zero word that ends the code.
+            // Mesa prints up to the zero word at the code's end.
             while code.len() >= offset + 16 && code[offset..offset + 4] != [0; 4] {
                 let (clause, size) = decode_clause(&code[offset..])
                     .unwrap_or_else(|e| panic!("{name}+{offset:#x}: {e}"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders of Arm's compiler from a Mali-G71 decode and encode; operations that Mesa lacks occur as counted
-//! independently.
+//! Shaders of Arm's compiler from a Mali-G71; operations that Mesa lacks occur as counted independently.
 
 use mali_isa::{
     DecodeError, EvidenceSource, Op, Product, Shader, Unit, WORD_BYTES, decode_clause,
@@ -40,7 +39,7 @@ impl Recording {
                 at += 16 + PAGE as usize;
             }
         }
-        // Register history: time, R or W, offset, value; the job slot's HEAD_NEXT is written in two halves.
+        // Register history: time, R or W, offset, value; HEAD_NEXT is written in two halves.
         let (mut low, mut heads) = (0, Vec::new());
         for line in fs::read_to_string(folder.join("gr_io_history"))
             .unwrap()
@@ -87,7 +86,7 @@ impl Recording {
     }
 }
 
-/// Operations known from these recordings only, as another tool counted them in each.
+/// Operations known from these recordings only, as another tool counted them.
 const SILICON: [(&str, usize, usize); 32] = [
     ("*F32_TO_S32", 0, 2),
     ("*FMAX.f32", 39, 99),
@@ -140,7 +139,7 @@ fn every_silicon_shader_decodes() {
                 distinct.insert(address);
                 instructions += shader.instructions();
                 for placed in &shader.clauses {
-                    // Arm's compiler writes another number for a lone constant's modifier, with the same meaning.
+                    // Arm's compiler writes another number, of the same meaning, for a lone constant's modifier.
                     let again = decode_clause(&encode_clause(&placed.clause).unwrap()).unwrap();
                     assert_eq!(
                         again,

@@ -4,7 +4,7 @@
 use mali_isa::{Instruction, Modifier, Op, Source, Unit, decode_all, decode_word, encode_word};
 use std::collections::BTreeMap;
 
-/// The highest indices in the word are other, more specific encodings, which come first.
+/// The highest indices are more specific encodings, which come first.
 const SHARED: [[&str; 2]; 4] = [
     ["LD_VAR", "LD_VAR_IMM"],
     ["LD_VAR_SPECIAL", "LD_VAR_IMM"],
@@ -148,7 +148,7 @@ fn impossible_instructions_are_refused() {
     let mut texture = Instruction::new(Op::find(Unit::Add, "TEXS_2D.f32").unwrap());
     texture.immediates[0] = 8;
     assert!(encode_word(&texture).is_err());
-    // Reserved comparison of FCMP, of which the other half of a 64-bit tuple was once taken for a use.
+    // Reserved comparison of FCMP; the other half of a 64-bit tuple once seemed to use it.
     assert_eq!(decode_word(Unit::Add, 0x3d965, false), None);
     assert!(decode_word(Unit::Add, 0x3d965, true).is_some());
     assert_eq!(decode_word(Unit::Add, 1 << 20, false), None);

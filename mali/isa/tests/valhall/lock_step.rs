@@ -39,7 +39,7 @@ fn compare(rounds: usize) {
     }
 }
 
-/// The reference prints two modifiers of gradients under one name, and two others not at all.
+/// The reference prints two modifiers of gradients under one name, and omits two others.
 fn respelled(text: &str) -> String {
     text.replace(".lod_bias_disable", ".lod_mode")
         .replace(".lod_clamp_disable", ".lod_mode")

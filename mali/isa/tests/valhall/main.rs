@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of Valhall instructions and of command streams.
+//! Tests of Valhall's instructions and streams.
 #![allow(clippy::unwrap_used)]
 
 mod cases;

@@ -6,7 +6,6 @@ use std::fs;
 use crate::support::{binaries, shared};
 use mali_isa::valhall::{Instruction, Shader, assemble};
 
-/// Lines are a word, two blanks and the text.
 fn texts(lines: &str) -> Vec<&str> {
     let lines = lines.lines().filter_map(|line| line.split_once("  "));
     lines.map(|(_, text)| text.trim_end()).collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the sequencer and a walk compute and refuse.
+//! What sequencer and walk compute and refuse.
 
 use mali_isa::valhall::streams::{CALLS, Effect, Fault, Op, Sequencer, WalkError};
 
@@ -44,7 +44,7 @@ fn registers_compute() {
 
 #[test]
 fn branches_compare_with_zero() {
-    // r1 = value; branch over `r2 = 1` if the condition holds.
+    // `r2 = 1` is skipped if the condition holds.
     let taken = |condition: u64, value: u32| {
         let (queue, fault) = run(&[
             0x0201_0000_0000_0000 | u64::from(value),
@@ -126,7 +126,7 @@ fn calls_come_back_and_jumps_do_not() {
 
 #[test]
 fn loads_are_waited_for() {
-    // LOAD_MULTIPLE r40..r42 from d2, on scoreboard 3; then r40 is read.
+    // LOAD_MULTIPLE r40..r42, on scoreboard 3; then r40 is read.
     let load = 0x1428_0200_0003_0008;
     let read = 0x1001_2800_0000_0000;
     let mut queue = Sequencer::new();

@@ -79,7 +79,7 @@ fn samples_have_the_reference_text() {
             );
             compared += 1;
         }
-        // Behind the first five words is a handler, which only a full heap reaches.
+        // After the first five words is a handler, which only a full heap reaches.
         let init = file.file_stem().is_some_and(|name| name == "init");
         let bytes = if init { 40 } else { 8 * code.len() as u32 };
         let (found, end) = walked(&code, bytes);
@@ -126,7 +126,7 @@ fn walks_find_what_mesa_printed() {
             let name = theirs.split(['.', ' ']).next().unwrap();
             assert_eq!(Instruction::decode(word).unwrap().op().row().name, name);
             if name == "REQ_RESOURCE" {
-                // The dispatch's stream begins; before came the context's first stream and a handler.
+                // The dispatch's stream begins, after the context's first stream and a handler.
                 (words, registers) = (Vec::new(), [0; 96]);
             }
             words.push(word);

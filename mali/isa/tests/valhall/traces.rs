@@ -14,7 +14,7 @@ use crate::support::shared;
 struct Pages(BTreeMap<u64, [u8; 4096]>);
 
 impl Pages {
-    /// From dumps behind the decoded part: `Buffer: NAME gpu ADDRESS`, then lines of an offset and 16 bytes; `*`
+    /// From dumps after the decoded part: `Buffer: NAME gpu ADDRESS`, then lines of an offset and 16 bytes; `*`
     /// repeats the line.
     fn of(text: &str) -> Pages {
         let mut pages = BTreeMap::new();
@@ -66,7 +66,7 @@ fn spelled(text: &str) -> String {
     letters.collect()
 }
 
-/// Mesa prints a swizzle as a number with its letters behind it.
+/// Mesa prints a swizzle's letters after its number.
 fn value(text: &str) -> String {
     let letters = text
         .split_once(" (")
@@ -137,7 +137,7 @@ struct Compared<'a> {
 impl Visitor for Compared<'_> {
     fn descriptor(&mut self, found: &Found<'_>) {
         let Some(blocks) = self.printed.get_mut(found.layout.name) else {
-            // A stream has none in memory; the test makes one.
+            // A stream has none in memory.
             assert_eq!(found.layout.name, "Shader environment");
             return;
         };
@@ -295,7 +295,7 @@ impl Visitor for Tables<'_> {
         }
     }
 
-    /// The environment is made here, and names no program.
+    /// The environment made here names no program.
     fn problem(&mut self, address: u64, problem: &Problem) {
         if (address, problem) != (0, &Problem::Program) {
             self.0.problem(address, problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any word means one thing, and its text says all of it.
+//! Any word means one thing; its text says all.
 
 use mali_isa::valhall::{AssembleError, Broken, Instruction, Op, Shader, ShaderError, assemble};
 
@@ -154,7 +154,7 @@ fn shaders_end_where_nothing_goes_on() {
         shader.to_string(),
         "    0  BRANCHZ r0, offset:1  -> 2\n    1  NOP.end\n    2  NOP.end\n"
     );
-    // Nothing goes on behind the jump: a loop without an end is a shader.
+    // Nothing goes on after the jump: an endless loop is a shader.
     let endless = code(&["NOP", "BRANCHZ.eq 0x0, offset:-2"]);
     assert_eq!(Shader::decode(&endless).unwrap().words(), 2);
     assert_eq!(

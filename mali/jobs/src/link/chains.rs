@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs of all chains of a recording.
+//! Jobs of a recording's chains.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ impl Indices {
         Self(places)
     }
 
-    /// Place of the index's job in the chain, from 1; index 0 is no job.
+    /// In the chain, from 1; index 0 is no job.
     pub(crate) fn place(&self, index: u64) -> Option<u64> {
         self.0.get(&index).copied().filter(|_| index != 0)
     }

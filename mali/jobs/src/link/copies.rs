@@ -132,9 +132,9 @@ impl Copies {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Addresses and bytes to upload, ascending, each in one page.
+    /// Addresses and bytes, ascending, each in one page.
     pub(crate) fn uploads(&self) -> Vec<(u64, Vec<u8>)> {
-        /// Bytes: a shorter gap costs less than another action.
+        /// Bytes: a shorter gap costs less than an action.
         const GAP: usize = 32;
         let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
         for (base, page) in &self.contents {

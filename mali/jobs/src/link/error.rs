@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why the chains of a recording cannot be changed.
+//! Why chains cannot be changed.
 
 use crate::walk::{DeepViolation, Full, MAX_LISTED_JOBS};
 use gpureplay_format::EncodeError;
@@ -7,10 +7,10 @@ use gpureplay_format::EncodeError;
 /// Why chains cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Its chains break a rule.
+    /// A broken rule.
     #[error("{0}")]
     Deep(#[from] DeepViolation),
-    /// More jobs than are listed.
+    /// More jobs than listed.
     #[error("more than {MAX_LISTED_JOBS} jobs are submitted, too many to change their chains")]
     TooManyJobs,
     /// Too many descriptors.
@@ -21,15 +21,15 @@ pub enum LinkError {
         /// Limit.
         most: usize,
     },
-    /// Too much is uploaded.
+    /// Too large uploads.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {
-        /// Index of the action.
+        /// Action's index.
         action: u32,
         /// Destination.
         address: u64,
     },
-    /// The new recording cannot be stored.
+    /// The result cannot be stored.
     #[error("the new recording cannot be stored: {0}")]
     Encode(#[from] EncodeError),
     /// Defect of this crate.

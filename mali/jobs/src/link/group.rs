@@ -23,12 +23,12 @@ use crate::link::survey::{Chain, PAGE, Survey, pages, survey};
 /// Default jobs of a chain. Only between chains does the GPU go to others, or a run end early.
 pub const MOST_JOBS: u32 = 64;
 
-/// Joins chains that follow each other, up to `most_jobs` (at least 1) jobs in a chain.
+/// Joins successive chains, up to `most_jobs` (at least 1) jobs in each.
 ///
 /// Proves that only the place of descriptors differs.
 ///
 /// # Errors
-/// Chains that break a rule, or a recording that grows too large.
+/// Chains break a rule, or the recording grows too large.
 pub fn link(bytes: &[u8], verified: &Verified<'_>, most_jobs: u32) -> Result<Linked, LinkError> {
     let recording = verified.recording();
     let profile = crate::walk::profile(verified)?;

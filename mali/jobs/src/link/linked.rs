@@ -10,25 +10,25 @@ use mali_facts::job::WRITTEN_BACK;
 
 use crate::link::error::LinkError;
 
-/// New place of a chain.
+/// New place of an old chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Submission, from 0, set-up included.
     pub submission: u32,
     /// First job, from 0.
     pub first: u32,
-    /// How many jobs.
+    /// Number.
     pub jobs: u32,
 }
 
-/// Recording whose chains were linked.
+/// Linked recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linked {
     /// Unchanged if there is nothing to link.
     pub bytes: Vec<u8>,
-    /// By number of the old submission.
+    /// By old submission.
     pub places: Vec<Place>,
-    /// Chains submitted now.
+    /// Submitted now.
     pub chains: u32,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn sound<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a>, Li
     Ok(verified)
 }
 
-/// Leaves out words that the GPU writes. The segment's next upload then starts at `cursor`.
+/// Leaves out words that the GPU writes. The segment's next upload starts at `cursor`.
 pub(crate) fn upload_headers(draft: &mut Draft<'_>, headers: &[(u64, JobHeader)], cursor: u64) {
     let words = headers.iter().map(|(address, header)| {
         let bytes = header.to_bytes().into_iter();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins chains that follow each other, and splits chains.
+//! Joins and splits chains.
 //!
-//! A driver submits a chain for each kernel and reuses the memory of its descriptors, so the processor must wait and
-//! write between chains. [`link`] gives each chain descriptors of its own, uploaded once by set-up, and joins what then
-//! follows without work of the processor. Every job of a later chain gets a barrier and a dependency on the last job
-//! before it. The hardware rules are in `docs/reference/descriptors.md`.
+//! A driver submits a chain for each kernel and reuses its descriptors' memory, so the processor must wait and write
+//! between chains. [`link`] gives each chain its own descriptors, uploaded once by set-up, and joins what then
+//! follows without the processor. Every job of a later chain gets a barrier and a dependency on the last job before
+//! it. Hardware rules: `docs/reference/descriptors.md`.
 
 mod chains;
 mod copies;

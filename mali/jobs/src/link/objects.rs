@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A job's descriptors and uniforms, and the pointers to them.
+//! A job's descriptors and uniforms, and pointers to them.
 
 pub(crate) use mali_facts::walk::Pointer;
 use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
 use mali_facts::{Job, JobType, Memory, Profile, valhall};
 
-/// Bytes of the longest uniforms that are searched for addresses: with longer ones, a job's reach is unknown.
+/// Bytes of uniforms searched for addresses: with longer ones, a job's reach is unknown.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Per job. A table counts once: Bifrost's have at most 255 uniform buffers.
+/// Per job; a table counts once. Bifrost's have at most 255 uniform buffers.
 const MAX_OBJECTS: usize = 300;
 
-/// Byte offset of the next job's address.
+/// Offset of the next job's address.
 pub(crate) const NEXT: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,14 +29,14 @@ impl Object {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// The first one is the job itself.
+    /// The first is the job.
     pub(crate) objects: Vec<Object>,
-    /// First and last byte: buffers, storage, texels.
+    /// First and last byte of buffers, storage, texels.
     pub(crate) outside: Vec<(u64, u64)>,
     pub(crate) words: Vec<u64>,
 }
 
-/// `None`: a descriptor is not in memory, or recordings have no jobs of this type.
+/// `None`: a descriptor is not in memory, or recordings lack such jobs.
 pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option<Reach> {
     let kind = job.job_type().filter(|kind| kind.is_replayed())?;
     let (at, layout) = kind.parts().last()?;
@@ -94,7 +94,7 @@ impl Visitor for Collector<'_> {
                 return;
             }
             Purpose::Shader => memory.address,
-            // Without a known end it may reach to the end of memory.
+            // Without a known end it may reach memory's end.
             _ => memory.length.map_or(u64::MAX, |length| {
                 memory.address.saturating_add(length.saturating_sub(1))
             }),

@@ -14,10 +14,10 @@ use crate::link::chains::{Count, chains};
 use crate::link::error::LinkError;
 use crate::link::linked::{sound, upload_headers, written};
 
-/// Puts each job into a chain of its own, in the same order, for tools that stop, measure or change single jobs.
-/// `None`: it is so already.
+/// Puts each job into its own chain, in the same order, for tools that stop, measure or change single jobs. `None`:
+/// it is so already.
 ///
-/// A job alone waits for all before it: results stay the same.
+/// Each waits for all before: results stay the same.
 ///
 /// # Errors
 /// Chains that break a rule.
@@ -52,7 +52,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
 /// Jobs of each chain, in order.
 ///
 /// # Errors
-/// Too much is uploaded, or there are too many jobs.
+/// Uploads are too large, or jobs too many.
 pub fn lengths(verified: &Verified<'_>) -> Result<Vec<u32>, LinkError> {
     let (mut out, mut count) = (Vec::new(), Count::default());
     submissions(verified, |submission| {

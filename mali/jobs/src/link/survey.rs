@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains, and pages that can be copied for each.
+//! Chains, and pages that can be copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,8 +165,8 @@ fn rewritten(recording: &Recording<'_>) -> BTreeSet<u64> {
     out
 }
 
-/// Pages that chains can copy: they hold only descriptors and uniforms, all pointers to them are known, and they
-/// hold a job's header or are rewritten between chains.
+/// Pages that hold only descriptors and uniforms, to which all pointers are known, and that hold a job's header or
+/// are rewritten between chains.
 fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut wanted = rewritten(recording);
     let headers = chains.iter().flat_map(|chain| &chain.jobs);
@@ -197,7 +197,7 @@ fn copied(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     wanted
 }
 
-/// Pages that something else than a changeable pointer reaches.
+/// Pages reached otherwise than by changeable pointers.
 fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
     let mut out = BTreeSet::new();
     let all: BTreeSet<u64> = chains
@@ -263,7 +263,7 @@ struct Dependent<'a> {
     chains: Vec<usize>,
 }
 
-/// Takes pages away until no memory that stays points to a page that moves.
+/// Removes pages until no memory that stays points to one that moves.
 fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTreeSet<u64>) {
     let page_of = |at: u64| at - at % PAGE;
     let mut by_page: BTreeMap<u64, Dependent<'_>> = BTreeMap::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All layers as one part, with chains joined.
+//! All layers as one part.
 
 use gpureplay_core::Limits;
 use gpureplay_format::encode::Draft;
@@ -15,7 +15,7 @@ use crate::link::linked::{Linked, Place, sound, upload_headers, written};
 use crate::link::split::lengths;
 
 /// Joins all layers into one run segment, with chains of up to `most_jobs` jobs. Values between layers cannot be
-/// read; tensors keep their numbers. `None`: it has one layer, or layers need the processor between them.
+/// read; tensors keep their numbers. `None`: one layer, or the processor works between layers.
 ///
 /// # Errors
 /// Chains that break a rule.
@@ -30,7 +30,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     Ok(Some(bytes))
 }
 
-/// Joins chains as [`whole`] does, and gives the new places of jobs.
+/// Joins as [`whole`] and gives jobs' new places.
 ///
 /// # Errors
 /// As for [`whole`].
@@ -64,7 +64,7 @@ pub fn join_layers(linked: &Linked, most_jobs: u32) -> Result<Option<Linked>, Li
     }))
 }
 
-/// All layers but the first may hold only chains and values between layers.
+/// Later layers may hold only chains and values between layers.
 fn can_be_joined(recording: &Recording<'_>) -> bool {
     let runs = recording.segments().iter();
     let mut later = runs

@@ -6,7 +6,7 @@ use mali_isa::valhall::streams::{Instruction, Op, WORD_BYTES};
 
 use super::{DESTINATION, dispatches, words};
 
-/// Keeps only the dispatch whose instruction is at this address on the model.
+/// Keeps only the dispatch at this address on the model.
 pub fn alone(bytes: &[u8], address: u64) -> Vec<u8> {
     let kept = |(place, word): (u64, u64)| {
         let run = Instruction::decode(word).map(Instruction::op) == Some(Op::RunCompute);
@@ -49,7 +49,7 @@ pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option
         }
         out.push(word);
         if at == address {
-            // A later dispatch may count on the old registers.
+            // Later dispatches may count on the old registers.
             out.extend(values(recorded.size, recorded.count));
         }
     }
@@ -57,7 +57,7 @@ pub fn resized(bytes: &[u8], address: u64, size: u32, count: [u32; 3]) -> Option
 }
 
 const NOP: u64 = 0;
-/// Registers: the size, and the first of three numbers of work groups.
+/// Registers: size, first of three numbers of work groups.
 const SIZE: u64 = 33;
 const COUNT: u64 = 37;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shipped recording with one wrong point: the rule of launches refuses each and says why.
+//! The shipped recording with one wrong point.
 
 use gpureplay_format::Section;
 use gpureplay_format::encode::assemble;

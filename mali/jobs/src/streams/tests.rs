@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Launches that keep the rules, and one that breaks each rule.
+//! Launches that keep or break rules.
 
 use gpureplay_format::layout::Platform;
 use gpureplay_format::{Builder, SegmentKind};
@@ -106,7 +106,7 @@ fn each_rule_refuses_the_launch_that_breaks_it() {
         let register = register as u8;
         assert_eq!(kernels, Some(Broken::KernelRegister { at: 2, register }));
     }
-    // A register that nothing wrote, one that does not exist, a bit without a meaning.
+    // Register without a value, unknown register, bit without a meaning.
     let undefined = with(|words| {
         words.remove(2);
     });

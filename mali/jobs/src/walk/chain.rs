@@ -14,10 +14,10 @@ use crate::walk::program::Submission;
 use crate::walk::report::{Job, Use};
 use crate::walk::rules::{DeepRule, DeepViolation};
 
-/// Most bytes of push uniforms, or of a uniform buffer, that are searched for addresses.
+/// Bytes, of push uniforms or a uniform buffer, searched for addresses.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Steps for each thing in the report, as it takes memory.
+/// Steps for each thing in the report: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
 pub(crate) fn walk(
@@ -157,7 +157,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A compiler places addresses at any multiple of 4.
+    /// Compilers place addresses at multiples of 4.
     fn pointers(&mut self, address: u64, length: u64) -> Vec<u64> {
         let length = length.min(MAX_UNIFORMS);
         if !self.spend(length / 4, address) {

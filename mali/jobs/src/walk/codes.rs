@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders, each decoded once while its bytes stay.
+//! Shaders, decoded once while their bytes stay.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,46 +7,46 @@ use std::sync::Arc;
 use mali_facts::{Memory, bytes};
 use mali_isa::{DecodeError, Identity, Shader, ShaderError, WORD_BYTES};
 
-/// Bytes for all jobs. Shared code counts for each shader: a clause of 16 bytes can be the entry of a shader of any
-/// length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
+/// Bytes for all jobs. Shared code counts for each shader: each clause can be the entry of a shader of any length,
+/// and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
 
-/// Bytes of a Valhall shader read first.
+/// Bytes of a Valhall shader, read first.
 const FIRST_PIECE: usize = 1 << 10;
 
 /// Bytes compared, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
 
-/// Code that jobs run.
+/// Bifrost code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Address of the first clause.
+    /// Of the first clause.
     pub address: u64,
-    /// Clauses that control flow can reach.
+    /// Its clauses.
     pub shader: Shader,
-    /// What it is known by.
+    /// Identity.
     pub identity: Identity,
-    /// To the end of the last clause.
+    /// To the last clause's end.
     pub bytes: Vec<u8>,
 }
 
-/// Code of Valhall that jobs run.
+/// Valhall code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// Address of the first word.
+    /// Of the first word.
     pub address: u64,
-    /// What it is known by: [`mali_isa::valhall::Shader::hash`].
+    /// As [`mali_isa::valhall::Shader::hash`].
     pub hash: u64,
     /// Named by instructions, as a bit mask.
     pub registers: u64,
-    /// Words.
+    /// Encoded.
     pub bytes: Vec<u8>,
 }
 
 /// Instruction that reaches memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Instruction.
+    /// As disassembled.
     pub text: String,
     /// Whether it reads.
     pub reads: bool,
@@ -55,10 +55,10 @@ pub struct Access {
 }
 
 impl Words {
-    /// Bytes of a word.
+    /// Of a word.
     pub const BYTES: u64 = mali_isa::valhall::WORD_BYTES as u64;
 
-    /// Number of instructions.
+    /// Number.
     pub fn instructions(&self) -> usize {
         self.bytes.len() / mali_isa::valhall::WORD_BYTES
     }
@@ -75,7 +75,7 @@ impl Words {
         })
     }
 
-    /// Offset 0, and those behind each branch, barrier and end.
+    /// Offset 0, and those after each branch, barrier and end.
     pub fn blocks(&self) -> impl Iterator<Item = u64> {
         let ends = self
             .from(0)
@@ -85,7 +85,7 @@ impl Words {
         std::iter::once(0).chain(starts)
     }
 
-    /// Memory accesses of the block at an offset.
+    /// Of the block at an offset.
     pub fn accesses(&self, offset: u64) -> Vec<Access> {
         let mut found = Vec::new();
         for word in self.from(offset).take(mali_isa::valhall::LONGEST_BLOCK) {
@@ -141,7 +141,7 @@ pub struct Codes {
 }
 
 impl Codes {
-    /// The shader at an address.
+    /// Shader at an address.
     ///
     /// # Errors
     /// It does not decode, or all are too long.
@@ -160,7 +160,7 @@ impl Codes {
         Ok(code)
     }
 
-    /// The Valhall shader at an address.
+    /// Valhall shader at an address.
     ///
     /// # Errors
     /// As for [`Codes::at`].
@@ -201,7 +201,7 @@ impl Codes {
     }
 
     fn decode<M: Memory + ?Sized>(&mut self, memory: &M, address: u64) -> Result<Code, Undecoded> {
-        // Read twice: to decode, and for the shader's hash.
+        // Read twice: to decode and to hash.
         let most = 2 * MAX_CODE;
         let word = |offset: u32| {
             self.decoded += WORD_BYTES as u64;

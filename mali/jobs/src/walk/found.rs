@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs of a chain or stream, with their descriptors.
+//! Jobs with their descriptors.
 
 use mali_drive::LAUNCHED_AT;
 use mali_facts::job::PAYLOAD;
@@ -13,7 +13,7 @@ use crate::walk::program::Submission;
 /// What a job waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Its name in its chain.
+    /// Name in its chain.
     pub index: u16,
     /// By index; 0 is none.
     pub dependencies: [u16; 2],
@@ -21,14 +21,14 @@ pub struct Waits {
     pub barrier: bool,
 }
 
-/// What a job's descriptors say.
+/// Contents of a job's descriptors.
 #[derive(Clone, Copy, Debug)]
 pub enum Descriptors {
     /// No compute job, or descriptors that make no sense.
     None,
     /// Compute job of Bifrost.
     Bifrost(ComputeJob),
-    /// Compute job of Valhall. A stream has the payload in registers.
+    /// Of Valhall; a stream has the payload in registers.
     Valhall(Launch, ComputePayload),
 }
 
@@ -37,17 +37,17 @@ pub enum Descriptors {
 pub struct Found {
     /// Of its header; for a stream, of the dispatch's instruction on the model.
     pub address: u64,
-    /// Type, if it exists.
+    /// If it exists.
     pub kind: Option<JobType>,
     /// What it waits for.
     pub waits: Waits,
-    /// What its descriptors say.
+    /// If it is a compute job.
     pub descriptors: Descriptors,
 }
 
-/// Shows a stream's dispatches. The environment, which lies in registers, is shown at its address.
+/// Shows a stream's dispatches. The environment, in registers, is shown at its address.
 pub fn walk_words(words: &[u8], known: &dyn Memory, profile: &Profile, visitor: &mut dyn Visitor) {
-    // The instructions of a verified recording can be walked.
+    // A verified recording's instructions can be walked.
     let _ = streams::dispatches(words, |address, compute| {
         visitor.job(address, Some(JobType::Compute));
         let (_, environment) = streams::payload(compute);
@@ -76,7 +76,7 @@ impl Submission<'_> {
         }
     }
 
-    /// Jobs in order.
+    /// In order.
     pub fn jobs(&self, profile: &Profile) -> Vec<Found> {
         match self.words {
             [] => self.chained(profile),

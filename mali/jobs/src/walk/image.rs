@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mali_facts::Memory;
 
 const PAGE: u64 = 4096;
-/// Pages with contents of their own: 1 GiB.
+/// Pages with their own contents: 1 GiB.
 const MAX_PAGES: usize = 1 << 18;
 
 enum Page {
@@ -14,14 +14,14 @@ enum Page {
     Own(Box<[u8; PAGE as usize]>),
 }
 
-/// Written pages by address; all others are zero.
+/// Written pages; all others are zero.
 #[derive(Default)]
 pub struct Image {
     pages: BTreeMap<u64, Page>,
     own: usize,
 }
 
-/// Address of the page, first and last byte in it, bytes before it.
+/// Page's address, first and last byte in it, bytes before it.
 fn parts(va: u64, length: u64) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let end = va.saturating_add(length);
     let mut at = va;

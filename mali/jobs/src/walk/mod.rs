@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks what the chains of a verified recording point at, without a device.
+//! Checks what a verified recording's chains point at.
 //!
-//! Applies uploads and fills to an image of GPU memory. At each submission, job headers and descriptors must lie where
-//! the recording says. Results of jobs are ignored: descriptors that the GPU writes are seen as uploaded. The GPU's
-//! page tables hold only the recording's pages, whatever a descriptor says.
+//! Applies uploads and fills to an image of GPU memory. At each submission, job headers and descriptors must lie
+//! where the recording says. Results of jobs are ignored: descriptors that the GPU writes are seen as uploaded. Page
+//! tables hold only the recording's pages, whatever a descriptor says.
 
 mod chain;
 mod codes;
@@ -31,10 +31,10 @@ use report::MAX_JOBS;
 pub const MAX_LISTED_JOBS: usize = 1 << 16;
 
 /// Steps of all walks: words of uniforms, pieces of tensors compared with descriptors, and [`chain::KEPT`] for each
-/// thing that the report keeps. Networks take a few million.
+/// thing in the report. Networks take a few million.
 const MAX_STEPS: u64 = 1 << 26;
 
-/// Walks every chain that a recording submits.
+/// Walks every submitted chain.
 ///
 /// # Errors
 /// The first broken rule in program order.
@@ -51,7 +51,7 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
     Profile::by_product(id.product()).ok_or_else(|| unknown(id))
 }
 
-/// Checks as [`check`] for another GPU: more cores or threads need more storage, unused cores none.
+/// As [`check`] for another GPU: more cores or threads need more storage, unused cores none.
 ///
 /// # Errors
 /// The first broken rule in program order.
@@ -63,7 +63,7 @@ pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, D
     Ok(report)
 }
 
-/// Checks as [`check`], for command streams.
+/// As [`check`], for command streams.
 ///
 /// # Errors
 /// The first broken rule in program order.
@@ -75,8 +75,6 @@ pub fn check_streams(verified: &streams::Verified<'_>) -> Result<Report, DeepVio
     Ok(report)
 }
 
-/// # Errors
-/// As for [`profile`].
 fn stream_profile(verified: &streams::Verified<'_>) -> Result<&'static Profile, DeepViolation> {
     let id = GpuId(verified.recording().gpu_id());
     match Product::by_id(id) {
@@ -94,7 +92,7 @@ fn unknown(id: GpuId) -> DeepViolation {
     }
 }
 
-/// Checks as [`check`] without a report: holds one chain at a time.
+/// As [`check`] without a report: holds one chain at a time.
 ///
 /// # Errors
 /// As for [`check`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a recording's program without a device.
+//! Runs a recording without a device.
 
 use gpureplay_core::family::Family;
 use gpureplay_core::verify::Verified;
@@ -13,29 +13,29 @@ use crate::walk::image::Image;
 /// Submitted chain or stream.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
-    /// Number, set-up included, from 0.
+    /// Set-up included, from 0.
     pub number: u32,
-    /// Index of the segment.
+    /// Index.
     pub segment: u32,
-    /// Index of the action.
+    /// Index.
     pub action: u32,
-    /// Job slot, or the queue.
+    /// Job slot or queue.
     pub slot: u8,
     /// Address of the first job's header; 0 for a stream.
     pub head: u64,
-    /// Instructions of a stream; empty for a chain.
+    /// A stream's; empty for a chain.
     pub words: &'a [u8],
-    /// Jobs made ready since the last submission, in order.
+    /// Made ready since the last submission, in order.
     pub rearmed: &'a [u64],
-    /// Memory without what jobs wrote. Headers of earlier chains have their status: a driver may take such a word
-    /// for a field of the next job.
+    /// Without what jobs wrote. Headers of earlier chains have their status: a driver may take such a word for a
+    /// field of the next job.
     pub memory: &'a Image,
 }
 
-/// More memory is uploaded than is kept.
+/// More is uploaded than kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// Index of the action.
+    /// Index.
     pub action: u32,
     /// Destination.
     pub address: u64,
@@ -43,22 +43,22 @@ pub struct Full {
 
 /// Step of the program.
 pub enum Event<'a> {
-    /// A change by an upload, a fill, a header made ready, a job's status.
+    /// By an upload, a fill, a header made ready, a job's status.
     Changed {
-        /// Index of the action.
+        /// Index.
         action: u32,
         /// GPU address.
         va: u64,
         /// Bytes.
         length: u64,
-        /// Memory after it.
+        /// After it.
         memory: &'a Image,
     },
-    /// A chain or a stream is submitted.
+    /// Chain or stream.
     Submitted(Submission<'a>),
 }
 
-/// Shows each submission of a replay.
+/// Visits each submission of a replay.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
@@ -72,7 +72,7 @@ pub fn submissions<F: Family, E: From<Full>>(
     })
 }
 
-/// Visits as [`submissions`], with each change of memory.
+/// As [`submissions`], with each change of memory.
 ///
 /// # Errors
 /// What `visit` returns, or [`Full`].
@@ -143,7 +143,7 @@ pub fn events<F: Family, E: From<Full>>(
     Ok(())
 }
 
-/// Where, and how many bytes; `None` unless it uploads or fills. The error is an address without room.
+/// Address and bytes; `None` unless it uploads or fills. The error is an address without room.
 fn store(
     memory: &mut Image,
     history: &mut History,
@@ -167,7 +167,7 @@ fn store(
     }
 }
 
-/// Marks jobs as done, as the job manager does: no recording tells it not to (rule `job-configuration`).
+/// Marks jobs as done, as the job manager does: recordings cannot forbid it (rule `job-configuration`).
 fn write_back(memory: &mut Image, head: u64) -> Result<Vec<(u64, u64)>, u64> {
     let jobs = follow(memory, head).jobs(memory);
     let headers: Vec<u64> = jobs.map(|job| job.address).collect();

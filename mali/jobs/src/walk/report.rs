@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the chains of a recording reach.
+//! What a recording's chains reach.
 
 use mali_facts::Access;
 use mali_facts::walk::Purpose;
 
-/// Counted at each submission; far more than any network has.
+/// Counted at each submission; no network has as many.
 pub(crate) const MAX_JOBS: usize = 1 << 18;
 
 /// Memory that a job was given.
@@ -14,7 +14,7 @@ pub struct Use {
     pub purpose: Purpose,
     /// First byte.
     pub address: u64,
-    /// In bytes, where descriptors say it.
+    /// Bytes, where descriptors say.
     pub length: Option<u64>,
     /// What the job does with it.
     pub access: Access,
@@ -27,18 +27,18 @@ pub struct Job {
     pub address: u64,
     /// Type in words.
     pub kind: &'static str,
-    /// How many descriptors were followed.
+    /// How many were followed.
     pub descriptors: usize,
-    /// What it was given besides descriptors.
+    /// Memory besides descriptors.
     pub uses: Vec<Use>,
-    /// Addresses of regions among its uniforms: its shader reaches them without computing an address.
+    /// Addresses of regions among its uniforms, which its shader reaches directly.
     pub pointers: Vec<u64>,
 }
 
-/// Chain that was submitted.
+/// Submitted chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Index of the action.
+    /// Index.
     pub action: u32,
     /// In order.
     pub jobs: Vec<Job>,
@@ -52,7 +52,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Jobs of all chains.
+    /// Of all chains.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.chains.iter().flat_map(|chain| &chain.jobs)
     }

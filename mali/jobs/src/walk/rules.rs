@@ -31,12 +31,12 @@ gpureplay_format::named! {
     MemoryLimit = "deep-limit";
 }
 
-/// The broken rule, and where.
+/// Broken rule, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeepViolation {
     /// The rule.
     pub rule: DeepRule,
-    /// Index of the submitting action.
+    /// Index of the submitting one.
     pub action: u32,
     /// GPU address of what breaks it.
     pub address: u64,

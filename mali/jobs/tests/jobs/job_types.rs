@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiler, inspector and model agree about types of jobs.
+//! Compiler, inspector and model agree on job types.
 
 use gpureplay_compile::chain;
 use gpureplay_compile::pages::{Memory, Moment};
@@ -12,7 +12,7 @@ use mali_jobs::walk::{DeepRule, DeepViolation, check};
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// A write-value job writes eight bytes; a compute job reads the same payload as the invocation of one thread.
+/// A write-value job writes eight bytes; a compute job reads the same payload as one thread's invocation.
 fn page(number: u8) -> [u8; 4096] {
     let mut page = [0; 4096];
     page[16] = 1 | number << 1;
@@ -74,7 +74,7 @@ fn a_type_is_replayed_everywhere_or_nowhere() {
     }
 }
 
-/// `mali-model` runs them too (`every_type_that_is_replayed_runs`), on the slots of JSn_FEATURES.
+/// `mali-model` runs them too (`every_type_that_is_replayed_runs`).
 #[test]
 fn every_product_has_a_slot_for_every_type_that_is_replayed() {
     for profile in PROFILES {

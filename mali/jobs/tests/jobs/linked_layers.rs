@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joins layers where the first has work for the processor.
+//! Joins layers with uploads in the first.
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use gpureplay_library::Recording;
@@ -11,7 +11,7 @@ const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const VALUES: [[u8; 4]; 2] = [[1, 2, 3, 4], [5, 6, 7, 8]];
 
-/// In the first layer, bytes are uploaded after two chains and again after two more.
+/// The first layer uploads after two chains, and after two more.
 fn recorded() -> Recording {
     let mut page = [0; 4096];
     for at in [0, 0x40, 0x80] {

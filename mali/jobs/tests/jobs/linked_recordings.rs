@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shipped recordings linked, joined and split, on the model.
+//! Shipped recordings linked, joined and split.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ impl Wrapper for WithoutWaits {
 fn model(recording: &Recording, seed: u64) -> OnModel {
     let id = mali_facts::registers::GpuId(recording.verified().recording().gpu_id());
     let profile = mali_model::Profile::by_product(id.product()).unwrap();
-    // More threads race, and so follow the host's clock.
+    // More threads race, and follow the host's clock.
     let options = mali_model::Options {
         threads: 1,
         seed,
@@ -151,7 +151,7 @@ fn header_pages(recording: &Recording) -> usize {
     pages.len()
 }
 
-/// Pages of descriptors that differ are those with headers, and at most two besides.
+/// Only pages with headers may differ, and two besides.
 fn same(what: &str, headers: usize, first: &Left, second: &Left) {
     assert_eq!(first.outputs, second.outputs, "{what}");
     let mut others = Vec::new();

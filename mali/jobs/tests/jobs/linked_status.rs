@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A driver may let a job's status be a field of the next: the copy has it too.
+//! A job's status may be the next job's field.
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 use gpureplay_library::Recording;

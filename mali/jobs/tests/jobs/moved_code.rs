@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Moved code gives the same bytes on the model, and the same memory but for pointers to code.
+//! Moved code gives the same bytes on the model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shipped recordings keep the rules, and every shader's buffers are known.
+//! Shipped recordings keep the rules.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use mali_jobs::walk::{Full, submissions};
 
 const JOBS: u64 = 0x200_0000;
 
-/// The job's status when it is submitted, and when the job behind it is.
+/// The first job's status at both submissions.
 fn first_status() -> [u32; 2] {
     let mut page = [0xff; 192];
     for job in page.chunks_mut(64) {

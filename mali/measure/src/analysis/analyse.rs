@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a recording on the model, with analysers in chosen jobs.
+//! Runs a recording on the model, with analysers.
 
 use std::sync::Arc;
 
@@ -12,13 +12,12 @@ use mali_model::Observer;
 
 use crate::analysis::map::{given, map_of};
 
-/// Analyses jobs.
+/// Analyses jobs, selected by number.
 ///
-/// `selected` are numbers of jobs; `bind` gives the session its inputs. A failed run is reported as ended early,
-/// with what was found.
+/// `bind` gives the session its inputs. A failed run is reported as ended early, with its findings.
 ///
 /// # Errors
-/// The model cannot be opened, or inputs do not fit.
+/// The model does not open, or inputs do not fit.
 pub fn analyse<E: From<Error>>(
     recording: &Recording,
     jobs: &Jobs,

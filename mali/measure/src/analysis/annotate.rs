@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shader's text with findings.
+//! A shader's text with findings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::Shown;
 /// Findings in all jobs of one shader.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notes {
-    /// Jobs.
+    /// Indices.
     pub jobs: Vec<usize>,
     clauses: BTreeMap<u64, Clause>,
     findings: BTreeMap<(u64, Finding), Found>,
@@ -30,13 +30,13 @@ enum Finding {
 #[derive(Clone, Debug, PartialEq)]
 struct Found {
     text: String,
-    /// Bytes, or how often.
+    /// Bytes or times.
     sum: u64,
     jobs: Vec<usize>,
 }
 
 impl Notes {
-    /// `None` if no job of the report ran it.
+    /// `None` if no reported job ran it.
     pub fn of(report: &Report, code: Shown<'_>) -> Option<Notes> {
         let kernel = format!("{:016x}", code.hash());
         let mut notes = Notes {
@@ -152,7 +152,7 @@ impl Notes {
         text
     }
 
-    /// Each clause or block with its notes.
+    /// Clauses or blocks, with notes.
     pub fn pieces(&self, code: Shown<'_>) -> Vec<(Vec<String>, String)> {
         let found = self.findings.keys().map(|(at, _)| *at);
         let pieces = code.pieces(self.clauses.keys().copied().chain(found));
@@ -162,7 +162,7 @@ impl Notes {
             .collect()
     }
 
-    /// Text of the shader with these notes.
+    /// Shader's text with notes.
     pub fn text(&self, code: Shown<'_>) -> String {
         let mut text = String::new();
         for (number, (lines, piece)) in self.pieces(code).into_iter().enumerate() {

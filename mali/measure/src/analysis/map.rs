@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Regions and tensors by name, for analyses.
+//! Regions and tensors, for analyses.
 
 use gpureplay_analysis::{Area, AreaKind, Map};
 use gpureplay_format::layout::{PieceEntry, TensorEntry};
@@ -8,7 +8,7 @@ use gpureplay_format::{ElementType, Recording, RegionKind, TensorKind};
 /// A tensor with more counts as one range, without gaps.
 const MOST_RUNS: u64 = 1 << 16;
 
-/// Regions and tensors of a recording.
+/// Of a recording.
 pub fn map_of(recording: &Recording<'_>) -> Map {
     let regions = recording.regions().iter().map(|region| {
         let kind = RegionKind::from_code(region.kind.into());
@@ -47,7 +47,7 @@ pub fn map_of(recording: &Recording<'_>) -> Map {
     Map::new(regions.collect(), tensors, covered)
 }
 
-/// The recording or its user has a value for each byte of inputs and weights.
+/// The recording or its user gives each byte of inputs and weights.
 pub(crate) fn given(recording: &Recording<'_>) -> Vec<(u64, u64)> {
     let tensors = recording.tensors().iter();
     let given = tensors.filter(|tensor| {
@@ -71,7 +71,7 @@ fn of_piece(recording: &Recording<'_>, piece: &PieceEntry, element: u64) -> Vec<
         .iter()
         .map(|axis| (axis.extent.get().into(), axis.byte_stride.get().into()))
         .collect();
-    // Without gaps, innermost axes join.
+    // Innermost axes without gaps join.
     let mut bytes = element;
     let mut outer = axes.as_slice();
     while let [rest @ .., (extent, stride)] = outer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What jobs do to memory: [`analyse`] runs analysers, [`annotate`] writes findings beside instructions, [`page`]
-//! makes one HTML file.
+//! makes HTML.
 
 pub mod analyse;
 pub mod annotate;

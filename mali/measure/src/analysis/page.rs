@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One HTML file that loads nothing. Data are JSON, and the script shows them as text: names from a recording
-//! cannot become a part of the page.
+//! One HTML file that loads nothing. The script shows data, which are JSON, as text: a recording's names cannot
+//! become part of the page.
 
 use crate::{Jobs, Report as JobReport};
 use gpureplay_analysis::report::{AreaHeat, Job, NamedVerdict, Outside, Race, Report, Unwritten};
@@ -12,12 +12,12 @@ const HTML: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// GPU's peaks; only the user knows them.
+/// The GPU's peaks, which only the user knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peaks {
-    /// Thread instructions per second.
+    /// Of threads, per second.
     pub instructions: Option<f64>,
-    /// Bytes of memory per second.
+    /// To memory, per second.
     pub bytes: Option<f64>,
 }
 
@@ -43,7 +43,7 @@ struct Analysis<'a> {
 struct AnalysedJob<'a> {
     index: usize,
     incomplete: &'a [String],
-    /// Executions of clauses by warps, by lanes, and by warps that had parted.
+    /// Executions by warps, by lanes, by warps that had parted.
     warps: u64,
     lanes: u64,
     divergent: u64,
@@ -66,7 +66,7 @@ struct Heat<'a> {
     read: u64,
     written: u64,
     cell_bytes: u64,
-    /// A character for each cell, 0 to 9 and a to z: a logarithm of the average reads of its bytes.
+    /// Per cell, 0 to 9 and a to z: a logarithm of its bytes' average reads.
     reads: String,
     writes: String,
 }
@@ -85,7 +85,7 @@ struct ShaderClause {
     text: String,
 }
 
-/// Two steps per doubling, from an eighth of a read of each byte on: 0 is none, 35 more than sixteen thousand.
+/// Two steps per doubling, from an eighth of a read per byte: 0 is none, 35 more than sixteen thousand.
 fn level(bytes: u64, cell: u64) -> char {
     if bytes == 0 {
         return '0';
@@ -171,10 +171,10 @@ fn shaders(report: &JobReport, jobs: &Jobs, analysis: Option<&Report>) -> Vec<Sh
     report.kernels.iter().filter_map(shader).collect()
 }
 
-/// The page of a report, with analyses if any.
+/// HTML of a report, with analyses if any.
 ///
 /// # Errors
-/// The data are no JSON, which happens with none.
+/// Data are no JSON, which never happens.
 pub fn page(
     report: &JobReport,
     jobs: &Jobs,
@@ -197,7 +197,7 @@ pub fn page(
     Ok(fill(&embedded(&serde_json::to_string(&data)?)))
 }
 
-/// Escapes what begins a tag or an entity, and line ends that only scripts know.
+/// Escapes starts of tags and entities, and line ends that only scripts know.
 fn embedded(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for character in json.chars() {

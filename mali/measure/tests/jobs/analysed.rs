@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Analyses agree with the model, keep outputs, and do not depend on host threads.
+//! Analyses agree with the model and keep outputs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn compare(name: &str, report: &Report, bare: &[JobReport]) {
         assert_eq!(sum(&|c| c.lanes * u64::from(c.add)), counts.add, "{at}");
         let messages = sum(&|c| c.lanes * u64::from(c.messages));
         assert_eq!(messages, counts.messages(), "{at}");
-        // A block of Valhall has several messages, and names the first one's kind.
+        // A block of Valhall names only its first message's kind.
         let one_each = job.clauses.iter().all(|clause| clause.messages < 2);
         let by_kind: BTreeMap<_, _> = counts.messages_by_kind().collect();
         for kind in Message::ALL.into_iter().filter(|_| one_each) {
@@ -164,7 +164,7 @@ fn networks_read_nothing_that_nobody_wrote() {
     }
 }
 
-/// Stacks lie at the same places again and again, unshared.
+/// Stacks lie at the same places, unshared.
 #[test]
 fn networks_do_not_race() {
     for name in ["digits-g52", "lenet-g52"] {

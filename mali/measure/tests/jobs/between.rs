@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two jobs that write one tensor race unless something orders them.
+//! Two unordered jobs that write one tensor race.
 
 use std::path::Path;
 

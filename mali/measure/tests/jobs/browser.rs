@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page in a browser without a network: no errors, right numbers, names stay text.
+//! The page in a browser without a network.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 use mali_model::Observer;
 
-/// A page that makes HTML of names would run it.
+/// HTML made of names would run it.
 const EVIL: &str = "<script>throw 1</script><img src=x onerror=\"throw 2\">&amp;</td>";
 
 fn browser() -> Option<&'static str> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Analyses, what they count, and the page that shows them.
+//! Analyses and their page.
 #![allow(clippy::unwrap_used)]
 
 mod analysed;

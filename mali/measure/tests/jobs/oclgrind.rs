@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel of `saxpy-g52` moves the bytes that Oclgrind counts, and neither finds a race.
+//! `saxpy-g52` moves the bytes that Oclgrind counts.
 
 use std::path::Path;
 use std::process::Command;

@@ -10,7 +10,6 @@ use gpureplay_library::{Device, ModelOptions, Recording, Session};
 
 fn report(name: &str, threads: usize) -> Report {
     let folder = format!("{}/../../recordings/{name}", env!("CARGO_MANIFEST_DIR"));
-    // One job is measured at a time.
     let recording = Recording::open(&folder).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let watch = Arc::new(Watch::default());
@@ -53,7 +52,7 @@ fn the_numbers_of_saxpy_are_those_of_its_formula() {
     assert_eq!(job.global, Some([1000, 1, 1]));
     let work = job.work.as_ref().unwrap();
     assert_eq!(work.threads, 1000);
-    // x, y and the result: three times 1000 numbers of 4 bytes.
+    // x, y and result: 1000 numbers of 4 bytes each.
     assert_eq!((work.bytes_read, work.bytes_written), (8000, 4000));
     assert_eq!(
         (work.messages["load"], work.messages["store"]),
@@ -100,7 +99,7 @@ fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
                 (chain.gpu_cycles.is_some(), chain.gpu_ticks.is_some()),
                 (wanted, wanted)
             );
-            // Counters follow the host's clock, at least as long as the chain.
+            // Counters follow the host's clock.
             let cycles = chain.gpu_cycles.map_or(1.0, |it| it.min);
             assert!(cycles > 0.0 && chain.seconds.is_some(), "{chain:?}");
         }

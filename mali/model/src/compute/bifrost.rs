@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compute jobs of Bifrost: invocation, draw, renderer state.
+//! Compute jobs of Bifrost.
 
 use gpureplay_memory::Bus;
 use gpureplay_shader::{Grid, ThreadStorage, WorkgroupStorage};

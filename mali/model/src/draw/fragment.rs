@@ -20,9 +20,9 @@ use crate::environment::JobFault;
 const TILE: u32 = 64;
 
 // Costs of host time, in clauses that take at least as long.
-/// Per draw, with its descriptors.
+/// Per draw.
 const DRAW_COST: u64 = 64;
-/// Per triangle and tile, with three vertices from memory.
+/// Per triangle and tile, with vertices from memory.
 const TRIANGLE_COST: u64 = 4;
 /// Per triangle and tile.
 const SHADING_COST: u64 = 64;

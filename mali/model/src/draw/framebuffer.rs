@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Framebuffers: pixels of a fragment job and in memory.
+//! Pixels of fragment jobs, and in memory.
 
 use gpureplay_memory::Bus;
 use mali_facts::{
@@ -57,7 +57,7 @@ pub(crate) struct Framebuffer {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Bytes of the blend unit's pixel.
+    /// Of the blend unit's pixel.
     pub(crate) bytes: usize,
     pub(crate) clear: [u8; 16],
     pub(crate) plane: Option<Plane>,
@@ -67,7 +67,7 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Raw(usize),
-    /// So many bytes, by number in the tile's pixel; 4: zero, 5: 255.
+    /// So many bytes, by number in the tile's pixel; 4: 0, 5: 255.
     Components(usize, [u8; 4]),
 }
 
@@ -145,16 +145,16 @@ impl Target {
     }
 }
 
-/// Bytes of the blend unit's pixel, and where those in memory come from.
+/// Bytes of the blend unit's pixel, and the source of those in memory.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
-        // Eight bits for each of four components; one to four in memory.
+        // Four components of eight bits; one to four in memory.
         (1, 16..=19) => {
             let from = [0, 3, 6, 9].map(|shift| (swizzle >> shift & 7) as u8);
             let known = from.iter().all(|&from| from < 6);
             known.then_some((4, Source::Components(writeback as usize - 15, from)))
         }
-        // Three components take as much of the tile as four.
+        // Three components take as much room as four.
         (32..=36, 0..=7) => {
             let bytes = 1usize << (internal - 32);
             let stored = [1usize, 2, 3, 4, 6, 8, 12, 16][writeback as usize];
@@ -171,7 +171,7 @@ impl Framebuffer {
         payload: &FragmentPayload,
     ) -> Result<Framebuffer, JobFault> {
         let pointer = payload.framebuffer();
-        // The low bits: 0 multi-target framebuffer, 1 with an extension, 5:2 number of render targets less one.
+        // Low bits: 0 multi-target framebuffer, 1 extended, 5:2 render targets less one.
         job.demand(&[
             (pointer & 1 == 1, "a single-target framebuffer"),
             (pointer & 2 == 0, "depth, stencil or checksums"),

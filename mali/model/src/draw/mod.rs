@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drawing, as far as runtimes fill images by a rectangle.
 //!
-//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), computes positions and
-//! varyings, and notes primitives in the tiler's heap ([`tiler`]). A fragment job ([`fragment`]) fills its
-//! framebuffer ([`framebuffer`]) by tiles: clear, frame shader, triangles ([`primitive`], [`shading`]), writeback.
-//! What is not modelled ends with JOB_CONFIG_FAULT, what makes no sense with DATA_INVALID_FAULT.
+//! An indexed vertex job ([`vertex`]), on Valhall a malloc vertex job ([`valhall`]), computes positions and varyings,
+//! and notes primitives in the tiler's heap ([`tiler`]). A fragment job ([`fragment`]) fills its framebuffer
+//! ([`framebuffer`]) by tiles: clear, frame shader, triangles ([`primitive`], [`shading`]), writeback. What is not
+//! modelled ends with JOB_CONFIG_FAULT, nonsense with DATA_INVALID_FAULT.
 
 pub(crate) mod fragment;
 mod framebuffer;

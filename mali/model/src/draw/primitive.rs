@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Triangles of a draw: their vertices and places.
+//! Triangles of a draw.
 
 use gpureplay_memory::Bus;
 use mali_shader::{GUARD_BAND, Triangle};
@@ -40,7 +40,7 @@ pub(crate) fn vertices(mode: u32, number: u32, first_provokes: bool) -> ([u32; 3
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) triangle: Triangle,
-    /// 1/w of its corners.
+    /// 1/w of corners.
     pub(crate) reciprocals: [f32; 3],
     pub(crate) depth: [f32; 2],
     pub(crate) bounds: Rectangle,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fragments of a draw: from descriptors to dispatches.
+//! Dispatches of a draw's fragments.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ impl Shading {
         })
     }
 
-    /// False: a part would have to be clipped.
+    /// False: it would need clipping.
     pub(crate) fn shows(&self, placed: &Placed) -> bool {
         self.depth[0] <= placed.depth[0] && placed.depth[1] <= self.depth[1]
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A list of draws in the tiler's heap, in the model's own form: hardware's, by tile, is not public. The count is
-//! in the tiler context.
+//! Draws in the tiler's heap, in the model's own form: hardware's is not public. The count is in the tiler context.
 
 use gpureplay_memory::Bus;
 use mali_facts::registers::JobStatus;
@@ -58,7 +57,7 @@ struct List {
     bottom: u64,
     count: u64,
     room: u64,
-    /// Bottom of the vertices, which grow down from the heap's end.
+    /// Bottom; they grow down from the heap's end.
     vertices: u64,
     taken: u64,
 }

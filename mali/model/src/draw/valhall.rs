@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Malloc vertex jobs and draws of Valhall.
+//! Malloc vertex jobs of Valhall.
 //!
 //! Hardware's packets in the tiler's heap have their own form; the model keeps positions, then attributes.
 
@@ -130,7 +130,7 @@ pub(super) fn shading<B: Bus>(job: &Job<'_, B>, record: &Record) -> Result<Shadi
     })
 }
 
-/// The vertices are the frame's corners, in no descriptor.
+/// The vertices are the frame's corners.
 pub(super) fn frame_shading<B: Bus>(
     job: &Job<'_, B>,
     framebuffer: &Framebuffer,

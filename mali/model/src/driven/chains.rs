@@ -25,7 +25,7 @@ pub struct DrivenGpu<B: Bus> {
 }
 
 impl<B: Bus> DrivenGpu<B> {
-    /// A powered GPU. Its page tables lie at [`BASE`](super::BASE) of the bus.
+    /// A powered GPU. Page tables lie at [`BASE`](super::BASE) of the bus.
     pub fn new(profile: &'static Profile, bus: Arc<B>, options: Options) -> Self {
         let mut gpu = Gpu::new(profile, bus, options);
         for (present, on) in [
@@ -43,7 +43,7 @@ impl<B: Bus> DrivenGpu<B> {
         Self { gpu, space: None }
     }
 
-    /// A register.
+    /// Reads a register.
     pub fn read32(&mut self, register: u32) -> u32 {
         self.gpu.read32(register)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU as the kernel's driver has it: powered, one address space at a time, a chain or a stream at a time.
+//! A GPU as the kernel's driver has it: powered, with one address space and one chain or stream at a time.
 
 mod chains;
 mod streams;
@@ -27,11 +27,11 @@ pub struct Rights {
 pub struct Map {
     /// GPU address.
     pub va: u64,
-    /// Address on the bus.
+    /// On the bus.
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// Rights on all its pages.
+    /// On all pages.
     pub rights: Rights,
 }
 
@@ -40,5 +40,5 @@ pub struct Map {
 #[error("page tables do not fit")]
 pub struct NoRoom;
 
-/// The address space whose tables are there: file and count of changes.
+/// Address space whose tables are there: file and count of changes.
 type Space = (u64, u64);

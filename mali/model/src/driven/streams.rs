@@ -19,7 +19,7 @@ pub struct DrivenStreams<B: Bus> {
 }
 
 impl<B: Bus> DrivenStreams<B> {
-    /// Its page tables lie at [`BASE`](super::BASE) of the bus.
+    /// Page tables lie at [`BASE`](super::BASE) of the bus.
     pub fn new(gpu: &'static StreamGpu, bus: Arc<B>, options: Options) -> Self {
         Self {
             streams: Streams::new(gpu, bus.clone(), options),
@@ -48,7 +48,7 @@ impl<B: Bus> DrivenStreams<B> {
         Ok(self.streams.run(queue, BASE, address, bytes))
     }
 
-    /// The GPU that is modelled.
+    /// Modelled GPU.
     pub fn gpu(&self) -> &'static StreamGpu {
         self.streams.gpu()
     }

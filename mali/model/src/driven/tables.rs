@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables as the drivers make them: Mali LPAE for panfrost, AArch64 for panthor, 2 MiB blocks.
+//! Page tables as drivers make them: Mali LPAE for panfrost, AArch64 for panthor, 2 MiB blocks.
 
 use gpureplay_memory::Bus;
 use mali_facts::page_table::{
@@ -12,7 +12,7 @@ use super::{Map, NoRoom};
 pub const BASE: u64 = 1 << 28;
 /// Most bytes of page tables: 4 GiB need 2048 tables of pages and six above.
 pub const BYTES: u64 = 16 << 20;
-/// Bytes of a block, whose pages need no table.
+/// A block's pages need no table.
 pub const BLOCK_BYTES: u64 = 1 << shift(LAST - 1);
 
 const LAST: u32 = LEVELS - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots of groups and streams.
+//! Groups and streams.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::log::log;
 pub(super) struct Stream {
     pub(super) started: bool,
     pub(super) rung: bool,
-    /// Stands still after a fault until the driver rings.
+    /// Stands still until the driver rings.
     pub(super) faulted: bool,
     pub(super) running: Option<Arc<ChainControl>>,
     pub(super) queue: Queue,
@@ -34,7 +34,7 @@ pub(super) struct Group {
     pub(super) space: u32,
     /// The driver was told that it is idle.
     pub(super) idle: bool,
-    /// State to take when no stream of it runs.
+    /// To take when no stream runs.
     pub(super) pending: Option<State>,
     pub(super) streams: Vec<Stream>,
 }
@@ -202,7 +202,7 @@ impl<B: Bus> StreamDevice<B> {
         group.streams.get_mut(at as usize)
     }
 
-    /// Tells the driver when the group gets idle, and when all groups are.
+    /// Tells the driver when the group, or all, get idle.
     pub(super) fn settle(&mut self, number: u32) -> Result<(), MmuFault> {
         let memory = self.memory();
         let Some(slot) = self.groups.get(number as usize) else {

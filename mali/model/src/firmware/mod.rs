@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU with command streams, with its firmware's interface in memory.
+//! A GPU with command streams and firmware.
 //!
 //! No firmware is executed. At each doorbell the model does what drivers expect: acknowledges requests, starts,
 //! suspends and resumes groups, reports. Streams run in pieces, away from the registers.
@@ -33,7 +33,7 @@ use crate::log::log;
 use crate::power::Power;
 use crate::space::is_bus_fault;
 
-/// A Mali GPU with command streams and memory `B`.
+/// Mali GPU with command streams.
 ///
 /// Register accesses never wait for streams, which wait for [`run`](StreamDevice::run) or a thread with
 /// [`take_work`](StreamDevice::take_work).
@@ -54,7 +54,7 @@ pub struct StreamDevice<B: Bus> {
     flush_id: u32,
     groups: Vec<Group>,
     idle: bool,
-    /// Counts resets and halts: what a stream from before one returns is dropped.
+    /// Counts resets and halts: results of streams from before are dropped.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
@@ -88,17 +88,17 @@ impl<B: Bus> StreamDevice<B> {
         device
     }
 
-    /// The GPU's registers.
+    /// The GPU's profile.
     pub fn profile(&self) -> &'static Profile {
         &self.gpu.profile
     }
 
-    /// The memory.
+    /// Memory.
     pub fn bus(&self) -> &Arc<B> {
         &self.bus
     }
 
-    /// Levels of the interrupt lines.
+    /// Levels.
     pub fn irq(&self) -> IrqLines {
         IrqLines {
             job: self.job_interrupts.status() != 0,
@@ -107,7 +107,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Runs all that waits. Returns how many pieces.
+    /// Runs all that waits. Returns the number of pieces.
     pub fn run(&mut self) -> usize {
         let mut count = 0;
         while let Some(work) = self.take_work() {
@@ -118,7 +118,7 @@ impl<B: Bus> StreamDevice<B> {
         count
     }
 
-    /// True while a thread runs a stream.
+    /// Whether a thread runs a stream.
     pub fn is_busy(&self) -> bool {
         self.outstanding != 0
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading and writing the registers, and reset.
+//! Registers and reset.
 
 use gpureplay_memory::Bus;
 use mali_facts::firmware::registers::{
@@ -15,7 +15,7 @@ use crate::interrupt::Interrupts;
 use crate::log::log;
 use crate::power::{self, Function, Power};
 
-/// Bytes of the registers that keep what is written.
+/// Bytes of registers that keep what is written.
 const CONTROL: u32 = 0x1000;
 const CYCLES: u32 = 0x90;
 const TIME: u32 = 0x98;
@@ -27,7 +27,7 @@ fn of_space(offset: u32) -> Option<(usize, u32)> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Reads a register; unknown ones are 0.
+    /// Unknown registers are 0.
     pub fn read32(&mut self, offset: u32) -> u32 {
         if let Some((space, register)) = of_space(offset) {
             let space = self.spaces.get(space);
@@ -56,7 +56,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Writes a register, unless it is read-only.
+    /// Ignored if read-only.
     pub fn write32(&mut self, offset: u32, value: u32) {
         if let Some((space, register)) = of_space(offset) {
             self.write_space(space, register, value);

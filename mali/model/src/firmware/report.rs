@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the driver is told of a piece.
+//! Tells the driver of a piece.
 
 use gpureplay_memory::Bus;
 use gpureplay_shader::MmuFault;
@@ -13,7 +13,7 @@ use crate::log::log;
 use crate::streams::StreamFault;
 
 impl<B: Bus> StreamDevice<B> {
-    /// Takes a piece back: updates interface and interrupts.
+    /// Updates interface and interrupts.
     pub fn finish(&mut self, finished: StreamFinished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.epoch == self.epoch {

@@ -35,7 +35,7 @@ struct Ring {
     output: u64,
 }
 
-/// A piece of a stream to run.
+/// Piece of a stream.
 pub struct StreamWork<B: Bus> {
     environment: Environment<B>,
     memory: Memory<B>,
@@ -49,19 +49,19 @@ pub struct StreamWork<B: Bus> {
 #[derive(Debug)]
 pub(super) enum End {
     Empty,
-    /// Before a call, after a sync object changed: the driver is told between jobs.
+    /// Before a call, or after a sync object's change: the driver is told between jobs.
     Turn,
     Blocked(Sync),
     Cut,
     Stopped,
-    /// The stream can go on after it.
+    /// The stream can go on.
     Fault(StreamFault),
     Fatal(StreamFault),
     /// The firmware's memory is not mapped.
     Lost(MmuFault),
 }
 
-/// Piece that was run, for [`StreamDevice::finish`].
+/// Result for [`StreamDevice::finish`].
 #[derive(Debug)]
 #[must_use = "the stream stays busy until the work is finished"]
 pub struct StreamFinished {
@@ -82,7 +82,7 @@ impl StreamFinished {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// True when a stream waits.
+    /// Whether a stream waits.
     pub fn has_work(&self) -> bool {
         self.next().is_some()
     }
@@ -101,7 +101,7 @@ impl<B: Bus> StreamDevice<B> {
         ready.map(|(place, _)| place)
     }
 
-    /// Takes a piece, to run on another thread.
+    /// Takes a piece, for another thread.
     pub fn take_work(&mut self) -> Option<StreamWork<B>> {
         loop {
             let (number, at) = self.next()?;
@@ -178,7 +178,7 @@ impl<B: Bus> StreamDevice<B> {
 }
 
 impl<B: Bus> StreamWork<B> {
-    /// Runs until there is something to report.
+    /// Runs until there is a report.
     pub fn execute(mut self) -> StreamFinished {
         let mut queue = std::mem::take(&mut self.queue);
         let mut done = Done::default();
@@ -277,7 +277,7 @@ impl<B: Bus> StreamWork<B> {
     }
 }
 
-/// After faults of shaders, sync objects' errors, and limits.
+/// After shaders' faults, sync objects' errors, limits.
 fn can_go_on(status: StreamStatus) -> bool {
     let code = status.0 & 0xff;
     matches!(code, 0x50..=0x5b)

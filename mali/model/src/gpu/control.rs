@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands to the whole GPU: reset, flushes, counters.
+//! Commands to the GPU: reset, flushes, counters.
 
 use gpureplay_memory::Bus;
 use mali_facts::registers::{GpuCommand, GpuInterrupt, gpu};
@@ -39,7 +39,7 @@ impl<B: Bus> Gpu<B> {
         self.flush_id = self.flush_id.wrapping_add(1);
     }
 
-    /// Writes a sample with all counters zero.
+    /// All counters are zero.
     pub(super) fn sample_counters(&mut self) {
         let space = self.word(gpu::PRFCNT_CONFIG) >> 4 & 0xf;
         let base = u64::from(self.word(gpu::PRFCNT_BASE_LO))

@@ -22,14 +22,14 @@ use crate::power::{Domain, Power};
 use crate::slot::Slot;
 use crate::space::{FaultPolicy, Space, is_bus_fault};
 
-/// The host's choices about a model.
+/// The host's choices.
 #[derive(Clone)]
 pub struct Options {
     /// Host threads; 0: one per processor.
     pub threads: usize,
     /// What refused accesses do.
     pub faults: FaultPolicy,
-    /// Clauses per chain; a batch of lanes counts once.
+    /// Clauses per chain; a batch of lanes is one.
     pub clause_budget: u64,
     /// Clauses of all chains until [`Gpu::renew_work`]; jobs and decoding count as clauses that take as long. A job
     /// beyond is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
@@ -41,7 +41,7 @@ pub struct Options {
     pub log: Arc<dyn Log>,
     /// Watches jobs.
     pub observer: Option<Arc<dyn Observer>>,
-    /// With [`FaultPolicy::Stall`]: called by the job's thread for a stall (true) and its end (false). For true the
+    /// With [`FaultPolicy::Stall`]: the job's thread calls it for a stall (true) and its end (false). For true the
     /// callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
     pub stalled: Option<Arc<dyn Fn(bool) + Send + Sync>>,
 }
@@ -74,7 +74,7 @@ impl Default for Options {
     }
 }
 
-/// A Mali GPU with job-manager registers and memory `B`.
+/// Mali GPU with job-manager registers.
 ///
 /// Register accesses never wait for jobs. Chains wait for [`run`](Gpu::run) or a thread with
 /// [`take_work`](Gpu::take_work).
@@ -97,31 +97,31 @@ pub struct Gpu<B: Bus> {
     job_state: u32,
     flush_id: u32,
     cycle_counter: bool,
-    /// Counts resets: what a chain from before a reset returns is dropped.
+    /// Counts resets: results of chains from before are dropped.
     epoch: u64,
     outstanding: usize,
     reset_pending: bool,
 }
 
-/// A chain to run.
+/// Chain to run.
 pub struct Work<B: Bus> {
     chain: Chain,
     environment: Environment<B>,
     epoch: u64,
 }
 
-/// The job that used up the work limit.
+/// Job that used up the work limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedUp {
-    /// The job's descriptor.
+    /// Descriptor's address.
     pub job: u64,
-    /// The job slot.
+    /// Job slot.
     pub slot: u32,
     /// Clauses.
     pub limit: u64,
 }
 
-/// Chain that was run, for [`Gpu::finish`].
+/// Result for [`Gpu::finish`].
 #[derive(Debug)]
 #[must_use = "the job slot stays busy until the work is finished"]
 pub struct Finished {
@@ -131,7 +131,7 @@ pub struct Finished {
 }
 
 impl<B: Bus> Work<B> {
-    /// The chain's job slot.
+    /// The chain's.
     pub fn slot(&self) -> u32 {
         self.chain.slot
     }
@@ -180,17 +180,17 @@ impl<B: Bus> Gpu<B> {
         gpu
     }
 
-    /// The GPU that is modelled.
+    /// The GPU's profile.
     pub fn profile(&self) -> &'static Profile {
         self.profile
     }
 
-    /// The memory.
+    /// Memory.
     pub fn bus(&self) -> &Arc<B> {
         &self.bus
     }
 
-    /// Levels of the interrupt lines.
+    /// Levels.
     pub fn irq(&self) -> IrqLines {
         IrqLines {
             job: self.job_interrupts.status() != 0,
@@ -221,12 +221,12 @@ impl<B: Bus> Gpu<B> {
         self.used_up
     }
 
-    /// True when a chain waits.
+    /// Whether a chain waits.
     pub fn has_work(&self) -> bool {
         self.slots.iter().any(Slot::has_work)
     }
 
-    /// True while a thread runs a chain.
+    /// Whether a thread runs a chain.
     pub fn is_busy(&self) -> bool {
         self.outstanding != 0
     }
@@ -285,7 +285,7 @@ impl<B: Bus> Gpu<B> {
         })
     }
 
-    /// Takes a chain back: updates registers and interrupts.
+    /// Updates registers and interrupts.
     pub fn finish(&mut self, finished: Finished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.outcome.status == JobStatus::TERMINATED && self.work.is_used_up() {
@@ -344,7 +344,7 @@ impl<B: Bus> Gpu<B> {
             outcome.tail
         );
         if let Some(fault) = &outcome.mmu {
-            // A stalled access has shown its fault already.
+            // A stalled access has shown its fault.
             let registers = self.spaces.get(space as usize);
             if !registers.is_some_and(|registers| registers.space().take_shown()) {
                 self.report_fault(space, fault);

@@ -13,7 +13,7 @@ use crate::power::{self, Function};
 use crate::slot::Stop;
 
 impl<B: Bus> Gpu<B> {
-    /// Reads a register; missing and write-only ones are 0.
+    /// Missing and write-only registers are 0.
     pub fn read32(&mut self, offset: u32) -> u32 {
         let Some(located) = lookup(offset) else {
             log!(
@@ -84,7 +84,7 @@ impl<B: Bus> Gpu<B> {
         }
     }
 
-    /// Writes a register; missing and read-only ones ignore it.
+    /// Missing and read-only registers ignore it.
     pub fn write32(&mut self, offset: u32, value: u32) {
         let Some(located) = lookup(offset) else {
             log!(

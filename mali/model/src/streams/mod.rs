@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams: the front end of architecture 10.
+//! Command streams of architecture 10.
 //!
 //! Instructions end in order: scoreboards never block, but reading a register before waiting for its load is a
 //! fault. [`Streams`] runs one queue: a wait that does not hold is a fault. A [`StreamDevice`](crate::StreamDevice)
@@ -38,13 +38,13 @@ pub struct Streams<B: Bus> {
 /// Why a stream ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamFault {
-    /// The exception.
+    /// Exception.
     pub status: StreamStatus,
-    /// The instruction's address.
+    /// Instruction's address.
     pub at: u64,
-    /// The refused access, if any.
+    /// Refused access, if any.
     pub refused: Option<MmuFault>,
-    /// What was wrong.
+    /// Cause.
     pub text: String,
 }
 
@@ -69,12 +69,12 @@ impl<B: Bus> Streams<B> {
         }
     }
 
-    /// The GPU that is modelled.
+    /// Modelled GPU.
     pub fn gpu(&self) -> &'static StreamGpu {
         self.gpu
     }
 
-    /// What a register reads that identifies the GPU; 0: it does not.
+    /// 0 if the register does not identify the GPU.
     pub fn identity(&self, register: u32) -> u32 {
         let profile = &self.gpu.profile;
         match register {
@@ -89,7 +89,7 @@ impl<B: Bus> Streams<B> {
         }
     }
 
-    /// A 62.5 MHz counter.
+    /// At 62.5 MHz.
     pub fn timestamp(&self) -> u64 {
         self.clock.timestamp()
     }
@@ -99,7 +99,7 @@ impl<B: Bus> Streams<B> {
         self.work.set(clauses);
     }
 
-    /// Renews the work limit.
+    /// Renews [`Options::work_limit`].
     pub fn renew_work(&self) {
         self.work.renew();
     }

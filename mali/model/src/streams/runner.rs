@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction of a command stream.
+//! Runs one instruction.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::environment::{Environment, JobFault};
 use crate::observer::JobReport;
 use crate::space::JobMemory;
 
-/// Instructions of a submission; more are taken for a loop.
+/// Of a submission; more are taken for a loop.
 pub(crate) const LONGEST: u32 = 1 << 20;
 
 pub(crate) enum Happened {

@@ -44,7 +44,7 @@ fn inside(x: u32, y: u32) -> bool {
     (left..right).contains(&x) && (top..bottom).contains(&y)
 }
 
-/// The diagonal leads from the first to the third corner; the last vertex gives the colour.
+/// The diagonal joins the first and third corner; the last vertex gives the colour.
 fn drawn(x: u32, y: u32) -> Option<[u32; 4]> {
     let [left, top, right, bottom] = DRAWN.map(|v| f64::from(v) * 2.0);
     let (x2, y2) = (f64::from(2 * x + 1), f64::from(2 * y + 1));
@@ -85,7 +85,7 @@ fn triangles_are_drawn_over_what_was_there() {
 #[test]
 fn a_message_before_the_shader_does_what_its_instruction_does() {
     let mut machine = machine("g52");
-    // Before the shader: a lookup of texture 0 at varying 0, level 0. The shader starts behind its own lookup.
+    // Before the shader: a lookup of texture 0 at varying 0, level 0. The shader starts after its own lookup.
     machine.memory.write32(JOBS + FRAME_STATE + 60, 2 | 1 << 15);
     machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
     draw(&mut machine);
@@ -194,7 +194,7 @@ fn a_target_can_consist_of_tiles() {
 fn two_draws_come_in_order() {
     let mut machine = machine("g52");
     assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
-    // Both draws' varyings lie in one place, so both draws show the last one's colours.
+    // Both draws' varyings lie in one place, so the last one's colours show.
     for vertex in 0..4 {
         let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
         machine.memory.write_words(at, &colour(vertex + 40));

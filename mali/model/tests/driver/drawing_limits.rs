@@ -147,7 +147,7 @@ fn pixels_count_when_they_are_cleared_and_written() {
         ..cleared
     };
     linear.counts(pixels / 32, pixels / 4);
-    // Pixels are written one by one, and all tiles lie in one place.
+    // Pixels are written singly, and all tiles lie in one place.
     let interleaved = Frame {
         target: 1 | 7 << 3 | 1 << 8 | 0o3210 << 16,
         ..cleared

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults by kind, level and access, and the next job.
+//! Faults, and the next job.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

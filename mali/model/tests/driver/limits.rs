@@ -46,7 +46,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
         };
         assert_eq!(used_up, Some(expected), "{threads} threads");
     }
-    // Nothing runs until there is more to use.
+    // Nothing runs until the limit is renewed.
     machine.memory.compute_job(JOBS, 64, 0);
     assert_eq!(run(&mut machine), JobStatus::TERMINATED);
     machine.gpu.renew_work();
@@ -57,7 +57,7 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
 
 #[test]
 fn chains_share_the_limit() {
-    // A chain in a circle ends, as jobs cost something.
+    // A circular chain ends: jobs cost something.
     let jobs = 10;
     let limit = jobs * mali_model::JOB_COST;
     let mut machine = limited(limit);

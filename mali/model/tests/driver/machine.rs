@@ -32,7 +32,7 @@ pub(crate) enum Rights {
     Execute,
 }
 
-/// `u2[i] = u0[i] + u1[i]` in floats, one element per thread: Bifrost code from a runtime.
+/// `u2[i] = u0[i] + u1[i]` in floats, one per thread: Bifrost code from a runtime.
 pub(crate) const ADD: [u8; 0x110] = [
     0x29, 0x42, 0x00, 0xc0, 0x43, 0xc0, 0x88, 0x8b, 0x91, 0x65, 0x07, 0xc0, 0x48, 0x08, 0x40, 0x29,
     0x21, 0x42, 0x00, 0xc0, 0x0b, 0xc0, 0x8a, 0x83, 0x91, 0x65, 0x07, 0x0c, 0x02, 0x40, 0xc0, 0x58,
@@ -53,7 +53,7 @@ pub(crate) const ADD: [u8; 0x110] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 ];
 
-/// The same kernel in Valhall's code, with the pointers in u0, u2 and u4.
+/// The same for Valhall; pointers are u0, u2 and u4.
 const ADD_WORDS: [&str; 11] = [
     "LSHIFT_OR.i32 r0, r60, 0x3020100.b22, 0x0",
     "IADD.u32 r2, u0, r0",
@@ -366,7 +366,7 @@ impl PageMemory {
         self.write64(address + 48, value);
     }
 
-    /// A job that adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16. Its state lies at
+    /// Adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16. The state lies at
     /// `address + 0x100`.
     pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
         self.job(address, JobType::Compute, next);

@@ -54,7 +54,7 @@ const HEAP_BYTES: u64 = 0x1000;
 
 pub(crate) const WIDTH: u32 = 24;
 pub(crate) const HEIGHT: u32 = 20;
-/// Left, top, right, bottom; the last two are excluded.
+/// Left, top, right, bottom; the latter two are excluded.
 pub(crate) const DRAWN: [u32; 4] = [3, 2, 17, 13];
 
 pub(crate) fn colour(vertex: u32) -> [u32; 4] {
@@ -174,7 +174,7 @@ pub(crate) fn write(memory: &PageMemory, v6: bool) {
     memory.write64(at(FRAME_TEXTURE + 16), at(FRAME_SURFACE));
     memory.write64(at(FRAME_SURFACE), DATA);
     words(at(FRAME_SURFACE + 8), &[WIDTH * 16]);
-    // Coordinates in texels, clamped to the edge; the nearest texel.
+    // Coordinates in texels, clamped; the nearest texel.
     words(at(FRAME_SAMPLER), &[1 | 0x999 << 8 | 3 << 27]);
     words(at(FRAME_VARYING), &[rgba(191) << 10, 0]);
     words(
@@ -200,11 +200,11 @@ pub(crate) fn before(word: u32) -> u32 {
     word.wrapping_mul(0x9e37_79b9)
 }
 
-/// Writes a state, and behind it a blend descriptor that replaces colours.
+/// A state, then a blend descriptor that replaces colours.
 fn fragment_state(memory: &PageMemory, at: u64, shader: u64, format: u32) {
     memory.write64(at, shader);
     memory.write32(at + 12, 1 << 16);
-    // Depth from the rasteriser; every sample and every depth passes; a register holds the coverage.
+    // Depth from the rasteriser; every sample and depth passes; a register holds the coverage.
     memory.write32(at + 16, 2 << 8);
     memory.write32(at + 32, 0xffff | 7 << 24 | 3 << 28);
     memory.write32(at + 48, 1 << 7);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random registers, descriptors, tables and shaders: no panic, no hang, and recovery by reset.
+//! Random input: no panic, no hang, and recovery.
 
 use gpureplay_memory::{Bus, Ram};
 use mali_facts::registers::{GpuCommand, JobStatus, all};
@@ -106,7 +106,7 @@ fn page_tables() {
             let mut random = Rng::with_seed(3000 + seed);
             let mut machine = Machine::with("g52", format, Options::default());
             machine.memory.compute_job(JOBS, 64, 0);
-            // The first pages of memory are the page tables.
+            // Memory starts with the page tables.
             for _ in 0..=random.u64(..8) {
                 let page = machine
                     .gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults and stops of shaders, and the next job.
+//! Shaders' faults and stops, and the next job.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job slots: NEXT registers, JS_STATE, completion and failure.
+//! Job slots.
 
 use mali_facts::JobType;
 use mali_facts::registers::{JobCommand, JobStatus, job, job_slot};
@@ -105,7 +105,7 @@ fn jobs_wait_for_what_their_headers_say_and_for_nothing_else() {
         left_by_seeds(|machine| second(machine, 0, 1 << 16)),
         [2].into()
     );
-    // Suppress prefetch: the first job may change the headers behind it.
+    // Suppress prefetch: the first job may change the headers after it.
     let suppress = |machine: &mut Machine| {
         second(machine, 0, 0);
         let word = machine.memory.read32(A + 16) | 1 << 11;
@@ -178,7 +178,7 @@ fn a_failure_holds_the_next_chain_back() {
     );
     assert!(!machine.gpu.has_work());
 
-    // The driver takes the job back and starts it again unchanged.
+    // The driver takes the job back and starts it unchanged.
     machine.set_slot(1, job_slot::COMMAND_NEXT, JobCommand::Nop as u32);
     machine.clear_interrupts();
     assert_eq!(state(&mut machine), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stopping chains before, meanwhile, and by a reset.
+//! Stops before and during chains.
 
 use std::thread;
 use std::time::Duration;

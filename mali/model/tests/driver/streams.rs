@@ -132,7 +132,7 @@ fn registers_and_sync_objects_are_stored() {
     assert_eq!(memory.read64(at + 16), 2);
     assert_eq!(memory.read32(at + 24), 41);
     assert_ne!(memory.read64(at + 32), 0);
-    // Registers outlive the stream, the driver's call among them.
+    // Registers outlive the stream, even the driver's call.
     assert_eq!(queue.registers.pair(6), Ok(at));
     assert_eq!(queue.registers.pair(92), Ok(STREAM));
     assert_eq!(queue.run(&[add]), Ok(()));

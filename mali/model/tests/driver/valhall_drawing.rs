@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Malloc vertex jobs of Valhall: [`picture`] with Mesa's shaders, and refusals.
+//! Malloc vertex jobs of Valhall, with Mesa's shaders.
 
 use mali_facts::registers::JobStatus;
 use mali_facts::valhall::drawing::{self, DepthStencil, FragmentDraw, VertexPrimitive};
@@ -14,7 +14,7 @@ use crate::drawing::{draw, expect, run, untouched};
 use crate::machine::{CODE, DATA, JOBS, Machine, PageMemory};
 use crate::picture::{self, *};
 
-/// Positions, varyings, fragments, old content; each at a multiple of 256 bytes.
+/// Positions, varyings, fragments, old content; at multiples of 256 bytes.
 const SHADERS: [&[&str]; 4] = [
     &[
         "LD_ATTR_IMM.v4.f32.slot0.wait0 @r0:r1:r2:r3, r60, r61, index:0x0, table:0x1",
@@ -54,7 +54,7 @@ const FRAME_PLANE: u64 = 0x8a0;
 const FRAME_SAMPLER: u64 = 0x8c0;
 const FRAME_POSITIONS: u64 = 0x900;
 
-/// Four components of 32 bits.
+/// Four 32-bit components.
 const FLOATS: u64 = 191 << 12;
 const WORDS: u64 = 157 << 12;
 

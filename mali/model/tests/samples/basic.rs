@@ -91,7 +91,7 @@ fn idiv(b: &mut Bench) -> Result<(), String> {
 }
 
 fn ibits(b: &mut Bench) -> Result<(), String> {
-    // mad24 is defined for 24 bits only.
+    // mad24 is for 24 bits only.
     let x: Vec<u32> = b
         .words(64)
         .iter()
@@ -170,7 +170,7 @@ fn div_loop(b: &mut Bench) -> Result<(), String> {
 }
 
 fn sw(b: &mut Bench) -> Result<(), String> {
-    // Case 5 reads other threads' writes; only the first thread may take it.
+    // Case 5 reads other threads' writes: only the first thread takes it.
     let pick = |i: usize, x: u32| if i > 0 && x & 7 == 5 { x ^ 1 } else { x };
     let mut a: Vec<i32> = b
         .words(80)

@@ -10,7 +10,7 @@ pub(crate) struct Dump {
 }
 
 impl Dump {
-    /// Reads `NAME.trace.txt.xz`: a decoded chain, and hexadecimal dumps without repeated lines of zeros.
+    /// Reads `NAME.trace.txt.xz`: a decoded chain, and hexadecimal dumps without repeated zeros.
     pub(crate) fn read(path: &Path) -> Dump {
         let output = Command::new("xz")
             .arg("-dc")

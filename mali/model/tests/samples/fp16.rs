@@ -33,7 +33,7 @@ fn h_add(b: &mut Bench) -> Result<(), String> {
     b.run()?;
     for (i, got) in b.get::<u16>(2, 64).into_iter().enumerate() {
         let [x, y, z] = [x[i], y[i], z[i]].map(half_value);
-        // OpenCL lets a compiler fuse the two operations.
+        // OpenCL lets compilers fuse these.
         let fused = half_bits(x * y + z, false);
         let apart = half_bits(half_value(half_bits(x * y, false)) + z, false);
         if got != fused && got != apart {

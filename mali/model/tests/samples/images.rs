@@ -102,7 +102,7 @@ fn slice(b: &mut Bench, offset: u64) -> Result<(), String> {
 }
 
 fn gles_image(b: &mut Bench) -> Result<(), String> {
-    // The texture is the first image: 64 by 64 texels in tiles of 16 by 16.
+    // The texture: 64 by 64 texels in tiles of 16 by 16.
     let source = b.floats(64 * 64 * 4, 0.0, 0.4);
     put(b, texels(b, 0), &source);
     b.run()?;
@@ -137,7 +137,7 @@ fn gles_atomic(b: &mut Bench) -> Result<(), String> {
     b.put(0, &[3u32; 64]);
     b.run()?;
     let got: Vec<u32> = b.get(0, 36);
-    // 4 by 2 work groups of 8: each of 32 numbers comes twice.
+    // Each of 32 numbers comes twice.
     if got[0] != 31 {
         Err(format!("maximum is {}", got[0]))
     } else {
@@ -195,7 +195,7 @@ fn gles_indirect(b: &mut Bench) -> Result<(), String> {
     put(b, source, &x);
     b.machine.write(target, &[0; 4096]);
     b.run()?;
-    // Work groups are 16 by 2 threads.
+    // Groups have 16 by 2 threads.
     let written = columns * 16 * lines * 2;
     let want = |i: u32| {
         if i < written {

@@ -144,13 +144,13 @@ impl Machine {
             .fold(0, |value, &byte| value << 8 | u64::from(byte))
     }
 
-    /// The pointer `word` words behind the start of the first job.
+    /// The pointer `word` words after the first job's start.
     pub(crate) fn draw(&self, word: u64) -> u64 {
         self.pointer(self.chain + word * 4)
     }
 
     pub(crate) fn run(&mut self) -> Result<(), String> {
-        // The dumps' storage is for four cores of 256 threads: enough for one core.
+        // The dumps' storage, for four cores of 256 threads, is enough for one core.
         let affinity = 1;
         let chain = self.chain;
         self.gpu.write32(0x1004, u32::MAX);

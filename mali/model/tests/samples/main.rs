@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sample kernels from Mesa's submissions, against host references.
+//! Sample kernels from Mesa, against host references.
 #![allow(clippy::unwrap_used)]
 
 mod basic;
@@ -22,8 +22,8 @@ type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
 
 const ROUNDS: u64 = 4;
 
-/// Shaders without a dump run in that of `memory_of`, of the same generation. G71 and G76 have no OpenGL ES samples
-/// (five kernels), G31 and G72 no indirect dispatch.
+/// Shaders without a dump use `memory_of`'s, of the same generation. G71 and G76 have no OpenGL ES samples (five
+/// kernels), G31 and G72 no indirect dispatch.
 fn kernels(product: u16, memory_of: u16, expected: usize) {
     let Some(samples) = support::shared("reference/shader-samples") else {
         return;

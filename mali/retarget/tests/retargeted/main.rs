@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each rule refuses, and what becomes of the shipped recordings.
+//! Refusals, and the shipped recordings.
 #![allow(clippy::unwrap_used)]
 
 mod mutants;

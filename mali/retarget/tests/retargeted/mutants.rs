@@ -24,7 +24,7 @@ struct Recipe {
     count: u32,
     barrier: bool,
     texture: Option<u32>,
-    /// Bytes of thread storage per thread: 16, shifted by this.
+    /// Bytes per thread: 16, shifted by this.
     storage: Option<u32>,
     storage_at: u64,
     /// By default as many as a G52 needs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shipped recordings, and those of silicon, on other GPUs.
+//! Shipped recordings, and those of silicon, on other GPUs.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only list of operations that are not executed.
+//! The only list of unexecuted operations.
 
 use mali_isa::Mnemonic as M;
 

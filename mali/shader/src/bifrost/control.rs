@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Branches, barriers, and looks at other lanes.
+//! Branches, barriers, looks at other lanes.
 
 use gpureplay_shader::alu::half;
 use gpureplay_shader::alu::integer::Element;

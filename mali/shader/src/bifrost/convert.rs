@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Conversions between integers, halves and singles.
+//! Conversions of integers, halves and singles.
 
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::{Clamp, Round, convert, half};

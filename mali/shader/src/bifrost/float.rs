@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Single-precision arithmetic, comparison and selection.
+//! Single-precision arithmetic.
 
 use gpureplay_shader::alu::scale::Special;
 use gpureplay_shader::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};

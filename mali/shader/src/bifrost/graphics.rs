@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vertex and fragment instructions; in a compute shader they fault when executed.
+//! Vertex and fragment instructions; compute shaders fault on them.
 
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::ir::micro::{OnMemory, Run};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Half-precision arithmetic on pairs, comparison and selection.
+//! Half-precision arithmetic on pairs.
 
 use gpureplay_shader::alu::scale::Special;
 use gpureplay_shader::alu::{Nan, Round, half, scale};

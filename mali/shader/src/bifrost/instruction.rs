@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One line per mnemonic.
 //!
-//! There is no default: a new instruction does not compile until it is translated or [`absent`](super::absent) says
-//! why not.
+//! Without a default, a new instruction does not compile until it is translated or [`absent`](super::absent) says why
+//! not.
 
 use gpureplay_shader::alu::integer::{self, Element};
 use gpureplay_shader::alu::shift::{Double, Extend, Logic, Shift, Sum};
@@ -294,7 +294,7 @@ impl Translator<'_> {
             M::AcmpxchgI64 => self.compare_exchange(true, true),
             M::AcmpstoreI64 => self.compare_exchange(true, false),
 
-            // It names an attribute table; compute shaders have one.
+            // It names an attribute table: compute shaders have one.
             M::DtselImm => self.same(),
             M::LeaAttrTex => self.texel_address(),
             M::LeaTex | M::LeaTexImm => self.texture_address(),

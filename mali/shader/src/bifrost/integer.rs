@@ -25,7 +25,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Long numbers are compared word by word, from the lowest: `ICMPI`, `ICMPM`, `ICMPF`.
+    /// Long numbers are compared by words, from the lowest: `ICMPI`, `ICMPM`, `ICMPF`.
     pub(super) fn icmp_low(&mut self, signed: bool) -> Result<(), Trap> {
         let (d, a, b) = (self.dest, self.source(0)?, self.source(1)?);
         let truth = truth(self.ins.result_type());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages: loads, stores and what makes their addresses.
+//! Loads, stores and their addresses.
 
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
@@ -44,7 +44,7 @@ impl Translator<'_> {
 
     fn address(&mut self, a: u16, b: u16) -> Result<(u16, u16), Trap> {
         let (low, high) = match (self.side, self.ins.segment()) {
-            // The tuple's SHADDXL began the address.
+            // SHADDXL began the address.
             (Side::Address { .. }, Segment::None | Segment::Wls) => {
                 let high = self.add_high(a, b)?;
                 (self.stage, high)
@@ -120,8 +120,8 @@ impl Translator<'_> {
         Ok((low, high))
     }
 
-    /// Makes an address from an offset in a segment: FMA unit low, ADD unit high word. Allocations do not cross a
-    /// multiple of 4 GiB: no carry.
+    /// Address of an offset in a segment: FMA unit low, ADD unit high word. Allocations do not cross a multiple of 4
+    /// GiB: no carry.
     pub(super) fn segment(&mut self, subtracts: bool) -> Result<(), Trap> {
         let a = self.source(0)?;
         let low = self.unit == Unit::Fma;

@@ -41,7 +41,7 @@ use crate::MESSAGES;
 /// More than eight tuples and six constants.
 const LONGEST_CLAUSE: usize = 256;
 
-/// `None`: every known instruction, not a product's.
+/// `None`: every known instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bifrost(pub(crate) Option<Product>);
 
@@ -77,7 +77,7 @@ enum Side {
     Segment(u16),
     /// `CUBEFACE1`: coordinates.
     Cube([u16; 3]),
-    /// `ATOM_C` and its relatives; whether the old value is wanted.
+    /// `ATOM_C` and relatives; whether the old value is wanted.
     Atomic {
         op: mali_isa::Atomic,
         argument: Option<u16>,
@@ -106,7 +106,7 @@ struct Translator<'p> {
     next_temporary: u16,
     branch: Option<Branch>,
     barrier: bool,
-    /// In sixteenths of a clause.
+    /// Sixteenths of a clause.
     lane_cost: u32,
 }
 
@@ -226,7 +226,7 @@ fn translate(
     })
 }
 
-/// Cost per lane, in sixteenths of a clause. Slow loads and stores count elsewhere.
+/// Sixteenths of a clause per lane. Slow loads and stores count elsewhere.
 fn message_cost(message: Message) -> u32 {
     match message {
         Message::Tex | Message::Vartex => 128,

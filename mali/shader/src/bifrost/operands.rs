@@ -78,7 +78,7 @@ impl Translator<'_> {
         })
     }
 
-    /// Single-precision source without `abs` and `neg`.
+    /// Without `abs` and `neg`.
     pub(super) fn single(&mut self, index: usize) -> Result<u16, Trap> {
         let mut row = self.source(index)?;
         let lanes = self.lanes(index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shifts, and the 64-bit additions of address arithmetic.
+//! Shifts, and additions of 64-bit addresses.
 
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::shift::{self, Counts, Double, Extend, Logic, Shift};

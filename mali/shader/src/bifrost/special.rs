@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mantissas, exponents, and functions of hardware tables.
+//! Mantissas, exponents, functions from tables.
 
 use gpureplay_shader::alu::cube;
 use gpureplay_shader::alu::power::{self, Power};

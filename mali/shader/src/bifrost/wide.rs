@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! 64-bit tuples: one operation on pairs of registers.
+//! 64-bit tuples on pairs of registers.
 
 use gpureplay_shader::alu::integer;
 use gpureplay_shader::emit::Emit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places of texels: linear rows, or tiles of 16 by 16.
+//! Places of texels.
 
 /// Arrangement of a two-dimensional slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,22 +13,22 @@ pub enum Layout {
 /// Texels; each at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// Texels horizontally.
+    /// Texels.
     pub width: u32,
-    /// Texels vertically.
+    /// Texels.
     pub height: u32,
-    /// Slices of a volume.
+    /// Slices.
     pub depth: u32,
 }
 
 impl Extent {
-    /// Whether it has the texel.
+    /// Whether the texel is in it.
     #[inline]
     pub const fn contains(&self, x: u32, y: u32, z: u32) -> bool {
         x < self.width && y < self.height && z < self.depth
     }
 
-    /// A mipmap level's size.
+    /// Mipmap level's size.
     #[inline]
     pub const fn level(&self, level: u32) -> Extent {
         const fn smaller(size: u32, level: u32) -> u32 {
@@ -48,18 +48,18 @@ impl Extent {
 pub struct Plane {
     /// GPU address of the first texel.
     pub base: u64,
-    /// Arrangement of a slice.
+    /// Of a slice.
     pub layout: Layout,
-    /// Bytes per texel.
+    /// Bytes.
     pub texel: u32,
     /// Bytes per row of texels or tiles.
     pub row: i32,
-    /// Bytes per slice.
+    /// Bytes.
     pub slice: i32,
 }
 
 impl Plane {
-    /// Address of a texel; wraps as in hardware.
+    /// Wraps as in hardware.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> u64 {
         let slice = (self.slice as i64).wrapping_mul(z as i64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texels, from their bits to numbers and back.
+//! Texels, from bits to numbers and back.
 
 use gpureplay_shader::alu::rounding::to_f16;
 use gpureplay_shader::alu::{Round, half};
@@ -250,7 +250,7 @@ mod tests {
                 let texel = format.load(&bytes[..format.bytes as usize]);
                 let n = format.store(texel, &mut out);
                 let nan = number == 199 && half::is_nan(v);
-                // The least signed fraction is a second name of -1.
+                // The least signed fraction is another -1.
                 let least = matches!(number, 99 | 100) && (out[..n] != bytes[..n]);
                 if least {
                     assert_eq!(f32::from_bits(texel[0]), -1.0);

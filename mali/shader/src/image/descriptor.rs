@@ -20,7 +20,7 @@ pub enum DescriptorError {
     Type(u32),
     /// Unknown pixel format.
     Format(UnknownFormat),
-    /// Reserved selector in these bits.
+    /// Reserved selector.
     Swizzle(u32),
     /// Unknown texel arrangement.
     Layout(u32),
@@ -58,7 +58,7 @@ pub enum Dimension {
     Three = 3,
 }
 
-/// A texture descriptor (32 bytes).
+/// Texture descriptor (32 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Texture {
     /// Shape.
@@ -67,19 +67,19 @@ pub struct Texture {
     pub format: TexelFormat,
     /// 22 bits, for conversion descriptors.
     pub format_word: u32,
-    /// After the format's own order.
+    /// After the format's order.
     pub swizzle: [Channel; 4],
-    /// Arrangement of texels.
+    /// Of texels.
     pub layout: Layout,
-    /// Size of level 0.
+    /// Of level 0.
     pub extent: Extent,
     /// Mipmap levels.
     pub levels: u32,
     /// Array layers (cubes count once).
     pub layers: u32,
-    /// Samples per texel.
+    /// Per texel.
     pub samples: u32,
-    /// GPU address of the surface records.
+    /// Address of surface records.
     pub surfaces: u64,
     records: Records,
 }
@@ -133,7 +133,7 @@ impl Texture {
     /// Most bytes of a surface record.
     pub const LONGEST_RECORD: usize = valhall::Plane::SIZE;
 
-    /// Bytes of a surface record.
+    /// Of a surface record.
     pub const fn record_bytes(&self) -> usize {
         match self.records {
             Records::Planes => valhall::Plane::SIZE,
@@ -159,7 +159,7 @@ impl Texture {
         )
     }
 
-    /// Decodes a texture of Valhall; its first plane says how texels lie in all.
+    /// Decodes Valhall's; the first plane says how texels lie in all.
     pub fn with_planes(
         texture: &valhall::Texture,
         first: &valhall::Plane,
@@ -260,7 +260,7 @@ impl Wrap {
     }
 }
 
-/// How levels are chosen.
+/// Choice of levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mipmap {
     /// The nearest level.
@@ -271,22 +271,22 @@ pub enum Mipmap {
     Trilinear,
 }
 
-/// A sampler descriptor (32 bytes).
+/// Sampler descriptor (32 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampler {
     /// By coordinate.
     pub wrap: [Wrap; 3],
     /// Coordinates are fractions.
     pub normalized: bool,
-    /// Magnifying takes the nearest texel.
+    /// When magnifying.
     pub magnify_nearest: bool,
-    /// Reducing takes the nearest texel.
+    /// When reducing.
     pub minify_nearest: bool,
     /// Choice of levels.
     pub mipmap: Mipmap,
-    /// Least level, in 1/256.
+    /// In 1/256.
     pub minimum_lod: u32,
-    /// Greatest level, in 1/256.
+    /// In 1/256.
     pub maximum_lod: u32,
     /// Added to the level, in 1/256.
     pub lod_bias: i32,
@@ -338,13 +338,13 @@ impl Sampler {
         decoded!(sampler)
     }
 
-    /// Decodes a descriptor of Valhall.
+    /// Decodes Valhall's.
     pub fn of_valhall(sampler: &valhall::Sampler) -> Result<Sampler, DescriptorError> {
         decoded!(sampler)
     }
 }
 
-/// A storage image: attribute, buffer record and its continuation.
+/// Storage image: attribute, buffer record, its continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageBuffer {
     /// Pixel format.
@@ -353,17 +353,17 @@ pub struct ImageBuffer {
     pub format_word: u32,
     /// Texels in memory.
     pub plane: Plane,
-    /// Size in texels.
+    /// In texels.
     pub extent: Extent,
 }
 
 impl ImageBuffer {
-    /// Index of the buffer record that an attribute names.
+    /// Buffer record that an attribute names.
     pub fn buffer_index(attribute: &[u32; 2]) -> u32 {
         Attribute { words: *attribute }.buffer_index() as u32
     }
 
-    /// Decodes attribute, buffer record and next record.
+    /// Decodes attribute, buffer record, next record.
     pub fn parse(
         attribute: &[u32; 2],
         buffer: &[u32; 4],
@@ -405,7 +405,7 @@ impl ImageBuffer {
         })
     }
 
-    /// `None`: outside the image.
+    /// `None` outside the image.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if self.extent.contains(x, y, z) {

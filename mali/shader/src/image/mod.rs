@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images: pixel formats, places of texels, sampling.
+//! Images.
 //!
-//! Memory is reached through a closure `FnMut(address, &mut [u8]) -> Result<(), E>`.
+//! A closure `FnMut(address, &mut [u8]) -> Result<(), E>` reads memory.
 
 pub mod address;
 mod codec;

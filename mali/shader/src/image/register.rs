@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texels in staging registers: words or packed halves.
+//! Texels in registers: words or packed halves.
 
 use gpureplay_shader::alu::half;
 use mali_facts::texel::{Kind, Texel};
@@ -44,7 +44,7 @@ impl RegisterFormat {
         }
     }
 
-    /// Components per register.
+    /// Components.
     #[inline]
     pub const fn per_register(self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl RegisterFormat {
         }
     }
 
-    /// Registers for 1 to 4 components.
+    /// For 1 to 4 components.
     #[inline]
     pub const fn registers(self, components: usize) -> usize {
         components.div_ceil(self.per_register())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading textures: texels, and filtered reads through a sampler.
+//! Reading texels, also through a sampler.
 
 use mali_facts::texel::{Kind, Texel};
 
@@ -10,11 +10,11 @@ use super::descriptor::{Dimension, Mipmap, Sampler, Texture, Wrap};
 /// Level and layer to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// Array layer; clamped to the last.
+    /// Clamped to the last.
     pub layer: u32,
-    /// Face of a cube.
+    /// Of a cube.
     pub face: u32,
-    /// Mipmap level; clamped to the last.
+    /// Clamped to the last.
     pub level: u32,
 }
 
@@ -25,19 +25,19 @@ pub struct Coordinates {
     pub position: [f32; 3],
     /// Array layer.
     pub layer: u32,
-    /// Face of a cube.
+    /// Of a cube.
     pub face: u32,
     /// Level of detail.
     pub lod: f32,
-    /// Offset in texels.
+    /// In texels.
     pub offset: [i32; 3],
-    /// Reference, if the read compares.
+    /// If the read compares.
     pub reference: Option<f32>,
 }
 
-/// A texture being read.
+/// Texture being read.
 pub struct Lookup<'a, F> {
-    /// The texture.
+    /// Texture.
     pub texture: &'a Texture,
     /// Reads GPU memory.
     pub fetch: F,
@@ -47,7 +47,7 @@ impl<F, E> Lookup<'_, F>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
 {
-    /// `at` is inside; the texture's swizzle is not applied.
+    /// `at` is inside; no swizzle is applied.
     fn texel(&mut self, level: Level, at: [u32; 3]) -> Result<Texel, E> {
         let record = self
             .texture
@@ -77,7 +77,7 @@ where
     }
 }
 
-/// A texel; outside zero, through the texture's swizzle.
+/// Texel through the texture's swizzle; zero outside.
 pub fn fetch_texel<F, E>(lookup: &mut Lookup<'_, F>, at: [u32; 3], level: Level) -> Result<Texel, E>
 where
     F: FnMut(u64, &mut [u8]) -> Result<(), E>,
@@ -111,7 +111,7 @@ fn wrap(i: i64, size: u32, mode: Wrap) -> Option<u32> {
     }
 }
 
-/// Limited to the range in which singles are exact.
+/// Limited to where singles are exact.
 fn in_texels(position: f32, size: u32, normalized: bool, mode: Wrap) -> f32 {
     const LIMIT: f32 = 16_777_216.0;
     if position.is_nan() {

@@ -19,16 +19,16 @@ use crate::image::{self, Coordinates, RegisterFormat, Texel, TexelFormat, Texels
 use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage, Vertices};
 use crate::state::State;
 
-/// Low word of the position's address; the high word is next.
+/// The position's address: low word, high word next.
 const POSITION: u16 = 58;
 /// Column low, line high half.
 const PIXEL: u16 = 59;
 /// Covered samples, as bits.
 const COVERAGE: u16 = 60;
-/// On Valhall: number in the packets, vertex, instance; of a fragment, the last is the sample.
+/// On Valhall: number in the packets, vertex, instance; a fragment's last is the sample.
 const VERTEX: [u16; 3] = [59, 60, 61];
 
-/// Modifier of [`blend`]: the modifiers name the colour's type, not the descriptor.
+/// For [`blend`]: the modifiers name the colour's type, not the descriptor.
 pub(crate) const TYPED: u32 = 1 << 16;
 
 fn invalid(text: impl Into<String>) -> Trouble {
@@ -63,7 +63,7 @@ fn pixel(core: &Core<'_>, fragments: &Fragments, lane: usize) -> Result<[u32; 2]
     ])
 }
 
-/// Returns the lanes that start; `None`: all.
+/// The lanes that start; `None`: all.
 pub(crate) fn begin(
     rows: &mut Rows,
     core: &mut Core<'_>,
@@ -254,7 +254,7 @@ impl Attribute {
     }
 }
 
-/// `LD_ATTR`: vertex `a`, instance `b`, attribute `c`.
+/// Vertex `a`, instance `b`, attribute `c`.
 pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     vertices(core, "+LD_ATTR", "the attributes of a vertex")?;
     let dispatch = &State::of(core)?.dispatch;
@@ -286,7 +286,7 @@ fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble>
     Ok((vertex, index))
 }
 
-/// `LEA_ATTR`: address and conversion of a varying. Sources as [`load_attribute`].
+/// A varying's address and conversion. Sources as [`load_attribute`].
 pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let vertices = vertices(core, "+LEA_ATTR", "the attributes of a vertex")?;
     for lane in lanes(rows.mask()) {
@@ -299,7 +299,7 @@ pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, 3)
 }
 
-/// `LEA_BUF_IMM`: a vertex shader's output on Valhall; vertex `a`.
+/// Where vertex `a`'s output goes on Valhall.
 pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let vertices = vertices(core, "LEA_BUF_IMM", "the packet of a vertex")?;
     for lane in lanes(rows.mask()) {
@@ -309,7 +309,7 @@ pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, 2)
 }
 
-/// `LD_VAR_BUF_IMM`, not interpolated: offset `a` into a vertex's attributes.
+/// Not interpolated: offset `a` into a vertex's attributes.
 pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "LD_VAR_BUF_IMM", "the varyings of a fragment")?;
     let (packets, count) = (fragments.packets, components(op.m));
@@ -331,7 +331,7 @@ pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, count)
 }
 
-/// `LD_VAR_FLAT`: varying `a`.
+/// Varying `a`.
 pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR_FLAT", "the varyings of a fragment")?;
     let mut count = 0;
@@ -347,7 +347,6 @@ pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     finish(op, rows, core, count)
 }
 
-/// `VAR_TEX`: varying in bits 15:8 of `m`, texture and sampler in 7:0, half precision in 16, computed level in 17.
 pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+VAR_TEX", "the varyings of a fragment")?;
     let lookup = Lookup {
@@ -359,7 +358,7 @@ pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     look_up(&fragments, lookup, op, rows, core)
 }
 
-/// `LD_VAR`: varying `a`.
+/// Varying `a`.
 pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR", "the varyings of a fragment")?;
     let number = |rows: &Rows, lane: usize| rows.get(op.a).0[lane];
@@ -459,14 +458,14 @@ fn look_up(
     finish(op, rows, core, if lookup.half { 2 } else { 4 })
 }
 
-/// `ATEST`: coverage `a`, which stays: jobs with alpha tests are refused.
+/// Coverage `a` stays: jobs with alpha tests are refused.
 pub(crate) fn alpha_test(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     fragments(core, "+ATEST", "the coverage of a fragment")?;
     core.results.0[0].0 = rows.get(op.a).0;
     finish(op, rows, core, 1)
 }
 
-/// `BLEND`: coverage `a`, descriptor `b`, `c`, colour in staging registers.
+/// Coverage `a`, descriptor `b`, `c`, colour in staging registers.
 pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+BLEND", "the pixels of a tile")?;
     let mut pixels = Vec::with_capacity(LANES);

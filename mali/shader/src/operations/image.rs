@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images and textures of a batch, lane after lane.
+//! Images and textures, lane after lane.
 
 use gpureplay_shader::FaultKind;
 use gpureplay_shader::core::{Core, Done, Trouble};
@@ -115,7 +115,7 @@ pub(super) fn register_format(m: u32, kind: Kind) -> RegisterFormat {
     RegisterFormat::from_encoding(m & 15).unwrap_or(RegisterFormat::natural(kind))
 }
 
-/// Address and conversion descriptor to three registers: coordinates `a` (x, y), `b` (z or layer), image `c`.
+/// Address and conversion descriptor to three registers; `b` is z or layer.
 pub(crate) fn texel_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
@@ -131,7 +131,7 @@ pub(crate) fn texel_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) 
     finish(op, rows, core, 3)
 }
 
-/// Computes as [`texel_address`], of a texture's level 0; `b` is layer or slice.
+/// As [`texel_address`], of a texture's level 0; `b` is layer or slice.
 pub(crate) fn texture_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (xy, z, index) = (
@@ -231,7 +231,6 @@ pub(super) fn finish(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, count: 
     Ok(())
 }
 
-/// Descriptor `c`, address `a`, `b`.
 pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let mut count = 0;
     for lane in lanes(rows.mask()) {
@@ -252,7 +251,6 @@ pub(crate) fn load_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, count)
 }
 
-/// Descriptor `c`, address `a`, `b`.
 pub(crate) fn store_conversion(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     for lane in lanes(rows.mask()) {
         let (pixel, format) = State::of(core)?.conversion(rows.get(op.c).0[lane])?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations that read descriptors or other lanes; [`graphics`] is not for compute.
+//! Operations that read descriptors or other lanes.
 
 pub(crate) mod graphics;
 pub(crate) mod image;

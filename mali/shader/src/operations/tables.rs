@@ -25,7 +25,7 @@ pub(crate) struct Request {
     pub(crate) what: What,
     pub(crate) dimension: Dimension,
     pub(crate) array: bool,
-    /// Offsets of texels, in one word with a fetch's level.
+    /// Of texels, in one word with a fetch's level.
     pub(crate) offsets: bool,
     pub(crate) shadow: bool,
     /// Level or bias.
@@ -176,7 +176,7 @@ fn texel_at(
     Ok(Some(plane.address(x, y, slice)))
 }
 
-/// Address and conversion descriptor to three registers: coordinates `a`, `b`, handle `c`.
+/// Address and conversion descriptor to three registers.
 pub(crate) fn texel_address(
     op: &MicroOp,
     rows: &mut Rows,

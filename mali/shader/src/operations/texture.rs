@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Texture instructions of a batch, lane after lane.
+//! Texture instructions, lane after lane.
 
 use gpureplay_shader::core::{Core, Done};
 use gpureplay_shader::ir::micro::MicroOp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of other lanes of the warp.
+//! Values of other lanes.
 
 use gpureplay_shader::core::{Core, Done};
 use gpureplay_shader::ir::micro::MicroOp;
@@ -30,8 +30,8 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Don
         let other = match op.m >> 8 {
             0 => Some(operand & (size - 1)),
             1 => Some((own ^ operand) & (size - 1)),
-            // A step of a scan: the upper half gets the lower half's last lane. No compiler emits it; its name
-            // gives the meaning.
+            // A scan's step: the upper half gets the lower half's last lane. No compiler emits it: the meaning is
+            // from its name.
             2 if operand.is_power_of_two() && own & operand != 0 => {
                 Some(own & !(2 * operand - 1) | (operand - 1))
             }
@@ -50,7 +50,7 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Don
     Ok(())
 }
 
-/// `WMASK`: lanes with non-zero `a`; modifier bit 8 stands for inactive lanes.
+/// `WMASK`: lanes with non-zero `a`.
 pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mask, size) = (rows.mask(), group(op, core));
     let fill = if op.m >> 8 & 1 == 1 { !mask } else { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomic operations on words and on pairs of them.
+//! Atomic operations on words and pairs.
 
 use gpureplay_shader::alu::pack::Atomic;
 use gpureplay_shader::emit::Emit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Branches, and instructions that look at other lanes.
+//! Branches, and looks at other lanes.
 
 use gpureplay_shader::alu::Compare;
 use gpureplay_shader::alu::integer::Element;
@@ -26,7 +26,6 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Zero ends the thread.
     pub(super) fn branch_to_address(&mut self) -> Result<(), Trap> {
         let ends = self.operand(1)?.code.constant() == Some(0);
         if !ends || self.ins.value(&ABSOLUTE) != Some(1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arithmetic on singles and on pairs of halves.
+//! Arithmetic on singles and pairs of halves.
 
 use gpureplay_shader::alu::scale::{self, Special};
 use gpureplay_shader::alu::{Clamp, Nan, Round, float, half};

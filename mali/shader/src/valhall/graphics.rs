@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vertex and fragment instructions; in a compute shader they fault when executed.
+//! Vertex and fragment instructions; compute shaders fault on them.
 
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::ir::micro::Run;
@@ -10,7 +10,7 @@ use mali_isa::valhall::{
 use super::{Translator, Trap};
 use crate::operations::graphics as units;
 
-/// The vertex packets' table, in instructions.
+/// Vertex packets' table, in instructions.
 const PACKETS: i64 = 13;
 
 impl Translator<'_> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Integer arithmetic on words, halves and bytes.
+//! Integer arithmetic.
 
 use gpureplay_shader::alu::integer::Element;
 use gpureplay_shader::emit::Emit;

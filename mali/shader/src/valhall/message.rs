@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores, by address and from buffers.
+//! Loads and stores.
 
 use gpureplay_shader::emit::Emit;
 use gpureplay_shader::emit::common::Common;
@@ -36,7 +36,7 @@ fn is_atomic(op: Op) -> bool {
     )
 }
 
-/// Cost per lane, in sixteenths of a clause.
+/// Per lane, in sixteenths of a clause.
 pub(super) fn cost(op: Op) -> u32 {
     match op.row().registers {
         _ if is_atomic(op) => 16,

@@ -270,7 +270,7 @@ impl Emit for Translator<'_> {
         &mut self.ops
     }
 
-    /// Takes a row until the next word's end.
+    /// A row until the next word's end.
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;

@@ -93,7 +93,7 @@ impl Translator<'_> {
 
     pub(super) fn selected(&self, byte: usize) -> Result<Part, Trap> {
         let operand = self.operand(byte)?;
-        // Some kinds select an order of two halves: the first one counts.
+        // Some kinds order two halves: the first counts.
         let halves = matches!(operand.kind, Kind::I16S | Kind::F16S);
         Ok(match operand.selected() {
             Some("h01") if halves => Part::H0,

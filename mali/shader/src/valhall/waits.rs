@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks that shaders wait for messages' results, with debug assertions: messages are synchronous, so nothing else
-//! would tell.
+//! Checks that shaders wait for messages' results.
 
 use mali_isa::valhall::{Code, Instruction, SLOT};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations on 64 bits, in pairs of registers.
+//! 64-bit operations, in pairs of registers.
 
 use gpureplay_shader::alu::lanes::Part;
 use gpureplay_shader::alu::shift::{Double, Logic, double};

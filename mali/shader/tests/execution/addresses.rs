@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and stores of every width at any address, in all patterns, by each kind of vectors.
+//! Loads and stores of every width at any address.
 
 use crate::support::*;
 use fastrand::Rng;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders that are longer than what is decoded ahead.
+//! Shaders longer than what is decoded ahead.
 
 use crate::support::*;
 use mali_isa::*;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations in clauses made by hand, beyond the sample kernels.
+//! Operations in clauses made by hand.
 
 use crate::support::*;
 use mali_isa::*;
@@ -168,8 +168,8 @@ fn a_load_completes_the_address_that_shaddxl_begins() {
     let space = Flat::new(64);
     let table: Vec<u32> = (0..64).map(|i| i * 3 + 1).collect();
     let [end, high] = halves(space.put_words(&table) + 40 * 4);
-    // Port 2: the pointer's high word, which borrows for a negative index. The load's first source is the high word of
-    // the index.
+    // Port 2: the pointer's high word, which borrows for a negative index. The load's first source is the index's high
+    // word.
     for (name, first) in [("SHADDXL.s32", Stage), ("SHADDXL.i64", FauLow)] {
         let mut low = instruction(Unit::Fma, name, &[Port0, Port1]);
         low.immediates[0] = 2;

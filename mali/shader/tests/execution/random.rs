@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders that no compiler makes: no panic, no endless run, and compute shaders execute.
+//! Shaders that no compiler makes: no panic, no endless run.
 
 use crate::support::*;
 use fastrand::Rng;

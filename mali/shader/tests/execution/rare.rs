@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations in no sample kernel, against hand-made or the library's values.
+//! Operations in no sample kernel.
 
 use crate::support::*;
 use mali_facts::Architecture;
@@ -36,7 +36,7 @@ fn store_number() -> Vec<u8> {
     .concat()
 }
 
-/// Of 20 threads, those that do not branch to the end. `leaves`: the first thread goes around.
+/// Of 20 threads, those not branching to the end. `leaves`: the first thread goes around.
 fn survivors(branch: Instruction, architecture: Architecture, leaves: bool) -> Vec<usize> {
     let space = Flat::new(64);
     let out = space.put(&[0; 256]);

@@ -17,7 +17,7 @@ requests! {
         SET_FLAGS = 1, IN, SetFlags;
         /// Submits atoms.
         JOB_SUBMIT = 2, IN, Submit;
-        /// Reads the GPU's properties.
+        /// Reads properties.
         GET_GPUPROPS = 3, IN, Buffer;
         /// Allocates a region.
         MEM_ALLOC = 5, IN | OUT, Allocate;
@@ -25,7 +25,7 @@ requests! {
         MEM_QUERY = 6, IN | OUT, Query;
         /// Frees a region.
         MEM_FREE = 7, IN, Free;
-        /// Reads the release's name.
+        /// The release's name.
         GET_DDK_VERSION = 13, IN, Buffer;
         /// Cleans or invalidates.
         MEM_SYNC = 15, IN, Sync;
@@ -67,15 +67,15 @@ pub const ATOM_OF_SEQUENCE: u32 = 64;
 
 /// `BASE_MEM_*`: what a region is for.
 pub mod flags {
-    /// The processor may read.
+    /// Processor reads.
     pub const CPU_READ: u64 = 1 << 0;
-    /// The processor may write.
+    /// Processor writes.
     pub const CPU_WRITE: u64 = 1 << 1;
-    /// The GPU may read.
+    /// GPU reads.
     pub const GPU_READ: u64 = 1 << 2;
-    /// The GPU may write.
+    /// GPU writes.
     pub const GPU_WRITE: u64 = 1 << 3;
-    /// The GPU may execute.
+    /// GPU executes.
     pub const GPU_EXECUTE: u64 = 1 << 4;
     /// Pages come on GPU access.
     pub const GROW: u64 = 1 << 9;
@@ -175,7 +175,7 @@ impl Atom {
         }
     }
 
-    /// Job slot as the driver's `kbase_js_get_slot`, with one core group.
+    /// As the driver's `kbase_js_get_slot`, with one core group.
     pub fn job_slot(&self) -> u8 {
         let has = |bits: u32| self.requirements & bits == bits;
         if has(requirement::JOB_SLOT) {
@@ -196,7 +196,7 @@ const _: () = {
 mod tests {
     use super::*;
 
-    /// Requests as the driver's headers make them on arm64.
+    /// On arm64.
     #[test]
     fn requests_are_those_of_the_headers() {
         let all = [

@@ -28,12 +28,12 @@ impl Request {
         self.0 as u8
     }
 
-    /// Class of the request.
+    /// Class.
     pub const fn class(self) -> u8 {
         (self.0 >> 8) as u8
     }
 
-    /// Size of the argument in bytes, perhaps an older or newer one.
+    /// Bytes of the argument, perhaps an older or newer one.
     pub const fn size(self) -> usize {
         (self.0 >> 16 & 0x3fff) as usize
     }
@@ -61,7 +61,7 @@ macro_rules! requests {
     ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
         $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
 
-        /// Numbers of requests in their classes.
+        /// Numbers in their classes.
         pub mod number {
             $($($(#[$doc])* pub const $name: u8 = $number;)+)+
         }

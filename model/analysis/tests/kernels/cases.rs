@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels with and without races, from Mesa for two GPUs and as OpenCL C.
+//! Kernels with and without races.
 //!
 //! A safe kernel races with one buffer twice: same code, another verdict.
 
@@ -106,7 +106,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("sync.cl", "reduce", LINE, &[F, F, Local(1024)], false),
     case("sync.cl", "gemm_tiled", TILES, &[F, F, F, Int(16)], false),
-    // Behind a barrier, a work group writes what only it has read.
+    // After a barrier, a work group writes what only it read.
     case(
         "sync.cl",
         "gemm_tiled",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts that do not depend on the instruction set.
+//! Counts independent of the instruction set.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Oclgrind: an OpenCL C simulator independent of the model.
+//! Oclgrind, an independent OpenCL C simulator.
 
 use std::fmt::Write;
 use std::path::Path;

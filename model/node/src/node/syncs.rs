@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests about sync objects and sync files.
+//! Sync objects and sync files.
 
 use std::ffi::c_int;
 use std::sync::{Arc, PoisonError};

@@ -49,7 +49,7 @@ impl Call<'_> {
         let syncs = self.sync_list(argument.handles, argument.count)?;
         for (index, sync) in (0..).zip(syncs) {
             let to = place(argument.points, index)?;
-            // SAFETY: the request says that the points go there, one for each object.
+            // SAFETY: the request says that the points go there, one per object.
             unsafe { user::write(to, sync.point().as_bytes()) }?;
         }
         Ok(())

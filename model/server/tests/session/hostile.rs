@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile peer: the server answers on, and ends with it.
+//! A hostile peer: the server answers on.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -145,7 +145,7 @@ impl Session {
         self.write32(low + 4, (value >> 32) as u32);
     }
 
-    /// Submits the job of [`guest_memory`] on slot 1.
+    /// The job of [`guest_memory`], on slot 1.
     pub(crate) fn submit(&mut self) {
         for on in [gpu::L2_PWRON_LO, gpu::SHADER_PWRON_LO] {
             self.write32(on, 1);

@@ -3,14 +3,14 @@
 //!
 //! `CUBEFACE1` and `CUBEFACE2` share a tuple. Faces are +x, -x, +y, -y, +z, -z.
 
-/// `CUBEFACE1`: the largest magnitude.
+/// `CUBEFACE1`: largest magnitude.
 #[inline(always)]
 pub fn largest(x: u32, y: u32, z: u32) -> u32 {
     let a = |v: u32| v & 0x7fff_ffff;
     a(x).max(a(y)).max(a(z))
 }
 
-/// `CUBEFACE2`: the face, in bits 31:29.
+/// `CUBEFACE2`: face, in bits 31:29.
 #[inline(always)]
 pub fn face(x: u32, y: u32, z: u32) -> u32 {
     let a = |v: u32| v & 0x7fff_ffff;
@@ -24,7 +24,7 @@ pub fn face(x: u32, y: u32, z: u32) -> u32 {
     (axis | value >> 31) << 29
 }
 
-/// `CUBE_SSEL`: the horizontal coordinate.
+/// `CUBE_SSEL`: horizontal coordinate.
 #[inline(always)]
 pub fn select_s(z: u32, x: u32, face: u32) -> u32 {
     match face >> 29 {
@@ -35,7 +35,7 @@ pub fn select_s(z: u32, x: u32, face: u32) -> u32 {
     }
 }
 
-/// `CUBE_TSEL`: the vertical coordinate.
+/// `CUBE_TSEL`: vertical coordinate.
 #[inline(always)]
 pub fn select_t(y: u32, z: u32, face: u32) -> u32 {
     match face >> 29 {

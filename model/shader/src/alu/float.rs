@@ -4,7 +4,7 @@
 use super::rounding::{add_odd, to_f32, zero_sign};
 use super::{Clamp, Compare, Nan, Round, Truth};
 
-/// The NaN of every result.
+/// Every result's NaN.
 pub const QUIET: u32 = 0x7fc0_0000;
 
 /// True for NaN.
@@ -84,7 +84,7 @@ pub fn fma(a: u32, b: u32, c: u32) -> u32 {
     ))
 }
 
-/// Computes as [`fma`], without the host's fused multiply-add.
+/// As [`fma`], without the host's fused multiply-add.
 #[inline(always)]
 pub fn fma_portable(a: u32, b: u32, c: u32) -> u32 {
     let product = f32::from_bits(a) as f64 * f32::from_bits(b) as f64;
@@ -110,7 +110,7 @@ const fn above(a: u32, b: u32) -> bool {
     ka > kb
 }
 
-/// Larger of `a` and `b`.
+/// The larger.
 #[inline(always)]
 pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -141,7 +141,7 @@ pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     }
 }
 
-/// Smaller of `a` and `b`.
+/// The smaller.
 #[inline(always)]
 pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));

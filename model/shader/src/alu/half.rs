@@ -5,7 +5,7 @@ use super::lanes::{each_half, each_half2, each_half3};
 use super::rounding::{add_odd, to_f16, zero_sign};
 use super::{Clamp, Compare, Nan, Round, Truth, float};
 
-/// The NaN of every result.
+/// Every result's NaN.
 pub const QUIET: u16 = 0x7e00;
 
 /// True for NaN.
@@ -20,7 +20,7 @@ pub const fn quiet(h: u16) -> u16 {
     if is_nan(h) { QUIET } else { h }
 }
 
-/// Converts to single precision; a NaN becomes quiet and keeps sign and payload.
+/// A NaN becomes quiet and keeps sign and payload.
 #[inline(always)]
 pub fn to_single(h: u16) -> u32 {
     let sign = ((h & 0x8000) as u32) << 16;
@@ -35,7 +35,7 @@ pub fn to_single(h: u16) -> u32 {
     }
 }
 
-/// Converts from single precision (exact or rounded to odd) to nearest even.
+/// From single precision (exact or rounded to odd) to nearest even.
 #[inline(always)]
 pub fn from_single(x: u32) -> u16 {
     let sign = ((x >> 16) & 0x8000) as u16;

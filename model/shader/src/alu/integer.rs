@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Integer arithmetic of 32, 16 and 8 bits.
+//! Integer arithmetic.
 
 use super::lanes::{each_byte, each_byte2, each_half, each_half2};
 use super::{Compare, Truth};
 
-/// Width and signedness of elements.
+/// Width and signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// One signed 32-bit number.
+    /// Signed word.
     S32,
-    /// One unsigned 32-bit number.
+    /// Unsigned word.
     U32,
-    /// Two signed 16-bit numbers.
+    /// Signed halves.
     S16,
-    /// Two unsigned 16-bit numbers.
+    /// Unsigned halves.
     U16,
-    /// Four signed bytes.
+    /// Signed bytes.
     S8,
-    /// Four unsigned bytes.
+    /// Unsigned bytes.
     U8,
 }
 
@@ -32,7 +32,7 @@ impl Element {
         Element::U8,
     ];
 
-    /// Element type number `element as u32`, modulo their count.
+    /// By `element as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Element {
         Element::ALL[number as usize % Element::ALL.len()]
@@ -43,7 +43,7 @@ impl Element {
         matches!(self, Element::S32 | Element::S16 | Element::S8)
     }
 
-    /// The unsigned elements of this width.
+    /// Unsigned, of this width.
     pub const fn unsigned(self) -> Element {
         match self {
             Element::S32 | Element::U32 => Element::U32,
@@ -105,13 +105,13 @@ pub fn isub(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
     }
 }
 
-/// `IADDC.i32`: `a + b` plus the carry in bit 0 of `c`.
+/// `IADDC.i32`, with the carry in bit 0 of `c`.
 #[inline(always)]
 pub const fn iaddc(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_add(b).wrapping_add(c & 1)
 }
 
-/// `ISUBB.i32`: `a - b` minus the borrow in bit 0 of `c`.
+/// `ISUBB.i32`, with the borrow in bit 0 of `c`.
 #[inline(always)]
 pub const fn isubb(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_sub(b).wrapping_sub(c & 1)
@@ -179,7 +179,7 @@ pub const fn imsub(a: u32, b: u32, c: u32) -> u32 {
     c.wrapping_sub(a.wrapping_mul(b))
 }
 
-/// `IDP.v4i8`: the dot product of four bytes.
+/// `IDP.v4i8`: dot product of bytes.
 #[inline(always)]
 pub fn idp(a: u32, b: u32, signed_a: bool, signed_b: bool) -> u32 {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
@@ -211,7 +211,7 @@ pub fn iabs(a: u32, element: Element) -> u32 {
     }
 }
 
-/// `IMAX3`: the largest of three.
+/// `IMAX3`: the largest.
 #[inline(always)]
 pub fn imax3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     if signed {
@@ -221,7 +221,7 @@ pub fn imax3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     }
 }
 
-/// `IMIN3`: the smallest of three.
+/// `IMIN3`: the smallest.
 #[inline(always)]
 pub fn imin3(a: u32, b: u32, c: u32, signed: bool) -> u32 {
     if signed {
@@ -255,7 +255,7 @@ fn holds<T: Ord>(x: T, y: T, compare: Compare) -> bool {
     }
 }
 
-/// `ICMP` of every element type.
+/// `ICMP`.
 #[inline(always)]
 pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) -> u32 {
     match element {
@@ -351,16 +351,16 @@ pub fn icmpf(a: u32, b: u32, partial: Partial) -> u32 {
     truth.word(yes)
 }
 
-/// Condition of `MUX`.
+/// `MUX` takes the first source if the third is:
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mux {
-    /// Negative: the first source.
+    /// Negative.
     Neg,
-    /// Zero: the first source.
+    /// Zero.
     IntZero,
-    /// Floating-point zero of either sign: the first source.
+    /// Floating-point zero of either sign.
     FpZero,
-    /// Bit by bit: one selects the first source.
+    /// One, bit by bit.
     Bit,
 }
 
@@ -401,7 +401,7 @@ pub fn mux(a: u32, b: u32, c: u32, mux: Mux, bits: u32) -> u32 {
     (a & mask) | (b & !mask)
 }
 
-/// `CLZ`: leading zeros of each element (32, 16 or 8 for 0).
+/// `CLZ` of each element (32, 16 or 8 for 0).
 #[inline(always)]
 pub fn clz(a: u32, element: Element) -> u32 {
     match element {
@@ -419,13 +419,13 @@ pub fn clz(a: u32, element: Element) -> u32 {
     }
 }
 
-/// `POPCOUNT.i32`: bits set.
+/// `POPCOUNT.i32`.
 #[inline(always)]
 pub const fn popcount(a: u32) -> u32 {
     a.count_ones()
 }
 
-/// `BITREV.i32`: bits in reverse order.
+/// `BITREV.i32`.
 #[inline(always)]
 pub const fn bitrev(a: u32) -> u32 {
     a.reverse_bits()

@@ -80,19 +80,19 @@ impl Part {
 /// Sources of the low and high half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Halves {
-    /// The low half twice.
+    /// Low half twice.
     H00,
     /// Swapped.
     H10,
     /// In place.
     #[default]
     H01,
-    /// The high half twice.
+    /// High half twice.
     H11,
 }
 
 impl Halves {
-    /// Halves by `index & 3` of a `swz` modifier: h00, h10, h01, h11.
+    /// By `index & 3` of a `swz` modifier: h00, h10, h01, h11.
     #[inline(always)]
     pub const fn from_encoding(index: u32) -> Halves {
         match index & 3 {
@@ -103,7 +103,7 @@ impl Halves {
         }
     }
 
-    /// Arranges the halves of `x`.
+    /// Arranges halves.
     #[inline(always)]
     pub const fn apply(self, x: u32) -> u32 {
         match self {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arithmetic of lanes: a pure function per operation, on bit patterns.
 //!
-//! Functions avoid data-dependent branches, so that a loop over lanes becomes vector code.
+//! Without data-dependent branches, so loops over lanes become vector code.
 //!
 //! Choices that no public source settles:
 //! * An arithmetic NaN is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), whatever the host.
@@ -21,7 +21,7 @@ pub mod scale;
 pub mod shift;
 pub mod special;
 
-/// Rounding of an inexact result.
+/// Of an inexact result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Round {
     /// To nearest even (`none` in the instruction tables).
@@ -50,14 +50,14 @@ impl Round {
         Round::Odd,
     ];
 
-    /// Rounding number `round as u32`, modulo their count.
+    /// By `round as u32`, modulo their count.
     #[inline(always)]
     pub const fn numbered(number: u32) -> Round {
         Round::ALL[number as usize % Round::ALL.len()]
     }
 }
 
-/// Limits applied after rounding.
+/// Limits after rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Clamp {
     /// No limit.
@@ -117,7 +117,7 @@ impl Compare {
     }
 }
 
-/// How a comparison writes "true".
+/// A comparison's "true".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Truth {
     /// The integer 1.
@@ -130,7 +130,7 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// The 32-bit pattern.
+    /// 32 bits.
     #[inline(always)]
     pub const fn word(self, yes: bool) -> u32 {
         let mask = (yes as u32).wrapping_neg();
@@ -141,7 +141,7 @@ impl Truth {
         }
     }
 
-    /// The 16-bit pattern.
+    /// 16 bits.
     #[inline(always)]
     pub const fn half(self, yes: bool) -> u16 {
         let mask = (yes as u16).wrapping_neg();
@@ -152,7 +152,7 @@ impl Truth {
         }
     }
 
-    /// The 8-bit pattern.
+    /// 8 bits.
     #[inline(always)]
     pub const fn byte(self, yes: bool) -> u8 {
         let mask = (yes as u8).wrapping_neg();

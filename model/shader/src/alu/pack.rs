@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vectors from parts of registers, and atomic arithmetic.
+//! Vectors from parts of registers; atomic arithmetic.
 
-/// `MKVEC.v2i16`: chosen halves of `a` and `b`.
+/// `MKVEC.v2i16`: chosen halves.
 #[inline(always)]
 pub const fn mkvec_halves(a: u32, b: u32, high_a: bool, high_b: bool) -> u32 {
     let low = (a >> (16 * high_a as u32)) & 0xffff;

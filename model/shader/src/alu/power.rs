@@ -3,7 +3,7 @@
 
 use super::float::{QUIET, is_nan, quiet};
 
-/// A power function of OpenCL.
+/// OpenCL's power functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Power {
     /// `pow(x, y)`.
@@ -34,7 +34,7 @@ fn integral(y: f32) -> bool {
     y == y.trunc()
 }
 
-/// `FPOW_SC_DET.f32`: the special case's code, 0 for none.
+/// `FPOW_SC_DET.f32`: special case's code, 0 for none.
 pub fn detect(x: u32, y: u32, power: Power) -> u32 {
     let v = f32::from_bits(x);
     match power {

@@ -25,7 +25,7 @@ pub fn add_odd(x: f64, y: f64) -> f64 {
     })
 }
 
-/// Rounds to single precision; `x` is exact or rounded to odd.
+/// `x` is exact or rounded to odd.
 #[inline(always)]
 pub fn to_f32(x: f64, round: Round) -> f32 {
     let near = x as f32;
@@ -83,7 +83,7 @@ fn nearest_away(x: f64, low: u32, high: u32) -> u32 {
     }
 }
 
-/// Rounds to half precision; `x` is exact or rounded to odd. NaN becomes `0x7e00`.
+/// `x` is exact or rounded to odd. NaN becomes `0x7e00`.
 #[inline(always)]
 pub fn to_f16(x: f64, round: Round) -> u16 {
     let sign = (x.is_sign_negative() as u16) << 15;
@@ -152,7 +152,7 @@ mod tests {
         Round::Odd,
     ];
 
-    /// Value of a finite half in units of 2^-24.
+    /// A finite half in units of 2^-24.
     fn units(h: u16) -> i64 {
         let e = (h >> 10 & 31) as i64;
         let m = (h & 1023) as i64;

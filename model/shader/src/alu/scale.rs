@@ -37,7 +37,7 @@ fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// Computes `x * 2^n` for magnitudes from 2^-300 to 2^260; exact, or certainly out of single range.
+/// `x * 2^n` for magnitudes from 2^-300 to 2^260; exact, or certainly out of single range.
 #[inline(always)]
 fn scaled(x: f64, n: i32) -> f64 {
     let n = n.clamp(-700, 700);
@@ -50,7 +50,7 @@ fn scaled(x: f64, n: i32) -> f64 {
 fn split(x: u32) -> (u32, u32, i32) {
     let sign = x & 0x8000_0000;
     let a = x & 0x7fff_ffff;
-    // Subnormal: scale by 2^24 first.
+    // A subnormal is scaled by 2^24.
     let normal = (f32::from_bits(a) * 16_777_216.0).to_bits();
     let small = a < 0x0080_0000;
     let bits = if small { normal } else { a };
@@ -80,7 +80,7 @@ fn halvings(mantissa: u32, exponent: i32, interval: Interval) -> i32 {
     }
 }
 
-/// `FREXPM.f32`: the signed mantissa.
+/// `FREXPM.f32`: signed mantissa.
 ///
 /// Zero, infinity and NaN stay, but infinity gives `1.0` for [`Interval::Log`]: the G71 code multiplies it by a
 /// table value, which is infinity.
@@ -97,7 +97,7 @@ pub fn frexpm(x: u32, interval: Interval) -> u32 {
     if exceptional(x) { special } else { value }
 }
 
-/// `FREXPE.f32`: the exponent to [`frexpm`]; 0 for zero, infinity and NaN.
+/// `FREXPE.f32`: exponent to [`frexpm`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexpe(x: u32, interval: Interval, neg: bool) -> u32 {
     let (_, mantissa, exponent) = split(x);
@@ -210,7 +210,7 @@ pub fn fadd_lscale(a: u32, b: u32) -> u32 {
     float::fadd(a, m)
 }
 
-/// `LOGB.f32`: the exponent; `-inf` for zero, `inf` for infinity.
+/// `LOGB.f32`: exponent; `-inf` for zero, `inf` for infinity.
 #[inline(always)]
 pub fn logb(x: u32) -> u32 {
     let (_, _, e) = split(x);
@@ -224,7 +224,7 @@ pub fn logb(x: u32) -> u32 {
     }
 }
 
-/// `ILOGB.f32`: the exponent; the least for zero, the greatest for infinity and NaN.
+/// `ILOGB.f32`: exponent; least for zero, greatest for infinity and NaN.
 #[inline(always)]
 pub fn ilogb(x: u32) -> u32 {
     let (_, _, e) = split(x);

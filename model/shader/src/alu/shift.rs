@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shifts with logic or addition, and 64-bit address arithmetic.
+//! Shifts with logic or addition; 64-bit addresses.
 
 use super::lanes::Part;
 
-/// Direction and kind of a shift.
+/// Direction and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shift {
     /// Left.
@@ -14,7 +14,7 @@ pub enum Shift {
     Arithmetic,
 }
 
-/// The logic operation after a shift.
+/// After a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Logic {
     /// And.
@@ -25,7 +25,7 @@ pub enum Logic {
     Xor,
 }
 
-/// The arithmetic operation after a shift.
+/// After a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sum {
     /// `shifted + other`.
@@ -177,7 +177,7 @@ pub struct Carry {
     pub high: u32,
 }
 
-/// `SHADDXL`: the low word of `a + (extended part of b << shift)`.
+/// `SHADDXL`: low word of `a + (extended part of b << shift)`.
 #[inline(always)]
 pub const fn shaddxl(a: u32, b: u32, shift: u32, extend: Extend, part: Part) -> (u32, Carry) {
     let wide = match extend {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions of hardware tables that are not public.
 //!
-//! Exact values rounded to nearest, computed in double precision with an error far below half a unit of single
-//! precision. They use no mathematics library: results are the same on every host.
+//! Exact values rounded to nearest, from double precision with an error far below half a unit of single precision. No
+//! mathematics library: results are the same on every host.
 
 use super::float::{QUIET, quiet};
 use super::scale::{Interval, frexpm};
@@ -21,7 +21,7 @@ const EXP2_COEFFICIENTS: [f64; 18] = {
     coefficients
 };
 
-/// Computes `2^x` for `|x| <= 1`.
+/// `2^x` for `|x| <= 1`.
 #[inline(always)]
 fn exp2_small(x: f64) -> f64 {
     let mut sum = EXP2_COEFFICIENTS[17];
@@ -61,26 +61,26 @@ pub fn frsq(x: u32) -> u32 {
     quiet(((1.0 / root) as f32).to_bits())
 }
 
-/// `FRCP.f16`; the result is in the low half.
+/// `FRCP.f16`, to the low half.
 #[inline(always)]
 pub fn frcp_half(h: u16) -> u32 {
     half::from_single(frcp(half::to_single(h))) as u32
 }
 
-/// `FRSQ.f16`; the result is in the low half.
+/// `FRSQ.f16`, to the low half.
 #[inline(always)]
 pub fn frsq_half(h: u16) -> u32 {
     let root = (f32::from_bits(half::to_single(h)) as f64).sqrt();
     rounding::to_f16(1.0 / root, Round::Even) as u32
 }
 
-/// `FRCP_APPROX.f32` (G71): the reciprocal of the mantissa in `[0.5, 1)`; infinity for zero, zero for infinity.
+/// `FRCP_APPROX.f32` (G71): reciprocal of the mantissa in `[0.5, 1)`; infinity for zero, zero for infinity.
 #[inline(always)]
 pub fn frcp_approx(x: u32) -> u32 {
     frcp(frexpm(x, Interval::Half))
 }
 
-/// `FRSQ_APPROX.f32` (G71): the reciprocal root of the mantissa in `[0.25, 1)`.
+/// `FRSQ_APPROX.f32` (G71): reciprocal root of the mantissa in `[0.25, 1)`.
 #[inline(always)]
 pub fn frsq_approx(x: u32) -> u32 {
     frsq(frexpm(x, Interval::Sqrt))
@@ -93,7 +93,7 @@ pub fn fexp(x: u32, number: u32) -> u32 {
     let fraction = (x & 0x00ff_ffff) as f64 * (1.0 / 16_777_216.0);
     let scale = f64::from_bits(((1023 + whole) as u64) << 52);
     let value = (exp2_small(fraction) * scale) as f32;
-    // The ends of the fixed-point range stand for all values beyond it.
+    // The range's ends stand for all values beyond.
     let value = match x {
         0x7fff_ffff => f32::INFINITY,
         _ => value,
@@ -138,7 +138,7 @@ pub enum LogTable {
     Natural,
 }
 
-/// Which part of the logarithm.
+/// Of the logarithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LogPart {
     /// All of it, rounded once.
@@ -198,7 +198,7 @@ pub enum ExpPart {
     /// The power itself.
     #[default]
     Whole,
-    /// The power less one (`small`).
+    /// Less one (`small`).
     LessOne,
     /// What rounding to single precision leaves (`low`).
     Low,
@@ -243,13 +243,13 @@ fn sine_of_turns(n: u32) -> f32 {
     if quadrant >= 2 { 0.0 - value } else { value }
 }
 
-/// `FSIN_TABLE.u6`: the sine of `n * pi / 32`, `n` the low six bits; `offset` adds half a step.
+/// `FSIN_TABLE.u6`: sine of `n * pi / 32`, `n` the low six bits; `offset` adds half a step.
 #[inline(always)]
 pub fn fsin_table(x: u32, offset: bool) -> u32 {
     sine_of_turns((x & 63) * 2 + offset as u32).to_bits()
 }
 
-/// `FCOS_TABLE.u6`: the cosine, as [`fsin_table`].
+/// `FCOS_TABLE.u6`: cosine, as [`fsin_table`].
 #[inline(always)]
 pub fn fcos_table(x: u32, offset: bool) -> u32 {
     sine_of_turns((x & 63) * 2 + offset as u32 + 32).to_bits()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts of the execution of work groups.
+//! Counts of executed work groups.
 
 use super::Core;
 use crate::Statistics;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The seam between dispatches of a family of GPUs and the engine.
+//! The seam between a family of GPUs and the engine.
 
 use std::any::Any;
 
@@ -15,7 +15,7 @@ pub trait Family: Any + Send {
     /// Lanes that see one another: 4, 8 or 16.
     fn warp_lanes(&self) -> u32;
 
-    /// Registers in which a thread finds its place.
+    /// Registers of a thread's place.
     fn ids(&self) -> Ids;
 
     /// A copy for another host thread, which has read nothing.
@@ -27,18 +27,18 @@ pub trait Family: Any + Send {
     /// How vertices and fragments start; each is a work group.
     fn begin(&self) -> Option<Begin>;
 
-    /// The buffer of an index; `None`: loads give zero.
+    /// `None`: loads give zero.
     fn uniform_buffer(
         &mut self,
         index: u32,
         read: &mut Tlb<'_>,
     ) -> Result<Option<UniformBuffer>, Trouble>;
 
-    /// Bytes of a texel in memory, from its conversion descriptor and the operation's modifiers.
+    /// Bytes of a texel in memory, from conversion descriptor and modifiers.
     fn texel_bytes(&self, conversion: u32, m: u16) -> Result<usize, Trouble>;
 }
 
-/// First registers that hold ids when a thread starts.
+/// First registers with ids when a thread starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Ids {
     /// Place in the work group: x in the low half, y in the high half.
@@ -51,7 +51,7 @@ pub struct Ids {
     pub global: u16,
 }
 
-/// Fills registers of `count` threads from `first` on. Returns the lanes that start, if not all do.
+/// Fills registers of `count` threads from `first` on; returns the lanes that start, if not all.
 pub type Begin = fn(
     rows: &mut Rows,
     core: &mut Core<'_>,

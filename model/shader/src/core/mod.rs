@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a host thread's batches share: memory, counters, what the family has read.
+//! What a host thread's batches share.
 
 mod counts;
 mod family;
@@ -31,9 +31,9 @@ const PAGE_COST: u64 = 8;
 /// A uniform buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct UniformBuffer {
-    /// Virtual address of the first byte.
+    /// Virtual.
     pub address: u64,
-    /// Size; what lies outside is zero.
+    /// Zeros lie outside.
     pub bytes: u64,
 }
 
@@ -48,7 +48,7 @@ impl Default for Results {
 }
 
 impl Results {
-    /// Writes a lane's words.
+    /// A lane's words.
     #[inline(always)]
     pub fn put(&mut self, lane: usize, words: &[u32]) {
         for (row, word) in self.0.iter_mut().zip(words) {
@@ -59,12 +59,12 @@ impl Results {
 
 /// What a host thread's batches share.
 pub struct Core<'s> {
-    /// The threads.
+    /// Threads.
     pub grid: &'s Grid,
-    /// The family's part of the dispatch, this host thread's own.
+    /// The family's part, this host thread's own.
     pub family: &'s mut dyn Family,
     pub(crate) isa: &'static dyn Translate,
-    /// Lanes of a warp.
+    /// Per warp.
     pub warp_lanes: u32,
     pub(crate) ids: Ids,
     pub(crate) begin: Option<Begin>,
@@ -78,13 +78,13 @@ pub struct Core<'s> {
     pub statistics: Statistics,
     pub(crate) visits: Vec<u64>,
     pub(crate) ahead: u64,
-    /// Results of the operation that executes.
+    /// Of the executing operation.
     pub results: Results,
     control: &'s Control,
-    /// Set when another host thread of the dispatch met a fault.
+    /// Another host thread of the dispatch met a fault.
     stop: &'s AtomicBool,
     budget: u64,
-    /// Lane-by-lane work not charged yet, in [`LANE_COSTS`] of a clause.
+    /// Not charged yet, in [`LANE_COSTS`] of a clause.
     lane_costs: u64,
     charged_lane_costs: u64,
     /// Counts clauses; shaders read it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation look-aside buffers of a host thread in a dispatch.
+//! Translation look-aside buffers of a host thread.
 
 use gpureplay_memory::{PAGE_SIZE, Page};
 
@@ -9,7 +9,7 @@ use crate::{Access, AddressSpace, MmuFault};
 const FEW: usize = 16;
 const MANY: usize = 256;
 
-/// The part of an address in its page.
+/// Part of an address in its page.
 pub const OFFSET: u64 = PAGE_SIZE as u64 - 1;
 
 type Entry<'s> = (u64, Option<Page<'s>>);
@@ -20,7 +20,7 @@ fn empty<'s>(count: usize) -> Vec<Entry<'s>> {
         .collect()
 }
 
-/// A direct-mapped table of pages, for one kind of access.
+/// Direct-mapped, for one kind of access.
 pub struct Tlb<'s> {
     space: &'s dyn AddressSpace,
     access: Access,
@@ -104,7 +104,7 @@ impl<'s> Tlb<'s> {
         number as usize & (self.entries.len() - 1)
     }
 
-    /// Reads in ascending order.
+    /// In ascending order.
     pub fn read(&mut self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
         let mut done = 0;
         while done < to.len() {

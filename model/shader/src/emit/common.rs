@@ -31,7 +31,7 @@ pub trait Common: Emit {
     fn select_floats(&mut self, d: u16, [a, b, c, e]: [u16; 4], how: Compare, narrow: bool) {
         let (how, exchanged) = how.turned();
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        // `Ne` is compared as `Eq`, with the results exchanged.
+        // `Ne` is compared as `Eq`.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let run = match narrow {
             false => select_numbers!(how, float),

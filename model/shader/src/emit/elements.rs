@@ -55,7 +55,7 @@ macro_rules! shifts {
     };
 }
 
-/// The word of a comparison that holds everywhere.
+/// Of a comparison that holds everywhere.
 pub fn true_word(truth: Truth, element: Element) -> u32 {
     match element {
         Element::S32 | Element::U32 => truth.word(true),
@@ -143,7 +143,7 @@ pub trait Elements: Emit {
         }
     }
 
-    /// The absolute value.
+    /// Absolute value.
     fn absolute(&mut self, element: Element, d: u16, a: u16) {
         if element == Element::S32 {
             map!(self, d, [a], |a| integer::iabs(a, Element::S32));
@@ -272,7 +272,7 @@ pub trait Elements: Emit {
         }
     }
 
-    /// Shifts `a`, then combines it with `b` or its complement, the result complemented or not.
+    /// Shifts `a`, combines it with `b`; `b` and the result may be complemented.
     fn shifted(
         &mut self,
         (kind, counts, after): (Shift, Counts, After),
@@ -347,7 +347,7 @@ pub trait Elements: Emit {
 
 impl<T: Emit> Elements for T {}
 
-/// Reduces a comparison to equality (true) or above, by exchanging operands or results. `None`: always true.
+/// Equality (true) or above, by exchanging operands or results. `None`: always true.
 fn equal_or_above(how: Compare, [a, b, c, e]: [u16; 4]) -> Option<(bool, [u16; 4])> {
     Some(match how {
         Compare::Eq => (true, [a, b, c, e]),

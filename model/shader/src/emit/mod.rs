@@ -11,7 +11,7 @@ use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
 use crate::ir::{Constant, Program, Trap};
 use crate::operations::loops::{self, copy};
 
-/// Cost of a call for one lane, in sixteenths of a clause.
+/// Of a call for one lane, in sixteenths of a clause.
 pub const CALL_COST: u32 = 3;
 
 /// Byte of an element in an arrangement like `b1032`.
@@ -31,7 +31,7 @@ pub trait Emit {
     /// A row for a value in between.
     fn temporary(&mut self) -> Result<u16, Trap>;
 
-    /// Cost of executing lane by lane, in sixteenths of a clause.
+    /// In sixteenths of a clause.
     fn lane_cost(&mut self) -> &mut u32;
 
     /// Notes that a register's first value may be seen.
@@ -44,7 +44,7 @@ pub trait Emit {
         self.program().constant(Constant::Value(value))
     }
 
-    /// Emits an operation with modifiers `m`.
+    /// With modifiers `m`.
     fn emit(&mut self, run: Run, d: u16, [a, b, c, e]: [u16; 4], m: u32) {
         self.ops().push(MicroOp {
             run,
@@ -60,7 +60,7 @@ pub trait Emit {
         });
     }
 
-    /// Emits an operation on rows alone.
+    /// On rows alone.
     fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         let mut all = [0; 4];
         for (to, from) in all.iter_mut().zip(sources) {
@@ -72,7 +72,7 @@ pub trait Emit {
         }
     }
 
-    /// Emits an operation that is called lane by lane.
+    /// Called lane by lane.
     fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
         *self.lane_cost() += CALL_COST;
         self.rows(run, d, sources, m);

@@ -28,7 +28,7 @@ struct Group {
 pub(crate) trait Execute {
     fn switch(&mut self, _batch: usize) {}
 
-    /// Executes a clause. An error has the part of a joined clause that met the trouble.
+    /// An error has the part of a joined clause that met the trouble.
     fn execute(
         &mut self,
         rows: &mut Rows,
@@ -132,7 +132,7 @@ impl Batch {
         }
     }
 
-    /// Executes until every lane has ended or waits at a barrier.
+    /// Until every lane has ended or waits at a barrier.
     pub(crate) fn run(
         &mut self,
         program: &mut Arc<Program>,

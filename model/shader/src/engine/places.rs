@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places of lanes in their work groups.
+//! Lanes' places in work groups.
 
 use super::layout::Layout;
 use crate::rows::{LANES, Row};

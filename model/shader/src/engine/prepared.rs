@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows that are the same for each dispatch of a shader.
+//! Rows alike for each dispatch of a shader.
 //!
 //! Filling them takes as long as a small grid.
 
@@ -15,7 +15,7 @@ use crate::{ThreadStorage, WorkgroupStorage};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Purpose {
-    /// Weak, so that rows keep no program. Its address is not used again meanwhile.
+    /// Weak: rows keep no program, but its address is not used again.
     program: Weak<Program>,
     uniforms: Arc<[u32]>,
     pub(crate) layout: Layout,

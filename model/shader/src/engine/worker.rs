@@ -300,7 +300,7 @@ fn fill_specials(rows: &mut Rows, warp: u32, layout: &Layout, worker: u32, batch
     rows.get_mut(special::WARP_ID).0 = warp_ids;
 }
 
-/// A host thread has the same places in each core's storage, so that no two share one.
+/// A host thread has the same places in each core's storage, so no two share one.
 fn place(
     rows: &mut Rows,
     grid: &Grid,

@@ -12,7 +12,7 @@ use crate::{FaultKind, MmuFault};
 /// A clause, or words up to a branch.
 #[derive(Debug)]
 pub struct Block {
-    /// Its micro-operations, none fused.
+    /// None fused.
     pub ops: Vec<MicroOp>,
     /// Where threads go on.
     pub next: Next,
@@ -24,9 +24,9 @@ pub struct Block {
     pub fma: u64,
     /// Instructions of the add unit.
     pub add: u64,
-    /// Kinds of its messages, by number.
+    /// Messages' kinds, by number.
     pub messages: Vec<u8>,
-    /// Cost per lane, in sixteenths of a clause.
+    /// Per lane, in sixteenths of a clause.
     pub lane_cost: u32,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A clause of micro-operations, and where threads go after it.
+//! A clause, and where threads go next.
 
 use std::ops::Range;
 use std::sync::Arc;

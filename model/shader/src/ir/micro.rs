@@ -11,7 +11,7 @@ pub struct MicroOp {
     pub run: Run,
     /// For messages the first staging register.
     pub d: u16,
-    /// The first source.
+    /// First source.
     pub a: u16,
     /// The second.
     pub b: u16,
@@ -58,11 +58,11 @@ pub enum Kind {
     Store,
     /// One word at the address in `a`, `b`.
     Atomic,
-    /// 64 bits at the address in `a`, `b`.
+    /// The same with 64 bits.
     AtomicDouble,
     /// Conversion descriptor `c`, address in `a`, `b`; `e` is as `m`.
     LoadTexel,
-    /// Conversion descriptor `c`, address in `a`, `b`; `e` is as `m`.
+    /// Likewise.
     StoreTexel,
     /// Reads by coordinates.
     Texture,

@@ -26,7 +26,7 @@ impl Constant {
     }
 }
 
-/// Numbers of clauses and constants never change, so that a program may grow while threads execute it.
+/// Numbers of clauses and constants never change: a program may grow while threads execute it.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) entry: u64,
@@ -34,7 +34,7 @@ pub struct Program {
     pub(crate) ops: Vec<MicroOp>,
     /// Registers read before written, as bits.
     pub visible: u64,
-    /// Whether instructions look at other lanes.
+    /// Instructions look at other lanes.
     pub sees_warp: bool,
     /// For push uniforms whose dispatches are large or repeated.
     pub(crate) own: bool,
@@ -60,7 +60,7 @@ impl Program {
         program
     }
 
-    /// Clauses not decoded yet may be reached: registers and lanes are not fully known.
+    /// Clauses not decoded may be reached: registers and lanes are not fully known.
     pub(crate) fn is_open(&self) -> bool {
         self.clauses
             .iter()
@@ -117,7 +117,7 @@ impl Program {
         })
     }
 
-    /// Number of the clause at an address.
+    /// Of the clause at an address.
     pub fn number(&mut self, address: u64) -> u32 {
         let next = self.clauses.len() as u32;
         *self.numbers.entry(address).or_insert_with(|| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows behind the registers: lane values, temporaries, constants.
+//! Rows after the registers.
 
 use crate::rows::REGISTERS;
 

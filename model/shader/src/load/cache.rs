@@ -24,7 +24,7 @@ struct Known {
     used: u64,
 }
 
-/// Decoded shaders by entry, at most [`MOST_BYTES`]; drops the least recently used.
+/// By entry, at most [`MOST_BYTES`]; drops the least recently used.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     shaders: HashMap<u64, Known>,
@@ -33,7 +33,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Returns a shader, and how many clauses were decoded: none if memory holds the same code.
+    /// A shader, and how many clauses were decoded: none if memory holds the same code.
     pub(crate) fn shader(
         &mut self,
         entry: u64,

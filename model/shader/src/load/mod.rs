@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders from memory: fetched, decoded, translated and kept.
+//! Shaders: fetched, decoded, translated, kept.
 
 mod cache;
 mod decode;

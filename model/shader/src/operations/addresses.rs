@@ -73,7 +73,7 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
     }
 }
 
-/// First lane and extent, if the words are consecutive, aligned and in one page.
+/// First lane and extent of consecutive, aligned words in one page.
 #[inline(always)]
 pub(crate) fn run(low: &Row, high: &Row, mask: u64) -> Option<(usize, usize)> {
     let first = mask.trailing_zeros() as usize;
@@ -204,7 +204,7 @@ mod tests {
                     assert_eq!(unsafe { wide::pattern(low, high, bytes, align) }, body);
                     for lanes in [CHUNK, LANES] {
                         let body = common_body(low, high, lanes, bytes, align);
-                        // SAFETY: the host has the feature.
+                        // SAFETY: as above.
                         let wide = unsafe { wide::common(low, high, lanes, bytes, align) };
                         assert_eq!(wide, body);
                         groups += (body.same | body.page).count_ones();
@@ -228,7 +228,7 @@ mod tests {
             for mask in masks {
                 let first = mask.trailing_zeros() as usize;
                 let is = is_run(low, high, mask, first);
-                // SAFETY: the host has the feature.
+                // SAFETY: as above.
                 assert_eq!(unsafe { wide::is_run(low, high, mask, first) }, is);
                 runs += u32::from(is);
             }
@@ -253,7 +253,7 @@ mod tests {
             for bytes in [0, 4, 252, 0xffc] {
                 let (mut sums, mut others) = (Row::ZERO, Row::ZERO);
                 let carry = add(low, bytes, &mut sums);
-                // SAFETY: the host has the feature.
+                // SAFETY: as above.
                 assert_eq!(unsafe { wide::add(low, bytes, &mut others) }, carry);
                 assert_eq!(sums.0, others.0);
                 carries += u32::from(carry);

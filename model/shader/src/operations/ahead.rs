@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads of several words that later micro-operations take.
+//! Loads of words that later micro-operations take.
 
 use super::addresses::{behind, pattern};
 use super::memory::{LOADED_ALIGN, address, gather_chunk, load_rows};
@@ -64,7 +64,7 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     load_word(op, rows, core)
 }
 
-/// Whether the next `c` words are in place; `m` has their loads' bits.
+/// The next `c` words; `m` has their loads' bits.
 pub(crate) fn words_are_there(op: &MicroOp, rows: &Rows, core: &mut Core<'_>) -> bool {
     let all = core.ahead & u64::from(op.m) == u64::from(op.m);
     if all {

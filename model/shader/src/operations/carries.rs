@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sums of 64 bits: low word and carry at once.
+//! 64-bit sums: low word and carry at once.
 #![allow(unsafe_code)]
 
 use crate::ir::micro::MicroOp;
@@ -43,7 +43,7 @@ mod avx512 {
             for (row, vectors) in [(low.d, sums), (high.d, highs)] {
                 let chunks = rows.get_mut(row).0.as_chunks_mut::<CHUNK>().0;
                 for (chunk, vector) in chunks.iter_mut().zip(vectors) {
-                    // SAFETY: a chunk has as many bytes as a vector.
+                    // SAFETY: a chunk fills a vector.
                     unsafe { _mm512_storeu_si512(chunk.as_mut_ptr().cast(), vector) };
                 }
             }

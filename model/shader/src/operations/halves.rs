@@ -36,8 +36,7 @@ pub(crate) fn multiply_add_low() -> OnRows {
     )
 }
 
-/// N of low halves on all lanes; false: the host has no way. Each row `d` grows by `a * b`; `a` is common. No `d`
-/// is another's, or a factor.
+/// As `singles::accumulate`, with low halves.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
@@ -253,7 +252,7 @@ mod tests {
     const B: u16 = 2;
     const C: u16 = 3;
 
-    /// Ends of all kinds of numbers, mantissas next to ties, all NaN.
+    /// Ends of all kinds of numbers, mantissas next to ties.
     fn special() -> Vec<u16> {
         let magnitudes = (0..32u16).flat_map(|exponent| {
             [0, 1, 2, 0x1ff, 0x200, 0x201, 0x3fe, 0x3ff].map(|mantissa| exponent << 10 | mantissa)

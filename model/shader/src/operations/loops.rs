@@ -2,7 +2,7 @@
 //! Loops over lanes.
 //!
 //! [`one`] to [`four`] compile a loop per kind of vector unit, as a portable one may not use AVX2 or fused
-//! multiply-add. [`mod@rare`] is for rare operations: one copy, called by lane in a shared loop.
+//! multiply-add. [`mod@rare`] has one copy, called by lane in a shared loop.
 #![allow(unsafe_code, clippy::too_many_arguments)]
 
 use crate::ir::micro::{MicroOp, OnRows};
@@ -66,7 +66,7 @@ macro_rules! loop_over_lanes {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn $run2<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
-            // SAFETY: the function is named only where an F was given.
+            // SAFETY: as above.
             let f = unsafe { only::<F>() };
             let (out, [$($source),+]) = rows.operands([$(op.$source),+]);
             $loop2(out, $($source,)+ op.m, f);
@@ -78,7 +78,7 @@ macro_rules! loop_over_lanes {
 
         #[cfg(not(all(target_arch = "x86_64", debug_assertions)))]
         fn $run<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
-            // SAFETY: the function is named only where an F was given.
+            // SAFETY: as above.
             let f = unsafe { only::<F>() };
             let (out, [$($source),+]) = rows.operands([$(op.$source),+]);
             $body(out, $($source,)+ LANES, op.m, f);
@@ -86,7 +86,7 @@ macro_rules! loop_over_lanes {
         }
 
         fn $rare<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
-            // SAFETY: the function is named only where an F was given.
+            // SAFETY: as above.
             let f = unsafe { only::<F>() };
             $shared(op, rows, &f);
         }
@@ -130,7 +130,7 @@ loop_over_lanes!(two: two_avx512, two_avx2, two_portable, rare_two, loop2_avx512
 loop_over_lanes!(three: three_avx512, three_avx2, three_portable, rare_three, loop3_avx512, loop3_avx2, shared3, body3, (a: u32, b: u32, c: u32));
 loop_over_lanes!(four: four_avx512, four_avx2, four_portable, rare_four, loop4_avx512, loop4_avx2, shared4, body4, (a: u32, b: u32, c: u32, e: u32));
 
-/// Rare operations: one copy of the function for all hosts.
+/// Rare operations.
 pub mod rare {
     use super::OnRows;
 

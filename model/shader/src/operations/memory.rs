@@ -108,7 +108,7 @@ pub(super) fn put<const BYTES: usize, const ALIGNED: bool>(
     }
 }
 
-/// A lane's address, from the rows of its low and high words.
+/// From the rows of low and high words.
 #[inline(always)]
 pub fn address(low: &Row, high: &Row, lane: usize) -> u64 {
     u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32

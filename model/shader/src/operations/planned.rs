@@ -121,7 +121,7 @@ impl<'a> Wanted<'a> {
         Some(places)
     }
 
-    /// First lane, extent and place, if places are consecutive words of a page.
+    /// First lane, extent and place of consecutive words in a page.
     fn run(&self, places: &[Place; LANES]) -> Option<(usize, usize, Place)> {
         let first = self.mask.trailing_zeros() as usize;
         let end = LANES - self.mask.leading_zeros() as usize;

@@ -16,8 +16,7 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) ->
     })
 }
 
-/// Executes multiply-adds in whole rows; false: the host has no way. One row `d` grows by all `a * b`; it is no
-/// factor.
+/// Multiply-adds in whole rows; false: the host has no way. One row `d` grows by all `a * b`; it is no factor.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn add_all(ops: &[MicroOp], rows: &mut Rows) -> bool {
@@ -51,7 +50,7 @@ mod avx512 {
         for (to, sum) in to.iter_mut().zip(sums) {
             let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(sum, sum);
             let sum = _mm512_mask_blend_ps(nan, sum, quiet);
-            // SAFETY: a chunk has as many bytes as a vector.
+            // SAFETY: a chunk fills a vector.
             unsafe { _mm512_storeu_ps(to.as_mut_ptr().cast(), sum) };
         }
     }
@@ -64,7 +63,7 @@ mod avx512 {
             let factors = vectors(rows.get(op.b));
             let sums = rows.get_mut(op.d).0.as_chunks_mut::<CHUNK>().0;
             for ((common, factor), sum) in common.into_iter().zip(factors).zip(sums) {
-                // SAFETY: a chunk has as many bytes as a vector.
+                // SAFETY: a chunk fills a vector.
                 let old = unsafe { _mm512_loadu_ps(sum.as_ptr().cast()) };
                 let new = _mm512_fmadd_ps(common, _mm512_castsi512_ps(factor), old);
                 let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(new, new);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The address of a texel that does not exist.
+//! The address of a missing texel.
 
 /// Its mark is in the top bits.
 pub const SINK: u64 = 8 << 60;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads from uniform buffers by index and offset.
+//! Loads from uniform buffers.
 
 use crate::core::{Core, Done, Trouble, UniformBuffer};
 use crate::ir::micro::{MicroOp, OnMemory};

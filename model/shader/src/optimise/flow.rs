@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows read and written, and successors of clauses.
+//! Rows read and written; successors of clauses.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Clause, Condition, Next, Target, special};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fusion of multiply-adds with a common factor or sum, of both words of sums, and of words that were loaded ahead.
+//! Fusion of multiply-adds with a common factor or sum, of both words of sums, and of words
+//! loaded ahead.
 //!
-//! The micro-operations stay behind the one that stands for them, for inactive lanes.
+//! The micro-operations stay after the one that stands for them, for inactive lanes.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::operations::{ahead, carries, halves, singles};

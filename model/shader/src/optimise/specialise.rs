@@ -51,7 +51,7 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
     if let (Some(ops), Some(live), Some(clause)) =
         (code.first(), live.first(), program.clauses.first())
     {
-        // Rows that are written first need no first value.
+        // Rows written first need no first value.
         program.visible &= live_before(ops, live | condition(clause)) as u64;
     }
     program.ops.clear();
@@ -141,7 +141,7 @@ fn step(
     }
 }
 
-/// Known values at the clauses' starts; `None`: not reached.
+/// At the clauses' starts; `None`: not reached.
 fn entry_values(
     program: &Program,
     evaluator: &mut Evaluator<'_>,
@@ -292,7 +292,7 @@ fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     *ops = kept;
 }
 
-/// A comparison plus the addition of its result, as in 64-bit sums.
+/// A comparison and its result's addition, as in 64-bit sums.
 fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut at = 0;
     while at < ops.len() {
@@ -322,7 +322,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
     }
 }
 
-/// Where the first comparison's result is added, if nothing else reads it and its operands are still there.
+/// Where the first comparison's result is added, if nothing else reads it and its operands stay.
 fn carry_use(ops: &[MicroOp], live: RowSet) -> Option<usize> {
     let (compare, rest) = ops.split_first()?;
     let carry = bit(compare.d);

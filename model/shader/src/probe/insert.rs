@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts probes before clauses and before memory accesses.
+//! Puts probes before clauses and memory accesses.
 
 use super::Wanted;
 use super::operations::{
@@ -9,7 +9,7 @@ use crate::ir::Program;
 use crate::ir::micro::{Kind, MicroOp, OnMemory, Run};
 
 pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
-    // Joined clauses go: an analyser is told of each clause.
+    // Joined clauses go: analysers are told of each clause.
     program.clauses.retain(|clause| clause.parts.is_empty());
     let old = std::mem::take(&mut program.ops);
     for number in 0..program.clauses.len() {

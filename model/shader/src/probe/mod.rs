@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Looking into a dispatch: analysers are told of clauses and accesses.
 //!
-//! For an analyser, a pass puts micro-operations before clauses, loads, stores and atomic operations. What a probe
-//! is told of has not happened yet.
+//! What an analyser is told of has not happened yet.
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
@@ -46,7 +45,7 @@ use crate::rows::LANES;
 pub struct Wanted {
     /// Executions of clauses.
     pub clauses: bool,
-    /// Loads, stores and atomic operations.
+    /// Loads, stores, atomic operations.
     pub accesses: bool,
     /// Work groups run in ascending order on one host thread; else in any order, in several parts.
     pub in_order: bool,
@@ -57,8 +56,7 @@ pub trait Analyser: Send + Sync {
     /// What it is told of.
     fn wanted(&self) -> Wanted;
 
-    /// Makes a part for one host thread, which takes work groups by chance: putting parts together must not depend
-    /// on it.
+    /// For one host thread, which takes work groups by chance: putting parts together must not depend on it.
     fn part(&self, launch: &Launch<'_>) -> Box<dyn Part>;
 }
 
@@ -69,7 +67,7 @@ pub trait Part: Send {
         let _ = visit;
     }
 
-    /// Called before an access.
+    /// Before an access.
     fn access(&mut self, access: &Access<'_>) {
         let _ = access;
     }
@@ -88,9 +86,9 @@ pub trait Part: Send {
 pub struct Launch<'a> {
     /// Its threads.
     pub grid: &'a Grid,
-    /// Threads of a work group.
+    /// Per work group.
     pub workgroup_threads: u32,
-    /// Lanes of a warp.
+    /// Per warp.
     pub warp_lanes: u32,
 }
 
@@ -106,13 +104,13 @@ pub enum Place {
 }
 
 impl Launch<'_> {
-    /// The memory of an address.
+    /// An address's memory.
     pub fn place(&self, address: u64) -> Place {
         Storages::of(self.grid).place(address)
     }
 }
 
-/// Storages of threads and work groups.
+/// Of threads and work groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storages {
     thread: (u64, u64),
@@ -142,7 +140,7 @@ impl Storages {
         self.thread.1 == 0 && self.group.1 == 0
     }
 
-    /// The memory of an address.
+    /// An address's memory.
     #[inline]
     pub fn place(&self, address: u64) -> Place {
         let within = |(base, bytes): (u64, u64)| address.wrapping_sub(base) < bytes;
@@ -156,10 +154,10 @@ impl Storages {
     }
 }
 
-/// A clause, for analysers.
+/// A clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Address of the clause.
+    /// Its address.
     pub clause: u64,
     /// FMA unit's instructions per lane, without NOP.
     pub fma: u32,
@@ -174,7 +172,7 @@ pub struct Site {
 /// Lanes together: up to 64 threads of one or more work groups.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<'a> {
-    /// Lanes that execute.
+    /// Executing lanes.
     pub active: u64,
     /// Lanes not ended, here or elsewhere.
     pub live: u64,
@@ -221,7 +219,7 @@ impl Lanes<'_> {
         (any | any >> 8) & 0x0001_0001_0001_0001
     }
 
-    /// Warps that execute.
+    /// Executing warps.
     #[inline]
     pub fn warps(&self) -> u32 {
         self.warps_of(self.active).count_ones()
@@ -237,7 +235,7 @@ impl Lanes<'_> {
     }
 }
 
-/// An execution of a clause.
+/// A clause's execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit<'a> {
     /// The clause.
@@ -277,13 +275,13 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Address of a lane's first byte.
+    /// Of a lane's first byte.
     #[inline]
     pub fn address(&self, lane: usize) -> u64 {
         u64::from(self.high[lane % LANES]) << 32 | u64::from(self.low[lane % LANES])
     }
 
-    /// A lane's bytes to write.
+    /// Bytes to write.
     pub fn value(&self, lane: usize) -> Option<[u8; 16]> {
         let words = self.values?.map(|row| row[lane % LANES]);
         Some(crate::words::bytes_of(words))

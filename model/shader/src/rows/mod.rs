@@ -10,10 +10,10 @@ pub(crate) use row::{CHUNK, GROUP};
 pub use row::{LANES, Row, lanes};
 pub(crate) use whole::{repeat, spread};
 
-/// Registers of the architecture; temporaries and constants follow.
+/// Of the architecture; temporaries and constants follow.
 pub const REGISTERS: usize = 64;
 
-/// The rows of one batch.
+/// Of one batch.
 #[derive(Debug)]
 pub struct Rows {
     #[allow(clippy::vec_box)]
@@ -47,7 +47,7 @@ impl Rows {
         }
     }
 
-    /// Resets a batch. Rows after the registers are zero: a thread's start sets the registers that it can see.
+    /// Rows after the registers are zero: a thread's start sets the registers that it can see.
     pub(crate) fn reset(&mut self, count: u16, lanes: usize) {
         let count = usize::from(count).max(REGISTERS);
         if self.rows.len() > count {
@@ -92,7 +92,7 @@ impl Rows {
         self.mask
     }
 
-    /// Counted once per change, as counting bits may be slow.
+    /// Counted once per change: counting bits may be slow.
     #[inline(always)]
     pub(crate) fn active_count(&self) -> u64 {
         self.count.into()
@@ -158,7 +158,7 @@ impl Rows {
         self.rows[usize::from(row)].0 = self.rows[usize::from(from)].0;
     }
 
-    /// Puts a result into a row. Inactive lanes that matter keep their words in registers.
+    /// Inactive lanes that matter keep their words in registers.
     #[inline(always)]
     pub fn replace(&mut self, row: u16, new: &mut Box<Row>) {
         std::mem::swap(&mut self.spare, new);

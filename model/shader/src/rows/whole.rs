@@ -91,13 +91,13 @@ mod tests {
             }
         }
         let [mut wide_one, mut portable] = [(); 2].map(|()| row(&|lane| lane * 3));
-        // SAFETY: the host has the feature.
+        // SAFETY: as above.
         unsafe { wide::repeat(&mut wide_one) };
         repeat_body(&mut portable);
         assert_eq!(wide_one.0, portable.0);
         assert_eq!(portable.0, row(&|lane| lane % 16 * 3).0);
         let values = std::array::from_fn(|n| n as u32 + 5);
-        // SAFETY: the host has the feature.
+        // SAFETY: as above.
         unsafe { wide::spread(&mut wide_one, &values) };
         spread_body(&mut portable, &values);
         assert_eq!(wide_one.0, portable.0);

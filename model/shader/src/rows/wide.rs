@@ -20,7 +20,7 @@ pub(crate) fn vectors(row: &Row) -> [__m512i; VECTORS] {
 pub(super) fn repeat(row: &mut Row) {
     let [first, ..] = vectors(row);
     for chunk in &mut row.0.as_chunks_mut::<CHUNK>().0[1..] {
-        // SAFETY: a chunk has as many bytes as a vector.
+        // SAFETY: as above.
         unsafe { _mm512_storeu_si512(chunk.as_mut_ptr().cast(), first) };
     }
 }

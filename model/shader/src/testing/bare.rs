@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A family of GPUs for tests: dispatches have threads, and nothing else.
+//! A GPU family for tests, whose dispatches have only threads.
 
 use super::copies::Copies;
 use crate::core::{Begin, Family, Ids, Tlb, Trouble, UniformBuffer};

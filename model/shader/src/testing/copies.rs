@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An instruction set for tests: a clause copies a register a number of times.
+//! An instruction set for tests: clauses repeat a copy.
 
 use std::any::Any;
 

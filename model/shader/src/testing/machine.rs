@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A batch with memory, in which tests run programs.
+//! A batch with memory, for test programs.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs, and what tests run them on.
+//! Random programs, and machines for them.
 
 mod bare;
 mod copies;

@@ -269,7 +269,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The last clause stores all registers in use.
+    /// The last clause also loads or stores six times.
     pub(crate) fn program(&mut self) {
         let count = 2 + self.random.u32(..5);
         for index in 0..count {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C interface with changed recordings: a C program, with AddressSanitizer if possible, and several threads.
+//! Changed recordings through the C interface, from C and several threads.
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::{CStr, CString};
@@ -59,7 +59,7 @@ fn program(folder: &Path) -> Option<PathBuf> {
         }
         compiler.output().unwrap()
     };
-    // A library that has a sanitizer of its own needs the runtime of that one.
+    // A sanitized library needs its own sanitizer's runtime.
     if std::env::var_os("ASAN_OPTIONS").is_some() {
         return None;
     }
@@ -94,7 +94,7 @@ fn a_program_in_c_survives_files_of_strangers() {
     let [opened, ran, read] = counts[..] else {
         panic!("{out}")
     };
-    // The three as they are, and some of those that were changed.
+    // The three unchanged ones, and some changed ones.
     assert!(opened > 3 && opened < files.len(), "{out}");
     assert!(ran >= 3 && ran <= opened && read > ran, "{out}");
 }

@@ -144,7 +144,7 @@ impl Jobs {
         Ok((table, report))
     }
 
-    /// Counts memory lines per job, in an untimed run of its own.
+    /// Counts memory lines in an untimed run.
     fn lines(
         &self,
         recording: &Recording,

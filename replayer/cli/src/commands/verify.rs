@@ -113,7 +113,7 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
-                // Taken from the report here, so that it is not held beside those of other GPUs.
+                // Drops the report: it is not held beside those of other GPUs.
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 self.fits(path, &verified)?;
                 self.variants(&files)?;

@@ -5,7 +5,7 @@ pub(crate) fn dash() -> String {
     "-".into()
 }
 
-/// Count in at most seven characters: `12.3 M`.
+/// At most seven characters: `12.3 M`.
 pub(crate) fn short(count: u64) -> String {
     match count {
         0..=999_999 => count.to_string(),

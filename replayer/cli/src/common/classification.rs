@@ -97,7 +97,7 @@ impl Classes {
             .collect())
     }
 
-    /// Class names of the file, or of the manifest's first output that has labels.
+    /// Of the file, or of the manifest's first output with labels.
     pub(crate) fn labels<'a>(&'a self, files: &'a Files) -> &'a [String] {
         if let Some((_, labels)) = &self.file {
             return labels;

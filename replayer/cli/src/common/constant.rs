@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Remarks on outputs that no input affects.
+//! Outputs that no input affects.
 
 use gpureplay_edit::constant_outputs;
 use gpureplay_library::{Recording, escaped};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places of results: never a file that is read; an existing one only with `--force`.
+//! Places of results: never a file that is read.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -87,7 +87,7 @@ impl Destinations {
         }
     }
 
-    /// Notes that a recording's own files are read, not those of its manifest.
+    /// A recording's own files are read, not those of its manifest.
     pub(crate) fn reads_named(&mut self, path: &Path) {
         self.reads_file(path);
         for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
@@ -95,7 +95,7 @@ impl Destinations {
         }
     }
 
-    /// Claims a file in a recording's directory: a link counts as an existing file.
+    /// In a recording's directory a link counts as an existing file.
     pub(crate) fn claim_here(&mut self, path: &Path) -> Result<()> {
         let is_link = path
             .symlink_metadata()
@@ -110,10 +110,7 @@ impl Destinations {
         }
     }
 
-    /// Claims a place before any work.
-    ///
-    /// # Errors
-    /// The command reads this file, it exists, its directory does not, or another result goes there.
+    /// Call before any work.
     pub(crate) fn claim(&mut self, path: &Path) -> Result<()> {
         let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
         if let Some(directory) = directory.filter(|it| !is_standard_output(path) && !it.is_dir()) {
@@ -130,7 +127,7 @@ impl Destinations {
         self.take(path)
     }
 
-    /// Takes a place, also in a directory yet to be made.
+    /// Also in a directory yet to be made.
     fn take(&mut self, path: &Path) -> Result<()> {
         if is_standard_output(path) {
             if self.takes_standard_output() {
@@ -180,9 +177,6 @@ impl Destinations {
     }
 
     /// A file appears whole or not at all.
-    ///
-    /// # Errors
-    /// It cannot be written, or a file has appeared there meanwhile.
     pub(crate) fn write(&self, path: &Path, contents: &[u8]) -> Result<()> {
         if is_standard_output(path) {
             let mut out = gpureplay_host::output();
@@ -194,13 +188,13 @@ impl Destinations {
             .map_err(|error| not_written(path, &error))
     }
 
-    /// Writes in a recording's directory: replaces a link instead of following it.
+    /// In a recording's directory: replaces a link instead of following it.
     pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
         gpureplay_host::write_here(path, contents, self.existing)
             .map_err(|error| not_written(path, &error))
     }
 
-    /// Inside a directory; makes missing directories, follows no link.
+    /// Makes missing directories, follows no link.
     pub(crate) fn write_beneath(
         &self,
         directory: &Path,

@@ -14,7 +14,7 @@ pub(crate) fn gpu(name: &str) -> Result<Gpu, String> {
     found(name, Profile::by_name(name), Profile::names())
 }
 
-/// Finds a GPU by name, also with command streams.
+/// Also with command streams.
 pub(crate) fn any_gpu(name: &str) -> Result<Gpu, String> {
     let product = Product::by_name(name);
     found(name, product.map(Product::profile), Product::names())

@@ -25,8 +25,7 @@ impl JobOptions {
         self.jobs.as_ref().map(Selector::to_string)
     }
 
-    /// # Errors
-    /// The jobs cannot be listed, or none is selected.
+    /// Fails if none is selected.
     pub(crate) fn select(&self, recording: &Recording) -> Result<(Jobs, Vec<usize>)> {
         let jobs = table(recording)?;
         let selected = match &self.jobs {

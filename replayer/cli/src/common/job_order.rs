@@ -60,7 +60,7 @@ impl Sort {
     }
 }
 
-/// Sum of all jobs, before [`arrange`] drops some.
+/// Of all jobs, before [`arrange`] drops some.
 pub(crate) struct Sum {
     pub(crate) work: Work,
     lines: Option<u64>,

@@ -136,7 +136,7 @@ fn listed(all: &[usize]) -> String {
     ranges.join(" ")
 }
 
-/// Writes a line per job or shader; a chain's time is in the line of its first listed job.
+/// A chain's time is in the line of its first listed job.
 pub(crate) fn comma_separated(
     out: &mut impl Write,
     report: &Report,
@@ -357,7 +357,7 @@ fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<(
     Ok(())
 }
 
-/// A chain's time is in the line of its first job; the model also knows each job's.
+/// A chain's time is in its first job's line; the model also knows each job's.
 pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
     let Some(measurement) = &report.measurement else {
         return Ok(());

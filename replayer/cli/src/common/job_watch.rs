@@ -62,9 +62,6 @@ pub(crate) struct JobWatch {
 
 impl JobWatch {
     /// `lines`: file for one JSON object per job. `None` if nothing is asked for.
-    ///
-    /// # Errors
-    /// No job is selected, jobs cannot be listed, or `--jobs` has no use.
     pub(crate) fn new(
         options: &WatchOptions,
         lines: Option<&PathBuf>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is shown of a recording; a bounded part of an unsound one.
+//! What is shown of a recording.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -26,8 +26,6 @@ pub(crate) struct Unverified {
 }
 
 impl Unverified {
-    /// # Errors
-    /// Damaged; or it breaks a rule, and that was not asked for.
     pub(crate) fn list(self, files: &Files) -> Result<Listing<'_>> {
         let view = files.view()?;
         let (recording, unsound) = match files.verify(&view) {

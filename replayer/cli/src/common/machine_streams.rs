@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Needs of command streams: panthor, firmware, render node access.
+//! Needs of command streams.
 
 use std::path::Path;
 

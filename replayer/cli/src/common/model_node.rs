@@ -172,7 +172,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Mesa's C library is newer, and so serves the app as well.
+/// Mesa's newer C library also serves the app.
 fn through_loader(mesa: &Path, program: &str, arguments: &[String]) -> Result<Command> {
     let file = found(program)?;
     let mut words = interpreted(&file)?;

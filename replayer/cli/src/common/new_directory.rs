@@ -20,8 +20,6 @@ pub(crate) struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// # Errors
-    /// Files may not be replaced, or the path has no name or is something else.
     pub(crate) fn new(path: PathBuf, force: Force) -> Result<Self> {
         let spelled = match path.file_name() {
             Some(_) => path.clone(),
@@ -52,8 +50,6 @@ impl NewDirectory {
         &self.name
     }
 
-    /// # Errors
-    /// A file cannot be written, is read by the command, or lies behind a link.
     pub(crate) fn write<P: AsRef<Path>>(
         &self,
         contents: &BTreeMap<P, Vec<u8>>,
@@ -72,7 +68,7 @@ impl NewDirectory {
         let written = fill(&unfinished, contents, destinations)
             .and_then(|()| fs::rename(&unfinished, &self.path).map_err(wrong));
         if written.is_err() {
-            // The first error says more than the removal's.
+            // The first error says more.
             let _ = fs::remove_dir_all(&unfinished);
         }
         written
@@ -100,7 +96,7 @@ fn fill<P: AsRef<Path>>(
     files.try_for_each(|(name, bytes)| destinations.write_beneath(directory, name, bytes))
 }
 
-/// Whether the path is a file with these bytes, and not a link to one.
+/// A link to such a file does not count.
 fn holds(path: &Path, bytes: &[u8]) -> bool {
     let length = u64::try_from(bytes.len()).ok();
     path.symlink_metadata()
@@ -108,7 +104,6 @@ fn holds(path: &Path, bytes: &[u8]) -> bool {
         && fs::read(path).is_ok_and(|there| there == bytes)
 }
 
-/// Refuses a linked folder: the file would be outside of the directory.
 fn stays_inside(directory: &Path, name: &Path) -> Result<()> {
     let folders = name.ancestors().skip(1);
     for folder in folders.filter(|one| !one.as_os_str().is_empty()) {

@@ -74,8 +74,6 @@ fn peak(text: &str) -> std::result::Result<f64, String> {
 }
 
 impl PageOptions {
-    /// # Errors
-    /// Another extension than `formats`, or a page's option without a page.
     fn kind(&self, formats: &[Format]) -> Result<Option<(Format, &Path)>> {
         let given = match (&self.html, &self.output) {
             (Some(path), _) => Some((Format::Html, path.as_path())),

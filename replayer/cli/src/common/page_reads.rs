@@ -17,7 +17,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What jobs leave, in the order in which they end.
+/// What jobs leave, in the order of their ends.
 struct Jobs<T> {
     running: Mutex<T>,
     ended: Mutex<Vec<T>>,

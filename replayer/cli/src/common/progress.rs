@@ -27,7 +27,6 @@ impl Progress {
     ) -> Self {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
         let wanted = std::io::stderr().is_terminal() && !is_quiet();
-        // Without a thread, nothing is shown.
         let thread = wanted.then(|| {
             let shared = shared.clone();
             let of = total.map_or(String::new(), |total| format!(" of {total}"));

@@ -8,7 +8,7 @@ use gpureplay_format::Recording;
 use gpureplay_library::Verified;
 use mali_jobs::reach::{Buffers, Touches, reached};
 
-/// Inputs that are followed one by one; more are only followed together.
+/// Inputs followed one by one; more are followed only together.
 const FOLLOWED: usize = 16;
 
 fn buffers(capture: &Capture) -> Buffers {

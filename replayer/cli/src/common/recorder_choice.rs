@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorders: the kernel's, or a library on a stock driver or the model.
+//! The choice of a recorder.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -131,7 +131,7 @@ impl Way {
             }
         };
         if let Some(layer) = layer {
-            // The layers are in order; the last is nearest to the runtime.
+            // The last is nearest to the runtime.
             let before = std::env::var_os("OPENCL_LAYERS");
             command.env("OPENCL_LAYERS", joined(before, Some(layer.into())));
         }
@@ -152,7 +152,7 @@ impl Way {
 }
 
 impl Way {
-    /// What to tell users who did not choose this way.
+    /// For users who did not choose this way.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
             Self::Kernel(_) | Self::User(_) => None,

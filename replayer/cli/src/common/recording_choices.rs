@@ -285,7 +285,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     Ok(out)
 }
 
-/// Warns of equal elements: they cannot be told apart in memory.
+/// Equal elements cannot be told apart in memory.
 fn warn_of_equal_elements(file: &TensorFile) {
     let d = distinctiveness(&file.tensor);
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All output. Foreign text cannot move the cursor, begin or reorder a line: it goes through the library's `Lines`.
+//! All output. Foreign text cannot move the cursor or begin a line: it goes through the library's `Lines`.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write};

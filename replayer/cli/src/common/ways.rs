@@ -44,7 +44,7 @@ pub(crate) fn to_record(device: &Path, node: &NodeOptions) -> Vec<Finding> {
     .into()
 }
 
-/// Finds devices that replay, best first.
+/// Best first.
 pub(crate) fn to_replay(findings: &[Finding]) -> Vec<Finding> {
     let of = |subject: &str| findings.iter().find(|finding| finding.subject == subject);
     let by = |finding: Option<&Finding>| match finding {

@@ -17,7 +17,7 @@ fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
     std::fs::write(path, [&values::npy(kind, shape)[..], bytes].concat()).unwrap();
 }
 
-/// The output has five floats: those of `a`, and one that the GPU's job writes behind it. `kind` is the job's type.
+/// The output has five floats: those of `a`, and one that the job, of type `kind`, writes after them.
 fn recording(kind: u32) -> Vec<u8> {
     let mut builder = builder(1, 1);
     let shape = [4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Outputs that are the same for all inputs get a remark.
+//! Outputs that no input affects get a remark.
 
 use gpureplay_library::weights::sha256;
 use gpureplay_trials::parts::Parts;

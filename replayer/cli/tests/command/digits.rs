@@ -11,7 +11,7 @@ use gpureplay_tensors::{ElementType, Tensor, read_npy};
 use crate::start::{Ended, Folder, Says, json, ran, ran_in, repository, shipped};
 use crate::values::{self, png};
 
-/// Largest difference of a probability from that in double precision.
+/// For a probability, against double precision.
 const TOLERANCE: f64 = 1e-5;
 const CLASSES: usize = 10;
 const SESSIONS: usize = 4;
@@ -238,7 +238,7 @@ fn one_recording_serves_other_trained_models() {
     .ended(0, "bit for bit");
     let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
     run(&format!("--bind {one} --expect {expected}")).ended(0, "bit for bit");
-    // Without --input it is the input of the manifest's first case.
+    // Without --input: that of the manifest's first case.
     gpureplay(&format!("run recordings/digits-g52 --bind {one}"))
         .ended(0, "→ digit 0")
         .says("nothing to compare");
@@ -270,7 +270,7 @@ fn one_recording_serves_other_trained_models() {
 
 #[test]
 fn a_picture_of_a_digit_is_read() {
-    // Ink on white paper, 80 x 80 pixels: a held-out 3, ten times as wide and high.
+    // A held-out 3, ten times as wide and high, in ink on white paper.
     let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
     let folder = Folder::default();
     let pixels: Vec<u8> = (0..80 * 80)

@@ -226,7 +226,7 @@ fn nothing_is_coloured_but_on_a_terminal() {
 #[test]
 fn the_doctor_names_cuda_where_its_driver_is() {
     let copy = Copy::of("saxpy-g52");
-    // The driver's stand-in: cargo built it next to this test.
+    // The driver's stand-in, beside this test.
     let test = std::env::current_exe().unwrap();
     let fake = test.with_file_name("libgpureplay_cuda_fake.so");
     std::os::unix::fs::symlink(fake, copy.at("libcuda.so.1")).unwrap();

@@ -20,7 +20,7 @@ struct Course {
     writes: Vec<Write>,
     /// Other actions than register writes, uploads, fills and seeks.
     steps: Vec<String>,
-    /// Pages that are not zero after all uploads.
+    /// Nonzero pages after all uploads.
     memory: BTreeMap<u64, Page>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command `gpureplay`, as users and scripts run it.
+//! The command `gpureplay`, as users run it.
 #![allow(clippy::unwrap_used)]
 
 mod analyse;

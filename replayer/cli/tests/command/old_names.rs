@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Old names do the same as new ones. `src/aliases.rs` compares those that differ in name only.
+//! Old names do the same as new ones.
 
 use std::fs;
 use std::path::PathBuf;

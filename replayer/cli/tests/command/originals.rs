@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::start::{Ended, Folder, GPUREPLAY, Says};
 
 const CHAIN: u64 = 0x10_0000;
-/// KiB of address space: 1 GiB, of which the program is a small part.
+/// 1 GiB of address space, in KiB.
 const MEMORY: &str = "1048576";
 
 struct Original(Folder);

@@ -30,7 +30,7 @@ const NOTES: [&str; 7] = [
     "items",
 ];
 
-/// Unknown words of the schema, and members that it does not name, are errors.
+/// Unknown words of the schema, and members that it lacks, are errors.
 pub(crate) fn check(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
     let Value::Object(words) = schema else {
         return Err(format!("{at}: the schema says {schema}"));

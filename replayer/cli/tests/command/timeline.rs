@@ -123,7 +123,7 @@ fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
         assert!(start <= &finishes[id]);
         assert!(on("upload", *start) && on("job", finishes[id]), "{id}");
     }
-    // Job 8 reads the input, which is loaded just before it.
+    // Job 8 reads the input, loaded just before.
     let first = of(&timeline, "X", "job")
         .into_iter()
         .find(|it| it["args"]["index"] == 8)

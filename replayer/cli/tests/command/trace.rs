@@ -37,7 +37,7 @@ fn saxpy_counts_follow_from_its_length() {
     };
     assert_eq!(extent("workgroup_count") * extent("workgroup_size"), N);
     assert_eq!(work["threads"], N);
-    // Per thread: two loads and one store of a float, one fused multiply-add, and the rest is addresses.
+    // Per thread: two loads and a store of a float, a fused multiply-add, and addresses.
     assert_eq!(work["messages"]["load"], 2 * N);
     assert_eq!(work["messages"]["store"], N);
     assert_eq!(work["messages"].as_object().unwrap().len(), 2);

@@ -14,7 +14,7 @@ fn a_file_with_valhall_code_is_printed_for_its_gpu() {
     let text =
         code(&format!("disasm {file} --gpu Mali-G57")).ended(0, "464 bytes, 58 instructions");
     assert!(text.ends_with(&lines), "{text}");
-    // Bifrost's decoder refuses it, and the other way round.
+    // Bifrost's decoder refuses it.
     assert_ne!(code(&format!("disasm {file}")).0, 0);
     let folder = Folder::default();
     let cut = folder.at("cut.bin");

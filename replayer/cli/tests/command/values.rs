@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files with values, as other programs write them.
 
-/// Header of a .npy file, without its values.
+/// Without the values.
 pub(crate) fn npy(dtype: &str, shape: &str) -> Vec<u8> {
     let text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
     let length = (text.len() as u16).to_le_bytes();

@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::report::{Row, report};
 use crate::{originals, recordings, values, variable};
 
-/// Cases that are kept at most, per kind of input. Each used more of a budget than all before.
+/// Cases at most, per kind of input. Each used more of a budget than all before.
 const KEPT: usize = 48;
 /// Seed recordings, in bytes.
 const LARGEST: usize = 600 << 10;
@@ -67,7 +67,7 @@ impl Attacker {
         }
     }
 
-    /// Gives all commands the same time. Returns what exceeded a budget.
+    /// Gives all commands equal time. Returns what exceeded a budget.
     pub(crate) fn attack(&mut self, seconds: u64) -> Vec<String> {
         let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
         let mut saved = Instant::now();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts heap, allocations, and steps.
 //!
-//! Steps are entered blocks of machine code. `cargo xtask cost` builds all crates so that each block calls a
-//! function here; other builds count none. Parallel threads lose some.
+//! Steps are entered blocks of machine code. `cargo xtask cost` builds all crates so that each block calls a function
+//! here; other builds count none.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -56,7 +56,7 @@ extern "C" fn __sanitizer_cov_trace_pc_guard_init(_: *mut u32, _: *mut u32) {}
 /// Per block. The compiler does not instrument functions of this name.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_trace_pc_guard(_: *mut u32) {
-    // SAFETY: words that are only read and written whole. Threads that count at the same time lose steps.
+    // SAFETY: words only read and written whole. Threads that count at the same time lose steps.
     unsafe {
         if STEPS == LAST_STEP {
             stop("more steps than any budget");

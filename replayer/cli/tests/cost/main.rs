@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A standing attacker: expensive files, changed at random. Heap, steps, printed and written bytes of commands must
+//! A standing attacker: expensive files, changed at random. Heap, steps and output of commands must
 //! stay within a budget per byte of the files.
 //!
 //! `cargo xtask cost` also counts steps, runs longer, and adds up results. Variables:
@@ -49,7 +49,7 @@ fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
 
 type Test = fn() -> Vec<String>;
 
-/// Each in a process of its own, which is counted whole.
+/// Each in its own process, which is counted whole.
 const TESTS: [(&str, Test); 3] = [
     (
         "no_file_costs_more_than_its_budget",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expensive random recordings: much of something, shared by much else.
+//! Expensive random recordings.
 
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorId,
@@ -166,7 +166,7 @@ fn tensors(builder: &mut Builder, random: &mut Random, bytes: u64) -> Vec<Tensor
     tensors
 }
 
-/// Also returns the names and bytes of the states, which no job changes.
+/// Also returns the states' names and bytes; no job changes them.
 pub(crate) fn with_states(random: &mut Random) -> (Vec<u8>, Vec<(String, u32)>) {
     let mut builder = builder();
     let states: Vec<(String, u32)> = (0..random.up_to(8))

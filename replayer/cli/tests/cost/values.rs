@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Expensive random tensor files: pictures, .npy, .safetensors.
+//! Expensive random tensor files.
 
 use std::path::Path;
 

@@ -23,7 +23,7 @@ pub trait Tensors {
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]>;
 }
 
-/// No tensors: for recordings that need no values.
+/// For recordings that need no values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTensors;
 
@@ -77,7 +77,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     /// Resets, checks, maps, powers up, sets up.
     ///
     /// # Errors
-    /// What failed; the GPU is reset and its memory released.
+    /// What failed; the GPU's memory is released.
     pub fn open(
         gpu: G,
         recording: Verified<'a, F>,
@@ -118,7 +118,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     /// [`Session::open`], once.
     ///
     /// # Errors
-    /// What failed; the GPU is reset and its memory released.
+    /// As for [`Session::open`].
     pub fn prepare(&mut self, tensors: &mut dyn Tensors) -> Result<(), ReplayError> {
         let result = self.set_up(tensors);
         self.conclude(result)
@@ -142,7 +142,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     /// All run segments, in order.
     ///
     /// # Errors
-    /// What failed. The GPU is reset; the next run starts afresh.
+    /// What failed.
     pub fn run(&mut self, tensors: &mut dyn Tensors) -> Result<(), ReplayError> {
         self.submits = 0;
         let mut result = self.set_up(tensors);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Settings, power, work: by registers in the family's code, or as whole steps.
+//! Settings, power, work: by registers or as whole steps.
 
 use gpureplay_format::Opcode;
 use gpureplay_format::layout::ActionEntry;

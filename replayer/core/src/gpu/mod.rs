@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the engine needs from a device, and how a device is put around another one.
+//! What the engine needs from devices, and devices around devices.
 //!
 //! # Writing a device
 //!
-//! A device implements [`Gpu`]. This one has registers that answer at once, and memory that is a list of pages:
+//! A device implements [`Gpu`], this one with registers that answer at once, and a list of pages:
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -80,14 +80,14 @@
 //!
 //! # Writing a device without registers
 //!
-//! A kernel driver that takes whole chains is a device too. It overrides [`Gpu::apply`], [`Gpu::start`] and [`Gpu::run_chain`], answers
-//! the registers of identity in `read32`, and ignores `write32`. The engine still uploads, makes headers ready and checks them, binds
-//! tensors and keeps states. [`Gpu::activate`] and [`Gpu::wait_irq`] are then never called.
+//! A kernel driver for whole chains overrides [`Gpu::apply`], [`Gpu::start`] and [`Gpu::run_chain`], answers the
+//! registers of identity in `read32`, and ignores `write32`. The engine still uploads, makes headers ready and checks
+//! them, binds tensors and keeps states. [`Gpu::activate`] and [`Gpu::wait_irq`] are never called.
 //!
 //! # Writing a device around a device
 //!
-//! A wrapper implements [`Wrapper`] and overrides what it changes. All other calls reach the device inside: there is no call
-//! that a wrapper can forget. Wrappers have `get_ref`, `get_mut` and `into_inner`.
+//! A wrapper implements [`Wrapper`] and overrides what it changes. All other calls reach the device inside: a wrapper
+//! cannot forget one. Wrappers have `get_ref`, `get_mut` and `into_inner`.
 //!
 //! ```
 //! use gpureplay_core::{Chain, DeviceError, Gpu, Wrapper};
@@ -267,9 +267,9 @@ macro_rules! gpu {
 gpu! {
     /// A GPU with memory of its own.
     ///
-    /// The model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps page
-    /// tables (with `mali_drive::page_table`, or in the kernel), and maintains caches: the GPU sees `write_memory`,
-    /// `read_memory` sees GPU writes. The module's documentation has an example.
+    /// The model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps page tables
+    /// (with `mali_drive::page_table`, or in the kernel), and maintains caches: the GPU sees `write_memory`,
+    /// `read_memory` sees GPU writes.
     required {
         /// Reads the register at a byte offset.
         fn read32(&mut self, register: u32) -> u32;
@@ -328,7 +328,7 @@ gpu! {
             None
         }
 
-        /// Prepares mapped memory for work on a device without registers. `None`: the family's code powers up, then [`Gpu::activate`].
+        /// Prepares mapped memory for work. `None`: the family's code powers up, then [`Gpu::activate`].
         ///
         /// # Errors
         /// Unusable memory, or these cores cannot stay unused.
@@ -337,7 +337,7 @@ gpu! {
             None
         }
 
-        /// Runs work to its end on a device without registers. `None`: the family's code does, through all wrappers.
+        /// Runs work to its end. `None`: the family's code does, through all wrappers.
         ///
         /// # Errors
         /// How it failed. The engine also checks a chain's headers.

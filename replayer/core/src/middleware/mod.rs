@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Devices around devices: to watch one.
+//! A device that watches another.
 
 mod trace;
 

@@ -6,7 +6,7 @@ use gpureplay_format::Access;
 use crate::error::{DeviceError, ErrorKind};
 use crate::gpu::{Chain, Gpu, Lines, Wrapper};
 
-/// A device call that has returned.
+/// A device call that has returned, or a chain about to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Register read: offset, value.
@@ -60,7 +60,7 @@ impl<G: Gpu, F: FnMut(Call)> Trace<G, F> {
         &mut self.gpu
     }
 
-    /// Returns the device.
+    /// The device.
     pub fn into_inner(self) -> G {
         self.gpu
     }

@@ -167,7 +167,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Whether a chain is made ready by overwriting the GPU's result before the next submit.
+/// Whether overwriting the GPU's result makes a chain ready before the next submit.
 #[inline(never)]
 fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
     let mut actions = since

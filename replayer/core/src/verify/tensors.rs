@@ -63,7 +63,7 @@ impl Checker<'_, '_> {
                 .all(|(at, extent)| (extent.get() != 0) == (at < rank))
     }
 
-    /// Returns the number of visited elements.
+    /// Returns visited elements.
     fn check_piece(
         &mut self,
         piece: &PieceEntry,

@@ -198,7 +198,7 @@ fn the_end_of_a_job_is_disturbed_as_each_kind_says() {
 #[test]
 fn interrupts_come_late_falsely_or_never() {
     use FaultKind::{LateInterrupt, LostInterrupt, SpuriousInterrupt, StuckInterrupt};
-    // Of an ended job: first wait, second, one after the reset.
+    // Of an ended job: first wait, second.
     for (kind, waits) in [
         (LateInterrupt, [Lines::NONE, Lines::JOB]),
         (SpuriousInterrupt, [Lines::ALL, Lines::JOB]),
@@ -211,7 +211,6 @@ fn interrupts_come_late_falsely_or_never() {
         faulty.reset().unwrap();
         assert_eq!(faulty.wait_irq(Lines::ALL, 1000), Lines::NONE, "{kind:?}");
     }
-    // A stuck line costs no time.
     let mut faulty = Faulty::new(Part::new(), StuckInterrupt, 0);
     let before = faulty.get_ref().fake.time;
     faulty.wait_irq(Lines::ALL, 1_000_000);

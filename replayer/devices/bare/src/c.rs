@@ -30,7 +30,7 @@ pub struct Tensor {
     pub index: i32,
     /// Dense, C order, little-endian; read for inputs, written for outputs, both for states.
     pub bytes: *mut u8,
-    /// Length in bytes.
+    /// In bytes.
     pub length: usize,
 }
 
@@ -119,8 +119,8 @@ pub unsafe extern "C" fn gpureplay_open(
             return 2;
         }
     };
-    // SAFETY: the fields are written before they are read; the workspace is used by this session alone. A fresh workspace is
-    // bytes and a length that are all zero; it is made in place because it is larger than many a stack.
+    // SAFETY: the fields are written before they are read; only this session uses the workspace. A fresh workspace is
+    // bytes and a length, all zero; it is made in place because many a stack is smaller.
     unsafe {
         (&raw mut (*state).workspace).write_bytes(0, 1);
         let workspace: &'static mut Workspace = &mut (*state).workspace;

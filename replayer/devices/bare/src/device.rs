@@ -110,7 +110,7 @@ impl<M: Machine> Device<M> {
         };
     }
 
-    /// Returns whether the run was cancelled.
+    /// Whether the run was cancelled.
     pub fn end_run(&mut self) -> bool {
         let cancelled = self.cancellation.cancelled;
         self.cancellation = Cancellation::default();
@@ -137,7 +137,7 @@ impl<M: Machine> Device<M> {
         &self.arena.machine
     }
 
-    /// Bytes of memory in use, with page tables.
+    /// With page tables, in bytes.
     pub const fn memory_used(&self) -> usize {
         self.arena.used
     }

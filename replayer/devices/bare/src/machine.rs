@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers, clock, interrupts and memory of bare firmware.
+//! What bare firmware provides.
 
 use mali_drive::page_table::Format;
 
@@ -8,7 +8,7 @@ use mali_drive::page_table::Format;
 pub struct Memory {
     /// For the processor; aligned to 4096.
     pub start: *mut u8,
-    /// Size in bytes.
+    /// Size.
     pub bytes: usize,
     /// Start as the GPU sees it.
     pub bus: u64,
@@ -22,13 +22,13 @@ pub trait Machine {
     /// Reads a GPU register.
     fn read32(&mut self, register: u32) -> u32;
 
-    /// Writes a GPU register, after earlier memory writes are visible to the GPU.
+    /// Writes a GPU register once the GPU sees earlier memory writes.
     fn write32(&mut self, register: u32, value: u32);
 
-    /// Monotonic clock in microseconds.
+    /// Monotonic clock.
     fn now_us(&mut self) -> u64;
 
-    /// Returns after an interrupt or this many microseconds, or earlier.
+    /// Returns after an interrupt or the timeout, or earlier.
     fn wait_interrupt(&mut self, timeout_us: u32);
 
     /// Asked before and during chains and before copies; ends the run and resets the GPU.

@@ -11,7 +11,7 @@ use crate::{cpu, gic, machine};
 static RAISED: AtomicBool = AtomicBool::new(false);
 static LATE: AtomicBool = AtomicBool::new(false);
 
-/// Notes and silences an interrupt, for the vector.
+/// Notes and silences interrupts.
 pub fn interrupt() {
     while let Some(id) = gic::acknowledge() {
         if id == machine::TIMER_INTERRUPT {
@@ -25,12 +25,11 @@ pub fn interrupt() {
     }
 }
 
-/// The GPU on this machine.
 pub struct Board {
     registers: usize,
     interrupt: u32,
     memory: Memory,
-    /// Interrupts of the GPU so far.
+    /// So far.
     pub interrupts: u32,
 }
 

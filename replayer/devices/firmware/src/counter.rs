@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A growing counter in NOR flash: Intel command set (JEDEC JESD68), QEMU's second bank.
+//! A growing counter in NOR flash: Intel command set (JEDEC JESD68).
 //!
 //! Each value is its own record in one erase block: an interrupted write loses no older value. A full block accepts
 //! no more: 16,384 updates.
@@ -18,7 +18,6 @@ const READY: u32 = 0x0080_0080;
 /// State reads per write.
 const PATIENCE: u32 = 1_000_000;
 
-/// State of the flash.
 pub struct Counter {
     /// Largest stored; 0 for none.
     pub value: u64,

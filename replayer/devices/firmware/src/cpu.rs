@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor (Arm DDI 0487): identity map, timer, waiting, power-off.
+//! The processor (Arm DDI 0487).
 
 use core::arch::asm;
 
@@ -32,7 +32,7 @@ pub fn start_mmu() {
         // SAFETY: one processor, no interrupts yet, and nobody else names MAP: the write is not shared.
         unsafe { (*table).0[index] = address | BLOCK | ACCESSED | attributes };
     }
-    // SAFETY: the table maps every address to itself, so code, stack and data stay where they are.
+    // SAFETY: the table maps every address to itself: code, stack and data stay.
     unsafe {
         asm!(
             "msr mair_el1, {mair}",
@@ -57,7 +57,7 @@ pub fn start_mmu() {
     }
 }
 
-/// Ticks of the virtual counter.
+/// Of the virtual counter.
 pub fn ticks() -> u64 {
     let value: u64;
     // SAFETY: reads a counter.
@@ -65,7 +65,6 @@ pub fn ticks() -> u64 {
     value
 }
 
-/// Microseconds of ticks.
 pub fn microseconds(ticks: u64) -> u64 {
     let frequency: u64;
     // SAFETY: reads a constant register.
@@ -74,7 +73,7 @@ pub fn microseconds(ticks: u64) -> u64 {
     ticks / per_microsecond
 }
 
-/// Starts the timer interrupt, in microseconds.
+/// `after`: microseconds.
 pub fn start_timer(after: u64) {
     let frequency: u64;
     // SAFETY: the virtual timer belongs to this image.
@@ -87,7 +86,6 @@ pub fn start_timer(after: u64) {
     }
 }
 
-/// Silences the timer.
 pub fn stop_timer() {
     // SAFETY: the virtual timer belongs to this image.
     unsafe { asm!("msr cntv_ctl_el0, xzr", "isb") };
@@ -111,9 +109,9 @@ pub fn barrier() {
     unsafe { asm!("dsb sy") };
 }
 
-/// Switches off (PSCI SYSTEM_OFF by hypervisor call).
+/// PSCI SYSTEM_OFF by hypervisor call.
 pub fn power_off() -> ! {
-    // SAFETY: the call does not return; if it is not there, the processor sleeps for ever with interrupts masked.
+    // SAFETY: the call does not return; without it, the processor sleeps for ever, interrupts masked.
     unsafe {
         asm!("hvc #0", in("x0") 0x8400_0008u64);
         loop {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disturbs a step at each device call, repeats it, compares states.
+//! Disturbs a step, repeats it, compares states.
 
 use mali_drive::Verified;
 use mali_drive::middleware::{FaultKind, Faulty};

@@ -52,14 +52,13 @@ pub fn start() {
     }
 }
 
-/// Lets an interrupt through.
 pub fn enable(interrupt: u32) {
     let base = frame(interrupt) + word(interrupt);
     write32(base + GROUP, read32(base + GROUP) | 1 << (interrupt % 32));
     write32(base + SET_ENABLE, 1 << (interrupt % 32));
 }
 
-/// Masks an interrupt; a level stays pending.
+/// A level stays pending.
 pub fn disable(interrupt: u32) {
     write32(
         frame(interrupt) + word(interrupt) + CLEAR_ENABLE,
@@ -67,7 +66,6 @@ pub fn disable(interrupt: u32) {
     );
 }
 
-/// Takes the pending interrupt, if any.
 pub fn acknowledge() -> Option<u32> {
     let id: u64;
     // SAFETY: ICC_IAR1_EL1; touches no memory.
@@ -75,7 +73,6 @@ pub fn acknowledge() -> Option<u32> {
     if id < SPURIOUS { Some(id as u32) } else { None }
 }
 
-/// Ends an interrupt's handling.
 pub fn end(interrupt: u32) {
     // SAFETY: ICC_EOIR1_EL1; touches no memory.
     unsafe { asm!("msr S3_0_C12_C12_1, {}", in(reg) u64::from(interrupt)) };

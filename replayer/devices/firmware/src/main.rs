@@ -51,9 +51,9 @@ static mut STATES: [[u8; STATE_BYTES]; 2] = [[0; STATE_BYTES]; 2];
 struct Linked<'a> {
     recording: &'a Recording<'a>,
     output: &'a mut [u8; OUTPUT_BYTES],
-    /// Tensor and length of what is in `output`.
+    /// Tensor and length in `output`.
     found: Option<(u32, usize)>,
-    /// Of the last run, one behind the other, and of the current one.
+    /// Of the last run and of the current one, tensor after tensor.
     states: [&'a mut [u8; STATE_BYTES]; 2],
     left: bool,
     /// The next run puts them back.
@@ -62,7 +62,7 @@ struct Linked<'a> {
 }
 
 impl Linked<'_> {
-    /// Its range among all states; `None` for other tensors.
+    /// Range among all states; `None` for other tensors.
     fn state(&self, tensor: u32) -> Option<core::ops::Range<usize>> {
         if !GOES_ON {
             return None;
@@ -248,7 +248,8 @@ fn replay(start: u64) {
         first,
         machine::LOADED_RECORDING,
     );
-    // SAFETY: one thread of execution; the interrupt handler does not touch these. RAM behind the image is nobody else's.
+    // SAFETY: one thread of execution; the interrupt handler touches none of these. RAM after the image is nobody
+    // else's.
     let (device, workspace, output, states) = unsafe {
         (
             Device::new(board),
@@ -344,7 +345,7 @@ extern "C" fn firmware_interrupt() {
     board::interrupt();
 }
 
-/// Called by every other vector: says what happened and ends.
+/// For every other vector.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_exception(syndrome: u64, address: u64, fault: u64) -> ! {
     text("EXCEPTION");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Minimal PCI: finds and enables the GPU on bus 0.
+//! Finds and enables the GPU on bus 0.
 
 use crate::machine::{PCI_CONFIG, PCI_FIRST_INTERRUPT, PCI_WINDOW, read32, write32};
 
@@ -9,9 +9,8 @@ const BAR0: usize = 0x10;
 const MEMORY_AND_MASTER: u32 = 6;
 const NOBODY: u32 = 0xffff_ffff;
 
-/// The GPU's PCI function.
 pub struct Function {
-    /// Address of its registers.
+    /// Address.
     pub registers: usize,
     /// Interrupt id of INTA.
     pub interrupt: u32,

@@ -6,7 +6,6 @@ use gpureplay_format::{ParseError, Section};
 
 use crate::uart::{byte, hex, number, text};
 
-/// Prints a field's name and value.
 pub fn field(name: &str, value: u64) {
     text(" ");
     text(name);
@@ -26,14 +25,12 @@ fn listed(names: &str, index: usize) {
     }
 }
 
-/// A file that is no recording.
 pub fn damaged(error: &ParseError) {
     text("REFUSED damaged section ");
     listed(Section::NAMES, error.section as usize);
     text("\n");
 }
 
-/// The verifier refuses the recording.
 pub fn refused(violation: &Violation) {
     text("REFUSED rule ");
     listed(Rule::NAMES, violation.rule as usize);
@@ -42,7 +39,7 @@ pub fn refused(violation: &Violation) {
     text("\n");
 }
 
-/// A replay failed; the GPU has been reset.
+/// The GPU has been reset.
 pub fn failed(error: &ReplayError) {
     text("FAILED ");
     match error.kind {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accepts only signed recordings, none older than a counter (feature `signature`).
+//! Accepts only signed recordings (feature `signature`).
 //!
 //! Key and smallest counter are linked in. Flash keeps the counters of recordings that ran.
 
@@ -9,9 +9,7 @@ use crate::counter::{self, Counter};
 use crate::uart::{number, text};
 use crate::{COUNTER, PUBLIC_KEY};
 
-/// A recording that may run.
 pub struct Trusted {
-    /// Its bytes.
     pub recording: &'static [u8],
     counter: u64,
     stored: Counter,

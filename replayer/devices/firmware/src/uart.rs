@@ -6,7 +6,6 @@ use crate::machine::{UART, read32, write32};
 const FLAGS: usize = UART + 0x18;
 const TRANSMIT_FULL: u32 = 1 << 5;
 
-/// Writes one character.
 pub fn byte(value: u8) {
     // Bounded: a dead port does not stop the firmware.
     for _ in 0..1_000_000 {
@@ -17,14 +16,13 @@ pub fn byte(value: u8) {
     write32(UART, u32::from(value));
 }
 
-/// Writes text.
 pub fn text(text: &str) {
     for value in text.bytes() {
         byte(value);
     }
 }
 
-/// Writes a number in decimal.
+/// In decimal.
 pub fn number(mut value: u64) {
     let mut digits = [0u8; 20];
     let mut first = digits.len();
@@ -41,7 +39,7 @@ pub fn number(mut value: u64) {
     }
 }
 
-/// Writes a number in hexadecimal, with prefix.
+/// With prefix.
 pub fn hex(value: u64) {
     text("0x");
     let digits = (64 - (value | 1).leading_zeros()).div_ceil(4);

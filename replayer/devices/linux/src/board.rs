@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Known boards, from device trees (`replayer/devices/linux/boards`).
+//! Known boards (`replayer/devices/linux/boards`).
 
 use std::fs;
 use std::path::Path;
@@ -27,25 +27,25 @@ pub struct Board {
     pub soc: String,
     /// Graphics processor.
     pub gpu: String,
-    /// The root's `compatible` strings.
+    /// The root's `compatible`.
     pub machine: Vec<String>,
     /// The GPU's node in mainline, or empty.
     pub node: String,
-    /// Physical address of the registers.
+    /// Physical address.
     pub registers: u64,
-    /// Bytes of the register window.
+    /// Window size.
     pub register_bytes: u64,
     /// Shared peripheral interrupts of the GIC.
     pub interrupts: Interrupts,
-    /// Whether the GPU snoops CPU caches.
+    /// The GPU snoops CPU caches.
     pub coherent: bool,
-    /// Clocks of the node.
+    /// Of the node.
     pub clocks: Vec<String>,
-    /// Reset lines of the node.
+    /// Of the node.
     pub resets: Vec<String>,
-    /// Supplies of the node.
+    /// Of the node.
     pub supplies: Vec<String>,
-    /// Power domains of the node.
+    /// Of the node.
     pub power_domains: Vec<String>,
     /// What else one must know.
     pub quirks: Vec<String>,
@@ -68,18 +68,18 @@ pub struct Interrupts {
 }
 
 impl Board {
-    /// Names that [`Board::named`] knows.
+    /// For [`Board::named`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         FILES.iter().map(|(name, _)| *name)
     }
 
-    /// The board of this name.
+    /// The board of this name; `None` if unknown.
     pub fn named(name: &str) -> Option<Self> {
         let (_, text) = FILES.iter().find(|(file, _)| *file == name)?;
         toml::from_str(text).ok()
     }
 
-    /// Finds this machine's board by the device tree below `root` (`/`).
+    /// This machine's board, by the device tree below `root` (`/`).
     pub fn of_machine(root: &Path) -> Option<Self> {
         let path = root.join("sys/firmware/devicetree/base/compatible");
         let machine = fs::read(path).ok()?;

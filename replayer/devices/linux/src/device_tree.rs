@@ -11,17 +11,17 @@ use crate::error::OpenError;
 /// The GPU's node and platform device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuNode {
-    /// Platform device, such as `fde60000.gpu`.
+    /// Such as `fde60000.gpu`.
     pub device: String,
     /// `compatible` strings, most specific first.
     pub compatible: Vec<String>,
-    /// Physical address of the registers.
+    /// Physical address.
     pub registers: u64,
-    /// Bytes of the register window.
+    /// Window size.
     pub register_bytes: u64,
     /// `dma-coherent`: the GPU snoops CPU caches.
     pub coherent: bool,
-    /// The driver that holds the GPU.
+    /// Holds the GPU.
     pub driver: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub fn find_gpu_of(sysfs: &Path, board: Option<&Board>) -> Result<GpuNode, OpenE
     }
 }
 
-/// GPU families with a job manager.
+/// With a job manager.
 const FAMILIES: [&str; 2] = ["arm,mali-bifrost", "arm,mali-valhall-jm"];
 
 fn read_node(device: &Path) -> io::Result<Option<GpuNode>> {

@@ -101,7 +101,7 @@ impl DevMem {
         self.chains.ended
     }
 
-    /// Total time of ended chains, to the acknowledgement of their interrupts.
+    /// Time of ended chains, until their interrupts are acknowledged.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -147,8 +147,6 @@ impl DevMem {
     }
 }
 
-/// # Errors
-/// No io_uring, or locking memory is forbidden.
 pub(crate) fn pinnable() -> Result<Mapped, OpenError> {
     Mapped::pinned(PAGE_SIZE as usize).map_err(|error| {
         forbidden(

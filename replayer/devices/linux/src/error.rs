@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a device cannot be used, with the cure.
+//! Why devices cannot be used.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ pub enum OpenError {
         "{path}: no such device; load nano-driver/gpureplay_nano.ko and bind the GPU to it (nano-driver/README.md)"
     )]
     NoDriver {
-        /// Device node.
+        /// Device.
         path: PathBuf,
     },
-    /// No GPU is driven by this driver.
+    /// The driver has no GPU.
     #[error(
         "no render node in /dev/dri belongs to the driver {0}: load it (sudo modprobe {0}), or give the GPU back to it; --device model needs no GPU"
     )]
@@ -25,10 +25,10 @@ pub enum OpenError {
         "{0}: no such device; the kernel has not loaded kbase, Arm's own driver, or it does not drive the GPU; --device panfrost uses Linux's"
     )]
     NoKbase(PathBuf),
-    /// A render node belongs to another driver.
+    /// Another driver's render node.
     #[error("{path}: its driver is {found}, expected {wanted}")]
     OtherDriver {
-        /// Render node.
+        /// Node.
         path: PathBuf,
         /// Name and versions.
         wanted: String,
@@ -46,7 +46,7 @@ pub enum OpenError {
     /// The device is open elsewhere.
     #[error("{path}: another process has the GPU; end it, or share: --device nano:shared in both")]
     Busy {
-        /// Device node.
+        /// Device.
         path: PathBuf,
     },
     /// The GPU hangs in reset.
@@ -55,29 +55,29 @@ pub enum OpenError {
     /// The caller may not open it.
     #[error("{path}: permission denied; {cure}")]
     Permission {
-        /// Device node.
+        /// Device.
         path: PathBuf,
-        /// What lets the caller in.
+        /// What helps.
         cure: String,
     },
     /// The driver is too old.
     #[error("the nano driver that is loaded is too old for this program; build both from one tree")]
     OldDriver,
-    /// The device tree has no Mali GPU.
+    /// A device tree without Mali GPU.
     #[error(
         "the device tree has no enabled node that is compatible with arm,mali-bifrost or arm,mali-valhall-jm"
     )]
     NoGpu,
-    /// Device tree and board do not agree.
+    /// Device tree and board differ.
     #[error(
         "the device tree says that the GPU's registers are at {found:#x}, the board {board} has them at {expected:#x}; leave the board out"
     )]
     OtherBoard {
         /// Board.
         board: String,
-        /// Register address of the board.
+        /// The board's registers.
         expected: u64,
-        /// Register address in the device tree.
+        /// Those in the device tree.
         found: u64,
     },
     /// A driver holds the GPU.
@@ -100,7 +100,7 @@ pub enum OpenError {
         /// What helps.
         cure: &'static str,
     },
-    /// The GPU does not snoop caches; this device cannot maintain them.
+    /// The GPU does not snoop caches.
     #[error(
         "the GPU is not cache-coherent on this machine, and user space cannot maintain caches; use --device nano"
     )]

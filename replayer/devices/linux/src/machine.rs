@@ -14,26 +14,26 @@ use crate::kbase;
 use crate::nano;
 use crate::panfrost;
 
-/// Subject that concerns `--device panfrost` only.
+/// Subject for `--device panfrost` only.
 pub const PANFROST: &str = "panfrost";
-/// Subject that concerns `--device kbase` only, if it is present.
+/// Subject for `--device kbase` only, if present.
 pub const KBASE: &str = "kbase";
 const DEV_MEM: &str = "/dev/mem";
 
 const PINNED_PAGES: &str = "pinned pages";
-/// Subjects that concern `--device devmem` only.
+/// Subjects for `--device devmem` only.
 pub const DEV_MEM_ONLY: [&str; 2] = [DEV_MEM, PINNED_PAGES];
 
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub subject: &'static str,
-    /// Whether a replay can go on.
+    /// A replay can go on.
     pub good: bool,
     /// What was found.
     pub found: String,
-    /// What to do if it is not good.
+    /// What to do if not good.
     pub cure: Option<String>,
 }
 

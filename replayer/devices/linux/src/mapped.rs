@@ -41,9 +41,6 @@ impl Mapped {
     }
 
     /// Its pages keep their physical addresses.
-    ///
-    /// # Errors
-    /// `mmap`'s, `mlock`'s, or no pinning.
     pub(crate) fn pinned(length: usize) -> io::Result<Self> {
         let memory = Self::locked(length)?;
         // A child of `fork` needs no copy.
@@ -156,7 +153,7 @@ mod tests {
         map.write32(0, 1);
         map.write32(8188, 2);
         assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
-        // Across the end, behind it, overflowing, between words.
+        // Across the end, after it, overflowing, between words.
         for offset in [
             8189,
             8190,

@@ -58,7 +58,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// `done` gets address and length of each part, once it is written.
+    /// `done` gets address and length of each part, once written.
     pub(crate) fn write(
         &self,
         va: u64,

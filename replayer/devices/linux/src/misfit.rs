@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why kernel drivers cannot replay some recordings.
+//! What kernel drivers cannot replay.
 
 use gpureplay_format::layout::FAMILY_MALI;
 use gpureplay_format::{Action, Recording};
@@ -58,7 +58,7 @@ pub enum Misfit {
     /// Code that should have moved.
     #[error("code at {0:#x}: the driver cannot put it there")]
     Code(u64),
-    /// No room here for moving code.
+    /// No room for moving code.
     #[error("no addresses are free for its code")]
     NoRoom,
 }

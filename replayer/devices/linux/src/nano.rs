@@ -21,7 +21,7 @@ use crate::mappings::Mappings;
 use crate::nano_abi as abi;
 use crate::way_in::way_in;
 
-/// Where the driver puts its device.
+/// The driver's device.
 pub const PATH: &str = "/dev/gpureplay-nano";
 
 /// [`DeviceError::Refused`] code: the GPU was taken away, by sleep or turn.
@@ -33,7 +33,7 @@ const LOST: PollFlags = PollFlags::POLLERR
 /// A reset and power-up cost less than a tenth of it.
 const SHORTEST_TURN: Duration = Duration::from_millis(20);
 
-/// Whether to take turns. The kernel owns page tables and checks register writes anyway.
+/// Whether to take turns. Either way the kernel owns page tables and checks register writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Fails while the GPU is taken; never lends.
@@ -59,11 +59,11 @@ pub struct Nano {
 /// The driver's state, over all openers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Whether the GPU snoops CPU caches.
+    /// The GPU snoops CPU caches.
     pub coherent: bool,
-    /// GPU memory pages of all openers.
+    /// Of GPU memory.
     pub pages: u64,
-    /// An opener waits for its turn.
+    /// An opener waits.
     pub waiting: bool,
 }
 
@@ -82,7 +82,7 @@ pub fn state(path: &Path) -> Result<State, OpenError> {
 
 fn information(file: &File) -> Result<abi::Info, OpenError> {
     let mut info = abi::Info::default();
-    // SAFETY: the descriptor is open and the argument has the size that the request names.
+    // SAFETY: open descriptor, argument of the request's size.
     unsafe { abi::info(file.as_raw_fd(), &mut info) }.map_err(|errno| match errno {
         nix::Error::ENOTTY | nix::Error::EINVAL => OpenError::OldDriver,
         other => io_error("nano driver: information")(other.into()),
@@ -95,7 +95,7 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
 
 fn take_turn(file: &File, acquire: abi::Acquire) -> Result<(), nix::Error> {
     loop {
-        // SAFETY: the descriptor is open and the argument has the size that the request names.
+        // SAFETY: open descriptor, argument of the request's size.
         match unsafe { abi::acquire(file.as_raw_fd(), &acquire) } {
             Err(nix::Error::EINTR) => {}
             result => return result.map(drop),
@@ -199,7 +199,7 @@ impl Nano {
         self.chains.ended
     }
 
-    /// Total time of ended chains, to the acknowledgement of their interrupts.
+    /// Time of ended chains, until their interrupts are acknowledged.
     pub fn working(&self) -> Duration {
         self.chains.working
     }
@@ -244,7 +244,7 @@ impl Nano {
             flags,
             ..abi::Map::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::map(self.file.as_raw_fd(), &mut map) }.map_err(refused)?;
         let length = usize::try_from(pages)
             .ok()
@@ -297,7 +297,7 @@ impl Gpu for Nano {
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
         let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
-        // The driver's handler masked these lines; a level that is still raised interrupts again once unmasked.
+        // The driver's handler masked these lines; a raised level interrupts again once unmasked.
         for (line, at) in MASKS.into_iter().enumerate() {
             if self.silenced.intersects(Lines(1 << line)) {
                 let value = self.wanted_masks.get(line).copied().unwrap_or(0);

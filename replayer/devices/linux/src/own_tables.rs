@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables built here, where the kernel builds none.
+//! Page tables where the kernel builds none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -108,7 +108,7 @@ impl OwnTables {
         Ok(tables)
     }
 
-    /// Returns whether tables were built. Reset the GPU first.
+    /// Whether tables were built. Reset the GPU first.
     pub(crate) fn forget(&mut self) -> bool {
         self.leaves.clear();
         self.pages.take().is_some()

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pinned pages: buffers of an io_uring that no request uses.
 //!
-//! `mlock` only prevents swapping. The kernel still moves pages: huge pages (khugepaged, `MADV_COLLAPSE`),
-//! compaction, copies for a writer after `fork`, CMA. Registered buffers are pinned (`FOLL_LONGTERM`): none of
-//! these moves them, and `fork` copies for the child. Pinning first moves pages out of movable ranges: look up
-//! physical addresses afterwards.
+//! `mlock` only prevents swapping: huge pages (khugepaged, `MADV_COLLAPSE`), compaction, copies for a writer after
+//! `fork`, and CMA still move pages. Registered buffers (`FOLL_LONGTERM`) stay, and `fork` copies for the child.
+//! Pinning first moves pages out of movable ranges: look up physical addresses afterwards.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -44,7 +43,8 @@ impl Pin {
                 iov_len: MAX_BUFFER_BYTES.min(length - offset),
             })
             .collect();
-        // SAFETY: the list outlives the call. The kernel checks the ranges, and neither reads nor writes them: no request follows.
+        // SAFETY: the list outlives the call. The kernel checks the ranges, and neither reads nor writes them: no
+        // request follows.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_io_uring_register,
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn only_memory_of_this_process_is_pinned() {
-        // The kernel checks: no page at 4096 or behind the last address.
+        // The kernel checks: no page at 4096 or after the last address.
         for (address, length) in [(4096, 4096), (1 << 47, 4096), (usize::MAX & !4095, 4096)] {
             assert!(Pin::new(address, length).is_err(), "{address:#x}");
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Codes for job chains that a kernel driver does not run.
+//! Codes of kernel drivers' failures.
 
 /// [`gpureplay_core::DeviceError::Refused`] code: memory is not where the driver's rule says; address taken, or
 /// rule changed.

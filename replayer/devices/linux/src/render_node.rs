@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DRM render node with a sync object.
+//! A DRM render node.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -44,9 +44,6 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Opens nothing: that would wake other GPUs. Without any node in sysfs, tries the first, maybe the model's.
-    ///
-    /// # Errors
-    /// There is none.
     pub(crate) fn find(self, root: &Path) -> Result<PathBuf, OpenError> {
         let entries = fs::read_dir(root.join("sys/class/drm"));
         let mut nodes: Vec<PathBuf> = entries
@@ -118,7 +115,7 @@ impl Driver {
             });
         }
         let mut made = Syncobj::default();
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { create_sync(file.as_raw_fd(), &mut made) }.map_err(failed("sync object"))?;
         Ok(RenderNode {
             file,
@@ -180,12 +177,12 @@ impl RenderNode {
             fd: -1,
             pad: 0,
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { export_sync(self.file.as_raw_fd(), &mut export) }?;
-        // SAFETY: the kernel made this descriptor for us just now, and nobody else has it.
+        // SAFETY: the kernel just made this descriptor for us alone.
         let fence = unsafe { OwnedFd::from_raw_fd(export.fd) };
         let mut info = SyncFileInfo::default();
-        // SAFETY: the argument has the size that the request names; no list is asked for.
+        // SAFETY: the argument has the request's size; no list is asked for.
         unsafe { sync_file_info(fence.as_raw_fd(), &mut info) }?;
         Ok(match info.status {
             1.. => Ended::Well,

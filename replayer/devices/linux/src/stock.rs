@@ -112,7 +112,7 @@ impl Stock {
         self.chains.ended
     }
 
-    /// Total time with waits for other programs.
+    /// Total, with waits for other programs.
     pub fn working(&self) -> Duration {
         self.chains.working
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel interface structures, with sizes.
 
-/// Name, bytes, fields.
 macro_rules! structures {
     ($($(#[$doc:meta])* $name:ident: $bytes:expr, { $($field:ident: $type:ty),* })*) => {$(
         $(#[$doc])*

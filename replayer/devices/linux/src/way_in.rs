@@ -7,7 +7,6 @@ use std::path::Path;
 
 use nix::unistd::{Gid, Group};
 
-/// Read and write.
 const GROUP_MAY: u32 = 0o060;
 
 pub(crate) fn to_render_node(path: &Path) -> String {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nano driver's guard: its table test, and against the verifier.
+//! The nano driver's guard, against the verifier.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;

@@ -43,9 +43,9 @@ pub const WORK_PER_BYTE: u64 = 2;
 
 /// A modelled GPU with memory of its own.
 ///
-/// Its clock stands still during chains: slowness ends no wait early. A hopeless wait advances it by the whole
-/// time. Endless runs end at a work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which [`OnModel::renew_work`]
-/// renews for segments.
+/// The clock stands still during chains: slowness ends no wait early. A hopeless wait advances it by the whole time.
+/// Endless runs end at a work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which [`OnModel::renew_work`] renews
+/// for segments.
 pub struct OnModel<B: Bus = Ram> {
     body: Body<B>,
     memory: Memory,
@@ -111,7 +111,7 @@ impl<B: Bus> OnModel<B> {
         self.working
     }
 
-    /// Chains run so far.
+    /// Run so far.
     pub fn chains(&self) -> u64 {
         self.chains
     }
@@ -132,7 +132,7 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// Pages in use, with page tables.
+    /// In use, with page tables.
     pub fn pages(&self) -> usize {
         self.memory.pages()
     }

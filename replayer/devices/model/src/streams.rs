@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes streams as whole launches, as a driver with firmware does.
+//! Takes whole launches, as a driver with firmware does.
 
 use std::sync::Arc;
 

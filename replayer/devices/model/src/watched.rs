@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The model with an observer of chains.
+//! The model with an observer.
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Wrapper};
 
 use crate::OnModel;
 
-/// The observer. Chains count from 1.
+/// An observer. Chains count from 1.
 pub trait Watch {
     /// False fails the run.
     fn starts(&mut self, device: &mut OnModel, number: u32, chain: &Chain) -> bool;
-    /// Called after a successful chain.
+    /// After a successful chain.
     fn ended(&mut self, device: &mut OnModel, number: u32) {
         let _ = (device, number);
     }
@@ -18,7 +18,7 @@ pub trait Watch {
 /// A watched device.
 pub struct Watched<W> {
     device: OnModel,
-    /// The observer.
+    /// Observer.
     pub watch: W,
     number: u32,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LZ4 encoder with optimal parsing for blocks of at most a page.
+//! LZ4 encoder with optimal parsing.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -60,7 +60,7 @@ impl Matcher {
         self.filled = whole;
     }
 
-    /// Longest earlier match of the bytes at `at`, as (length, distance); (_, 0) when there is none.
+    /// Longest earlier match at `at`: (length, distance); (_, 0) if none.
     fn longest(&self, window: &[u8], at: usize) -> (usize, usize) {
         let limit = window.len() - at;
         let mut candidate = self.heads[hash(&window[at..])];
@@ -105,7 +105,7 @@ impl Matcher {
             }
             self.insert(window, at);
         }
-        // Forget the block: it may yet be stored as it is, and then the window does not have it.
+        // Forget the block: if stored as it is, the window does not have it.
         for at in (self.filled..end).rev() {
             self.heads[hash(&window[at..])] = self.previous[at];
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rewrites a recording: unchanged tables stay, new data follow the old.
+//! Rewrites a recording; new data follow the old.
 
 use alloc::vec::Vec;
 
@@ -15,15 +15,15 @@ use crate::view::Recording;
 /// Action with its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'v> {
-    /// Index in the section `actions`.
+    /// Index in `actions`.
     pub number: u32,
     /// Action.
     pub entry: &'v ActionEntry,
     /// Opcode.
     pub opcode: Opcode,
-    /// Offset in the section `data` of the next upload before this action.
+    /// The next upload's offset in `data` before this action.
     pub before: u64,
-    /// Offset of the next upload after this action.
+    /// After this action.
     pub after: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'v> Recording<'v> {
     }
 }
 
-/// Segments and actions are added in order; other tables are the old recording's.
+/// Add segments and actions in order; other tables are the old recording's.
 #[derive(Clone, Debug)]
 pub struct Draft<'v> {
     view: Recording<'v>,
@@ -58,7 +58,7 @@ pub struct Draft<'v> {
     pub platform: Platform,
     /// What the replay's GPU must be.
     pub identity: Vec<IdentityCheck>,
-    /// In ascending order.
+    /// Ascending.
     pub regions: Vec<Region>,
     segments: Vec<Segment>,
     actions: Vec<ActionEntry>,
@@ -101,7 +101,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Adds an action to the last segment.
+    /// Adds to the last segment.
     pub fn push(&mut self, entry: ActionEntry) {
         self.actions.push(entry);
         if let Some(segment) = self.segments.last_mut() {
@@ -141,7 +141,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Adds `entry` with other words; the segment's next upload then starts at `cursor`.
+    /// Adds `entry` with other words; `cursor` as in `insert`.
     pub fn launch(&mut self, entry: ActionEntry, words: &[u8], cursor: u64) {
         self.action(Opcode::Seek, self.data.len() as u64);
         let b = U16::new(u16::try_from(words.len()).unwrap_or_else(|_| {

@@ -22,8 +22,8 @@
 
 /// Jobs in all submissions of a trace or original recording.
 ///
-/// A small file may submit one long chain again and again, and each submission has an action for each job. A
-/// network has some hundred jobs; this is a thousand runs of one.
+/// A small file may submit a long chain again and again, with an action for each job. A network has some hundred jobs;
+/// this is a thousand runs of one.
 pub const MAX_SUBMITTED_JOBS: usize = 1 << 18;
 
 mod compress;
@@ -53,7 +53,7 @@ pub use tensor::{Axis, Piece, Tensor};
 /// Drivers' own: clean and invalidate caches at start and end, start the MMU.
 pub const DEFAULT_JOB_CONFIG: u16 = 0x3700;
 
-/// Names a tensor of a builder.
+/// A tensor of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorId(pub u32);
 
@@ -123,7 +123,7 @@ pub struct Builder {
     data: Vec<u8>,
     history: History,
     matcher: compress::Matcher,
-    /// Numbers of the pages that set-up wrote; all others are still zero.
+    /// Numbers of pages that set-up wrote; others are still zero.
     touched: BTreeSet<u64>,
     names: BTreeSet<String>,
     submitted: bool,
@@ -172,7 +172,7 @@ impl Builder {
         });
     }
 
-    /// Adds pages of GPU memory, which are zero when set-up starts.
+    /// Adds pages of GPU memory, zero when set-up starts.
     pub fn region(&mut self, va: u64, pages: u32, access: Access, kind: RegionKind) {
         self.regions.push(Region {
             va: U64::new(va),
@@ -183,7 +183,7 @@ impl Builder {
         });
     }
 
-    /// Begins a segment. Set-up comes first, then run, then finish segments.
+    /// Set-up segments come first, then run, then finish.
     pub fn segment(&mut self, name: &str, kind: SegmentKind) {
         let name = self.intern(name);
         self.history.clear();

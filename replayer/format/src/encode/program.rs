@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Adds actions to the segment that was begun last.
+//! Adds actions to the last segment.
 
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -47,8 +47,7 @@ impl Builder {
         self.submit_with(slot, DEFAULT_JOB_CONFIG, chain, timeout_us);
     }
 
-    /// Submits as [`Builder::submit`] with bits 15:0 of JS_CONFIG, without address space (3:0) and flush reduction
-    /// (14).
+    /// Submits with bits 15:0 of JS_CONFIG, without address space (3:0) and flush reduction (14).
     pub fn submit_with(&mut self, slot: u8, config: u16, chain: u64, timeout_us: u32) {
         self.push(Opcode::Submit, slot, config & !0x400f, timeout_us, chain);
         self.submitted = true;
@@ -83,8 +82,7 @@ impl Builder {
         self.push(Opcode::Fill, byte, 0, length, va);
     }
 
-    /// Leaves out bytes that are still zero, fills with repeated bytes, compresses the rest page by page where that
-    /// pays.
+    /// Leaves out bytes still zero, fills with repeated bytes, compresses the rest by page where that pays.
     pub fn upload(&mut self, va: u64, bytes: &[u8]) {
         let (mut va, mut bytes) = (va, bytes);
         while !bytes.is_empty() {
@@ -144,7 +142,7 @@ impl Builder {
         }
     }
 
-    /// Moves to an offset in the section `data`; for bytes already in the file. The encoder does not use it.
+    /// Moves to an offset in the section `data`, for bytes already in the file.
     pub fn seek(&mut self, offset: u64) {
         self.push(Opcode::Seek, 0, 0, 0, offset);
     }

@@ -18,13 +18,13 @@ use crate::{MAX_AXES, MAX_RANK};
 pub struct Tensor {
     /// Unique; printable ASCII without spaces.
     pub name: String,
-    /// Part in the computation.
+    /// Role.
     pub kind: TensorKind,
     /// Type of the elements.
     pub element: ElementType,
-    /// Extents, slowest dimension first (C order).
+    /// Slowest dimension first (C order).
     pub shape: Vec<u32>,
-    /// Pieces may overlap: a tensor that the app copies is written to all its places.
+    /// May overlap: a tensor that the app copies is written to all its places.
     pub pieces: Vec<Piece>,
     /// Without recorded value: bind it before the first run.
     pub external: bool,
@@ -33,7 +33,7 @@ pub struct Tensor {
 /// Loop nest, see [`crate::layout::PieceEntry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// GPU address of the first element.
+    /// Of the first element.
     pub va: u64,
     /// First element's index in C order.
     pub element: u32,
@@ -41,10 +41,10 @@ pub struct Piece {
     pub axes: Vec<Axis>,
 }
 
-/// One loop of a piece.
+/// A piece's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Number of steps.
+    /// Steps.
     pub extent: u32,
     /// Elements per step.
     pub element_stride: u32,
@@ -68,7 +68,7 @@ impl Piece {
         }
     }
 
-    /// Dense array in C order.
+    /// In C order.
     pub fn dense(elements: u32, element: ElementType, va: u64) -> Self {
         let axis = Axis {
             extent: elements,
@@ -109,7 +109,7 @@ impl Piece {
 }
 
 impl Tensor {
-    /// Dense tensor in C order.
+    /// In C order.
     pub fn dense(
         name: &str,
         kind: TensorKind,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A damaged file is refused, and the damaged section is named.
+//! A damaged file is refused, its section named.
 
 use gpureplay_format::layout::{Header, SECTIONS, SectionEntry};
 use gpureplay_format::{

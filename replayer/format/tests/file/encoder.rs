@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The encoder's output, against another decoder and sizes by hand.
+//! The encoder, against another decoder and sizes by hand.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +136,7 @@ fn what_was_uploaded_is_there_and_takes_few_bytes() {
 
 #[test]
 fn pages_that_repeat_earlier_ones_cost_little_in_one_segment_and_all_in_the_next() {
-    // Noise alone is stored as it is, outside of the window.
+    // Noise alone is stored as it is, outside the window.
     let text = [&noise(1400, 9)[..], &[0x55; 100]].concat();
     let made = |twice: bool| {
         let mut builder = builder(64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the encoder writes, and what a reader says of other files.
+//! Files from the encoder, and others.
 #![allow(clippy::unwrap_used)]
 
 mod blocks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For `cargo xtask mutation`: mutants that other tests let slip, with right checksums.
+//! Mutants that other tests let slip (`cargo xtask mutation`).
 
 use gpureplay_format::checksum::{Checksum, checksum};
 use gpureplay_format::layout::{ActionEntry, Header, SECTIONS, Segment, TensorEntry};

@@ -16,14 +16,14 @@ use crate::tensors::TensorInfo;
 
 /// Bytes of a name, as many as of a file's.
 pub const MAX_NAME: usize = 255;
-/// Stretches of memory that one pass copies. Each costs a device call, however short it is.
+/// Stretches of memory per pass. Each costs a device call, however short.
 pub const MAX_RUNS: u64 = 1 << 26;
 /// Drivers write fewer than ten.
 pub const MAX_SETTINGS: usize = 256;
 /// Elements visited one by one to prove coverage by pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
-/// Result of a check.
+/// Of a check.
 pub type Result<T = ()> = std::result::Result<T, Broken>;
 
 fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Result {
@@ -468,7 +468,7 @@ mod tests {
         };
         assert_eq!(copied(1), None);
         assert_eq!(copied(2), Some(HostRule::CopyRuns));
-        // A review found such a file: 17 kB that copied 64 GiB for hours.
+        // Such a file of 17 kB copied 64 GiB for hours.
         assert_eq!(copied(1024), Some(HostRule::CopyRuns));
         let rows = [piece(0, &[(8192, 8192, 8192), (8192, 1, 1)])];
         assert_eq!(

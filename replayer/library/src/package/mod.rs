@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Packs and signed recordings: checked in memory, used from a copy.
+//! Packs and signed recordings.
 
 pub(crate) mod open;
 pub(crate) mod seal;
@@ -33,7 +33,7 @@ enum Purpose {
     Look,
 }
 
-/// Refuses files in too many folders: each has to be made.
+/// Refuses files in too many directories: each has to be made.
 fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut folders = BTreeSet::new();
     for name in names {
@@ -82,7 +82,7 @@ impl Files {
         Self::open_for(Purpose::Use, path, trust)
     }
 
-    /// Opens as [`Files::open`], without a private copy: files beside the recording cannot be used.
+    /// [`Files::open`] without a private copy: files beside the recording cannot be used.
     ///
     /// # Errors
     /// As for [`Files::open`].
@@ -308,7 +308,7 @@ fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
     within_folders(path, contents.keys().map(String::as_str))
 }
 
-/// Gives the recording, if the contents have all files that the manifest names.
+/// The recording, if the contents have all files that the manifest names.
 fn covered<'a>(
     contents: &'a Contents<'_>,
     manifest: Option<&Manifest>,
@@ -394,7 +394,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The files that the signature covers, unchanged since signing.
+    /// Files that the signature covers, unchanged.
     fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents<'a>> {
         let wrong = |reason: String| refused(self.path, format!("{SIGNATURE}: {reason}"));
         let signature = self.file(SIGNATURE, MAX_SIGNATURE)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the user's files within bounds; private copies of packs.
+//! Reads users' files within bounds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +40,7 @@ pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
     fs::File::open(path)
 }
 
-/// Reads a recording or a pack; of a file with another length or kind only the start: enough to say what is wrong.
+/// Reads a recording or a pack; of a file with another length or kind only the start, which says what is wrong.
 pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }

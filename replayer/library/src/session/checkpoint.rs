@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU memory at a layer boundary, for another attempt; pages of zeroes left out.
+//! GPU memory at a layer boundary, without zero pages.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const STEP: usize = 64 * PAGE;
 pub(super) const READ_PER_RUN: u64 = 2 << 30;
 
 pub(super) struct Checkpoint {
-    /// Index of the next segment.
+    /// Next segment.
     pub(super) next: u32,
     pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording on a device: values in, runs, values out.
+//! A recording on a device.
 
 mod attempt;
 mod checkpoint;
@@ -28,14 +28,14 @@ use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
 use crate::timing::{Clock, Events, Timed, Timing, sizes};
 
-/// Choices for a session.
+/// For a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Default: [`Choice::Best`].
     pub device: Choice,
-    /// Options of the model.
+    /// Of the model.
     pub model: ModelOptions,
-    /// Allow another GPU than the recorded one.
+    /// Allow another GPU.
     pub ignore_identity: bool,
     /// Per run; from the last layer boundary reached.
     pub retries: u32,
@@ -179,14 +179,13 @@ impl Session {
         self.ignore_identity = yes;
     }
 
-    /// Sets whether GPU counters are read from the next loading on, around each chain: see
-    /// [`crate::ChainSpan::counters`]. Costs some register accesses per chain.
+    /// Reads GPU counters around each chain, from the next loading on: see [`crate::ChainSpan::counters`]. Costs some
+    /// register accesses.
     pub fn count_gpu(&mut self, yes: bool) {
         self.counts_gpu = yes;
     }
 
-    /// Sets whether layers are joined for complete runs, as by default. Saves submissions per run, and may cost
-    /// more before the first.
+    /// Joins layers for complete runs, as by default. Saves submissions per run, may cost more before the first.
     pub fn join_layers(&mut self, yes: bool) {
         self.joins = yes;
     }
@@ -218,17 +217,17 @@ impl Session {
         }
     }
 
-    /// Times of the last run.
+    /// Of the last run.
     pub fn timing(&self) -> &Timing {
         &self.timing
     }
 
-    /// Events of the last run, over all attempts.
+    /// Of the last run, over all attempts.
     pub fn events(&self) -> Events {
         self.clock.events().1
     }
 
-    /// Events of loading the recording.
+    /// Of loading the recording.
     pub fn setup_events(&self) -> Events {
         self.clock.events().0
     }
@@ -256,7 +255,7 @@ impl Session {
         result
     }
 
-    /// Bytes of the recording and of bound external weights; the model's default work limit follows from them.
+    /// Of the recording and bound external weights; the model's default work limit follows from them.
     pub fn bytes(&self) -> u64 {
         (self.recording.files().bytes.len() + self.bindings.external_bytes()) as u64
     }
@@ -266,7 +265,7 @@ impl Session {
         &self.recording
     }
 
-    /// Binds an input, weight or intermediate for all later runs, or a state for the next run.
+    /// Binds an input, weight or intermediate for all later runs, a state for the next.
     ///
     /// An intermediate's value replaces its layer's result.
     ///
@@ -326,7 +325,7 @@ impl Session {
         Ok(())
     }
 
-    /// Every state from a `.safetensors` file, or a directory with a `NAME.npy` for each.
+    /// Every state, from files as for [`Session::bind_weights`].
     ///
     /// # Errors
     /// No states, or one is missing or does not fit.
@@ -472,7 +471,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Loads the recording, as the first run does by itself.
+    /// Loads the recording, as the first run does.
     ///
     /// # Errors
     /// A wrong weight file, another GPU, or the device fails.
@@ -491,7 +490,7 @@ impl Session {
         self.uninterrupted(|session| {
             let result = match &session.state {
                 State::Loaded(_) => session.engine(|engine, _| engine.close()),
-                // Unloading the secure world resets the GPU and clears memory, whatever the app did.
+                // The secure world's unloading resets the GPU and clears memory.
                 _ => Ok(()),
             };
             session.unload();
@@ -557,12 +556,12 @@ impl Session {
         self.bindings.want(name)
     }
 
-    /// Outputs of the last run, by name.
+    /// Of the last run, by name.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         self.bindings.outputs()
     }
 
-    /// Outputs of the last run, moved out instead of copied.
+    /// Moves outputs out instead of copying.
     pub fn take_outputs(&mut self) -> impl Iterator<Item = (String, Tensor)> {
         let outputs = self.bindings.tensors().iter().enumerate();
         let outputs: Vec<(usize, String)> = outputs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A session in the secure world: the pack goes there once, values per run.
+//! A session in the secure world.
 
 use std::collections::BTreeMap;
 

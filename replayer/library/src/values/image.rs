@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pictures as values, as the manifest declares.
+//! Pictures as values.
 
 use std::fs::File;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct ImageFormat {
     /// Order of the channels.
     #[serde(default)]
     pub channels: Channels,
-    /// How the picture is resized.
+    /// How to resize.
     #[serde(default)]
     pub resize: Resize,
     /// White before mean and std; 1 if absent.
@@ -30,7 +30,7 @@ pub struct ImageFormat {
     /// One, or one per channel in the tensor's order; 0 if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mean: Vec<f64>,
-    /// One, or one per channel in the tensor's order; 1 if absent.
+    /// As `mean`; 1 if absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub std: Vec<f64>,
     /// Black is 1 and white is 0, for networks that want ink.

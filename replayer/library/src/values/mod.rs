@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensor files: `.npy`, raw `.bin`, `.safetensors`, pictures; and outputs.
+//! Tensor files, in and out.
 
 mod image;
 #[cfg(not(feature = "pictures"))]

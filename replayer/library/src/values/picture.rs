@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PNG and JPEG pictures: decoded within limits, cut, and resized.
+//! PNG and JPEG pictures within limits.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -19,7 +19,7 @@ use crate::values::MAX_EXTENT;
 const MAX_PIXELS: u64 = 1 << 25;
 /// The largest picture takes eight bytes per pixel, and does not compress.
 const MAX_PNG: u64 = 9 * MAX_PIXELS;
-/// Bytes of a file that is read whole.
+/// Bytes of a file read whole.
 const MAX_JPEG: u64 = 4 * MAX_PIXELS;
 /// Bytes for palettes and lines of the PNG decoder.
 const MAX_BESIDE: usize = 1 << 24;
@@ -82,7 +82,7 @@ impl Picture {
         }
     }
 
-    /// The largest middle part with the proportions `width` to `height`.
+    /// The largest middle part of these proportions.
     pub(super) fn middle(&self, width: u32, height: u32) -> Part {
         let (w, h) = (self.width as u64, self.height as u64);
         let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
@@ -98,7 +98,7 @@ impl Picture {
         }
     }
 
-    /// Gives luminance from 0 to 1; `each` gets number and pixels of each row.
+    /// Luminance from 0 to 1; `each` gets number and pixels of each row.
     pub(super) fn grey(
         &self,
         part: &Part,
@@ -142,7 +142,7 @@ impl Picture {
         }
     }
 
-    /// Gives the mean of what a new pixel covers, or interpolates linearly. Holds one row at a time.
+    /// The mean of what a new pixel covers, or linear interpolation. Holds one row at a time.
     fn resized<const CHANNELS: usize>(
         &self,
         part: &Part,
@@ -228,7 +228,7 @@ fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), Stri
     }
 }
 
-/// A PNG file without the chunks that change no sample, however long these are.
+/// A PNG file without chunks that change no sample, however long.
 struct Needed<R> {
     file: R,
     head: Vec<u8>,
@@ -431,7 +431,7 @@ mod tests {
         assert!(error.contains("at most 16384 wide"), "{error}");
     }
 
-    /// A grey, progressive picture. Each of its empty scans visits all pixels.
+    /// Grey and progressive. Each empty scan visits all pixels.
     fn scanned(width: u16, height: u16, scans: usize) -> Vec<u8> {
         let mut file = vec![0xff, 0xd8];
         // One table of quantization, one of codes: a single one-bit code.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `.safetensors` files: reads only the header and wanted tensors.
+//! `.safetensors` files, read in parts.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

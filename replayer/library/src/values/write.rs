@@ -11,7 +11,7 @@ use crate::number::Number;
 /// Standard output's name.
 pub const STANDARD_OUTPUT: &str = "-";
 
-/// Whether a path is one of standard output's names.
+/// By any of its names.
 pub fn is_standard_output(path: &Path) -> bool {
     [
         STANDARD_OUTPUT,
@@ -30,7 +30,7 @@ pub enum OutputFormat {
     Npy,
     /// `.bin` or `.raw`: the elements in C order, little-endian.
     Raw,
-    /// Type, shape, flat data. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
+    /// Type, shape, flat data. NaN and infinities are strings: "NaN", "Infinity", "-Infinity".
     Json,
 }
 
@@ -45,7 +45,6 @@ impl OutputFormat {
             Some("json") => Ok(Self::Json),
             _ if is_standard_output(path) => Ok(Self::Npy),
             _ => match std::fs::metadata(path) {
-                // Devices and pipes have no telling name.
                 Ok(found) if !found.is_file() && !found.is_dir() => Ok(Self::Npy),
                 _ => Err(Error::Format {
                     path: path.to_path_buf(),
@@ -80,7 +79,7 @@ pub fn encode_all(path: &Path, tensors: &[(String, Tensor)]) -> Result<Vec<u8>> 
     })
 }
 
-/// The shortest that gives exactly this element.
+/// The shortest that gives this element.
 pub fn element_text(tensor: &Tensor, index: usize) -> String {
     let value = tensor.value(index);
     match tensor.dtype().is_float() {

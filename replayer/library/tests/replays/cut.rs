@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device that ends long chains gets shorter, equivalent ones.
+//! A device that ends long chains gets equivalent ones.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

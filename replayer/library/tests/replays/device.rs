@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A caller's device gets all engine calls, also those with default answers.
+//! A caller's device gets all engine calls.
 
 use std::sync::{Arc, Mutex};
 

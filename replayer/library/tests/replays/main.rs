@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library as used by a program that embeds replays.
+//! The library, as embedding programs use it.
 #![allow(clippy::unwrap_used)]
 
 mod cut;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pictures of every kind as values, and refused ones.
+//! Pictures as values, and refused ones.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,6 @@ fn laid(layout: &str) -> ImageFormat {
     }
 }
 
-/// The README beside them describes them.
 fn pictures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pictures")
 }
@@ -194,7 +193,7 @@ fn bad_pictures_and_declarations_are_errors() {
         assert!(found.contains(reason), "{found}");
     }
     let whole = std::fs::read(&path).unwrap();
-    // The last 12 bytes are the chunk that marks the end.
+    // The last 12 bytes only mark the end.
     for length in 0..whole.len() - 12 {
         let cut = folder.put("cut.png", &whole[..length]);
         assert!(text(&cut, Some(&good)).contains("cut.png"), "{length}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sessions on the digits network: values, layers, threads, and costs of later runs.
+//! Sessions on the digits network.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

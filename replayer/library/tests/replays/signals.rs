@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals wait for the reset of a GPU that writes to the process's pages.
+//! Signals wait for the GPU's reset.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 use nix::sys::signal::{Signal, raise};
 
-/// Environment of the test that runs as a child: the kind of device, and the file that marks its reset.
+/// The child's environment: kind of device, and the file that marks its reset.
 const KIND: &str = "GPUREPLAY_TEST_KIND";
 const MARK: &str = "GPUREPLAY_TEST_MARK";
 
@@ -45,7 +45,7 @@ impl Wrapper for Raising {
     }
 }
 
-/// Does nothing unless the test below runs it as a child.
+/// Does nothing unless the test below runs it.
 #[test]
 fn child() {
     let Some(kind) = std::env::var_os(KIND) else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recurrent network writes a song: no fault changes a session's states.
+//! A recurrent network's song: no fault changes its states.
 
 use std::path::PathBuf;
 
@@ -71,7 +71,7 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(write(&mut session, 10), "ten little");
 }
 
-/// The fault's place varies with how often the device is asked whether a job is done.
+/// The fault's place varies with how often the device is asked about a job.
 #[test]
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let mut counting = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A training step: states from run to run, and no fault changes them.
+//! A training step's states; no fault changes them.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ fn each_run_goes_on_from_the_last_one() {
     let velocity = session.read("fc.bias.velocity").unwrap();
     assert!(velocity.values().all(|value| value == 0.0));
     let losses: Vec<f64> = (0..4).map(|_| step(&mut session)).collect();
-    // The batch is always the same, so that each step lowers its loss.
+    // Always the same batch: each step lowers its loss.
     assert!(
         losses.windows(2).all(|pair| pair[1] < pair[0]),
         "{losses:?}"
@@ -94,7 +94,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
         for call in places {
             let mut session = session(Some(Fault::At(kind, call)));
             tried += 1;
-            // The fault's place varies with how often the device is asked whether a job is done.
+            // The fault's place varies with how often the device is asked about a job.
             for _ in 0..2 {
                 let before = session.states().unwrap();
                 if session.run().is_err() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command stream of a Mali-G610: saxpy with a = 2.5, compiled by Debian's Mesa 25.0.7, recorded at panthor's
-//! requests on the model's render node.
+//! A Mali-G610's command stream: saxpy with a = 2.5, from Debian's Mesa 25.0.7, recorded at panthor's requests on the
+//! model's render node.
 
 use std::path::PathBuf;
 

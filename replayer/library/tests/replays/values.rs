@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of every kind as values, good and bad.
+//! Files as values, good and bad.
 
 use std::path::{Path, PathBuf};
 

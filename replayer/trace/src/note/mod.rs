@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NOTE records of an OpenCL layer: launches of the following chains, and transfers.
+//! NOTE records of an OpenCL layer.
 //!
 //! A note is one line of printable ASCII: [`PREFIX`], what it tells, then `key=value` words. Names keep letters, digits
 //! and `_ * . -`; other bytes become `%` and two hexadecimal digits.
@@ -8,9 +8,9 @@ mod text;
 
 /// First word of each note; the digit is the grammar's version.
 pub const PREFIX: &str = "cl2";
-/// Text of a NOTE record, in bytes.
+/// Bytes of a NOTE's text.
 pub const MAX_TEXT: usize = 4096;
-/// Bytes of a scalar argument that are kept.
+/// Kept bytes of a scalar.
 pub const MAX_SCALAR: usize = 16;
 /// Arguments of a launch; kernels with more are refused.
 pub const MAX_ARGUMENTS: usize = 255;
@@ -30,24 +30,24 @@ pub enum Note {
     Launch(Launch),
     /// The runtime refused the launch: it has no chains.
     Refused {
-        /// Number of the launch.
+        /// Number.
         launch: u32,
-        /// Error of the runtime.
+        /// The runtime's.
         status: i32,
     },
     /// All earlier commands of this queue are complete.
     Idle {
-        /// Number of the queue.
+        /// Number.
         queue: u32,
     },
     /// Content of a transfer that was incomplete when noted.
     Content {
         /// As in [`Content::Later`].
         id: u32,
-        /// [`content_hash`] of the bytes.
+        /// [`content_hash`].
         hash: u64,
     },
-    /// The app used something that notes do not describe.
+    /// Something that notes do not describe.
     Unseen {
         /// Called function.
         call: String,
@@ -65,27 +65,27 @@ pub struct Object {
     pub size: u64,
 }
 
-/// What a memory object is.
+/// A memory object's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
     /// Buffer with memory of its own.
     Buffer,
     /// Part of a buffer.
     Part(Place),
-    /// Image; the runtime chooses its layout.
+    /// The runtime chooses its layout.
     Image,
 }
 
 /// Byte of a memory object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the object.
+    /// Number.
     pub object: u32,
     /// Bytes from its start.
     pub offset: u64,
 }
 
-/// Which way a transfer went.
+/// A transfer's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the host into the object.
@@ -105,15 +105,15 @@ pub struct Transfer {
     pub at: Place,
     /// Bytes.
     pub size: u64,
-    /// What the bytes are.
+    /// Its bytes.
     pub content: Content,
-    /// `None` if it happened with the creation of the object.
+    /// `None` at the object's creation.
     pub queue: Option<u32>,
-    /// Complete when noted; else it happens after its queue's earlier commands.
+    /// It was when noted; else it happens after its queue's earlier commands.
     pub complete: bool,
 }
 
-/// What is known about a transfer's bytes.
+/// A transfer's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Their [`content_hash`].
@@ -131,13 +131,13 @@ pub struct Copied {
     pub from: Place,
     /// Where to.
     pub to: Place,
-    /// From the first byte copied to the last; 0 of an image.
+    /// From the first byte to the last; 0 of an image.
     pub size: u64,
-    /// From the first byte written to the last; 0 of an image.
+    /// The same for written bytes.
     pub to_size: u64,
-    /// Both are one run; else bytes in between are left out.
+    /// One run each; else bytes between are left out.
     pub dense: bool,
-    /// Number of the queue.
+    /// Number.
     pub queue: Option<u32>,
     /// Called function.
     pub call: String,
@@ -150,7 +150,7 @@ pub struct Filled {
     pub at: Place,
     /// Bytes; 0 of an image.
     pub size: u64,
-    /// Number of the queue.
+    /// Number.
     pub queue: Option<u32>,
     /// Called function.
     pub call: String,
@@ -163,11 +163,11 @@ pub struct Launch {
     pub id: u32,
     /// From 0.
     pub queue: u32,
-    /// Name of the kernel function.
+    /// Function name.
     pub kernel: String,
     /// Work-items by dimension.
     pub global: [u64; 3],
-    /// Work-items of a group by dimension, if the app chose them.
+    /// Of a group, if the app chose them.
     pub local: Option<[u64; 3]>,
     /// By index.
     pub arguments: Vec<Argument>,
@@ -176,15 +176,15 @@ pub struct Launch {
 /// Argument of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Empty if the runtime does not know it.
+    /// Empty if unknown.
     pub name: String,
-    /// As the runtime says it, such as `float*`; empty if unknown.
+    /// Such as `float*`; empty if unknown.
     pub type_name: String,
-    /// What it was set to.
+    /// As set.
     pub value: Value,
 }
 
-/// What an argument was set to.
+/// An argument's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Memory object.
@@ -206,7 +206,7 @@ pub enum NoteError {
     /// Word without meaning at its place.
     #[error("the note's {field} is '{word}'")]
     Field {
-        /// What the word should be.
+        /// Expected.
         field: &'static str,
         /// Word.
         word: String,

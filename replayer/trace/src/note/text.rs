@@ -86,7 +86,7 @@ impl<'a> Words<'a> {
         Ok(Note::Object(Object { id, kind, size }))
     }
 
-    /// Layers of earlier versions end the note with the size, because they noted only copies of buffers.
+    /// Earlier layers, which noted only copies of buffers, end the note with the size.
     fn copied(&mut self) -> Result<Note, NoteError> {
         let (from, to) = (self.place("from")?, self.place("to")?);
         let size = self.number("size")?;
@@ -224,7 +224,7 @@ fn sizes(field: &'static str, text: &str) -> Result<[u64; 3], NoteError> {
     }
 }
 
-/// Reads `NAME:TYPE:VALUE`.
+/// `NAME:TYPE:VALUE`.
 fn argument(word: &str) -> Result<Argument, NoteError> {
     let bad = || wrong("argument", word);
     let mut parts = word.splitn(3, ':');

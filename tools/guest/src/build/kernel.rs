@@ -18,8 +18,8 @@ use crate::{
     folder::{Folder, GUEST_VARIABLE},
 };
 
-/// `old` is the previous release's kernel, `new` that of backports. The initramfs loads panfrost first: the run loads
-/// only panthor.
+/// `old` is the previous release's, `new` that of backports. The initramfs loads panfrost first: the run loads only
+/// panthor.
 pub(crate) fn other(folder: &Folder, which: &str) -> Result<Folder> {
     let _lock = Folder::lock(&folder.local)?;
     let guest = folder.local.join(format!("kernel-{which}"));

@@ -33,7 +33,6 @@ impl Sources {
     }
 }
 
-/// Leaves unchanged files alone.
 pub(crate) fn write_sources(guest: &Path) -> Result<()> {
     let mirror = match std::env::var(MIRROR_VARIABLE) {
         Ok(mirror) => mirror,
@@ -65,7 +64,7 @@ fn of_machine() -> Result<String> {
     })
 }
 
-/// Plain Debian suites only (not -security, -updates or third parties'), from `address suite component` lines.
+/// Plain Debian suites only, from `address suite component` lines.
 fn main_mirror(targets: &str) -> Option<String> {
     const SUITES: [&str; 7] = [
         "bookworm", "trixie", "forky", "stable", "testing", "unstable", "sid",

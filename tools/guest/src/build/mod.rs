@@ -77,7 +77,7 @@ fn base(folder: &Folder, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes the second guest: its kernel is old enough for Arm's driver.
+/// A second guest, with a kernel old enough for Arm's driver.
 pub(crate) fn kbase_kernel(folder: &Folder) -> Result<()> {
     let guest = &folder.guest;
     let _lock = Folder::lock(guest)?;

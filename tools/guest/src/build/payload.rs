@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this work tree adds: test programs, `gpureplay`, drivers, the model server.
+//! What this work tree adds to the guest.
 
 use std::{
     env,
@@ -105,7 +105,7 @@ fn command(folder: &Folder) -> Result<()> {
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
-/// On the guest's C library, as an app's loader loads them.
+/// On the guest's C library, since apps load them.
 fn opencl_layer(folder: &Folder) -> Result<()> {
     shared(folder, "gpureplay-opencl", "libgpureplay_opencl.so")?;
     shared(folder, "gpureplay-recorder", "libgpureplay_recorder.so")

@@ -25,7 +25,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Returns whether it ran.
+    /// Whether it ran.
     pub(crate) fn run(&self, guest: &Path) -> Result<bool> {
         if self.is_done(guest) {
             return Ok(false);
@@ -90,7 +90,7 @@ impl Cache {
         }
     }
 
-    /// Replaces the file whole, as others may read it.
+    /// Replaces the file whole: others may read it.
     pub(crate) fn keep(&self, made: &Path) -> Result<()> {
         if let Some(parent) = self.0.parent() {
             files::create_dir(parent)?;
@@ -154,7 +154,7 @@ pub(crate) fn last_lines(path: &Path, count: usize) -> String {
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// FNV-1a: tells changed inputs apart, nothing more.
+/// FNV-1a tells changed inputs apart, no more.
 pub(crate) struct Fingerprint(u64);
 
 impl Default for Fingerprint {

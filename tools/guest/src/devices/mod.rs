@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest devices`: replays on nano and /dev/mem, with hostile clients.
+//! `guest devices`: replays on nano and /dev/mem.
 
 pub(crate) mod panfrost;
 
@@ -168,7 +168,7 @@ impl Devices {
     }
 }
 
-/// `input` and `output` hold NAME=FILE words.
+/// `input` and `output` hold NAME=FILE.
 pub(crate) fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     let recording = folder.repository.join("recordings").join(name);
     let to = share.join(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest panfrost`: replays through panfrost or panthor as an ordinary user.
+//! `guest panfrost`: replays through panfrost or panthor.
 
 use std::{
     fmt::Write as _,
@@ -181,7 +181,7 @@ impl Panfrost {
         };
         let outcome = session::script(&guest, &options, SCRIPT)?;
         let said = outcome.said();
-        // Only wrong chains may fault. Another kernel's modules come from the initramfs.
+        // Another kernel's modules come from the initramfs.
         let known = |line: &str| {
             line.starts_with("modprobe:") || self.wrong > 0 && kernel_log::is_of_job(line)
         };
@@ -207,8 +207,8 @@ impl Panfrost {
     }
 }
 
-/// Copies recordings by name prefix, and what the model answers. A line of `cases`: number, recording, words of a
-/// run; @ is the results' directory. Returns the count.
+/// Copies recordings by name prefix, and what the model answers. A line of `cases`: number, recording, words of a run;
+/// @ is the results' directory. Returns the count.
 pub(crate) fn expect(
     folder: &Folder,
     share: &Path,
@@ -253,7 +253,7 @@ pub(crate) fn expect(
     Ok(count)
 }
 
-/// A recording with states makes several steps.
+/// With states, several steps.
 fn cases(recording: &Path) -> Result<Vec<Vec<String>>> {
     let path = recording.join("manifest.toml");
     let text = files::text(&path)?;

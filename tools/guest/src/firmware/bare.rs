@@ -22,7 +22,7 @@ use crate::{
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
 pub(crate) struct Build<'a> {
-    /// `build`, or `rustc` for options that only that has.
+    /// `build`, or `rustc` for its own options.
     pub(crate) subcommand: &'a str,
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
@@ -64,7 +64,7 @@ impl Build<'_> {
 pub(crate) struct Linked<'a> {
     /// If `None`, the image replays what the machine loads.
     pub(crate) recording: Option<&'a Path>,
-    /// .npy files in the order of tensors that need a value.
+    /// .npy files of tensors that need a value, in order.
     pub(crate) inputs: &'a [PathBuf],
     /// Public key in hexadecimal, and smallest accepted counter.
     pub(crate) trust: Option<(&'a str, u64)>,

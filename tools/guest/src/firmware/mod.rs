@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest firmware`: the bare-metal replayer in QEMU, on the model.
+//! `guest firmware`: the bare-metal replayer in QEMU.
 
 pub(crate) mod bare;
 pub(crate) mod checks;

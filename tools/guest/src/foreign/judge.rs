@@ -74,8 +74,7 @@ pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
     ))
 }
 
-/// Returns how many jobs have names, if all have. The driver starts more: a queue begins with streams without a
-/// dispatch.
+/// Counts jobs if all have names. The driver starts more: a queue begins with streams without a dispatch.
 fn all_named(manifest: &str, jobs: usize) -> std::result::Result<usize, String> {
     let named = manifest.lines().filter(|line| *line == "[[job]]").count();
     match named == jobs && jobs > 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest foreign`: records others' programs twice, replays a third input.
+//! `guest foreign`: records and replays others' programs.
 
 mod judge;
 mod overhead;
@@ -27,9 +27,9 @@ use crate::{
 
 struct App {
     name: &'static str,
-    /// `{s}` stands for the set of inputs.
+    /// `{s}`: the set of inputs.
     command: &'static str,
-    /// Number of tensors that are equal in both runs.
+    /// Tensors that are equal in both runs.
     weights: usize,
     /// Neither input nor output ends in zeros: traces without notes show them whole.
     unnoted: bool,

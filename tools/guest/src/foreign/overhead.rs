@@ -5,7 +5,7 @@ use crate::{error::Result, files};
 
 const MOST: f64 = 0.02;
 
-/// In turns, with full caches. The guest's clock counts instructions of all processors, and the others are idle.
+/// In turns, with full caches. The guest's clock counts all processors' instructions; the others are idle.
 pub(super) const RUN: &str = r#"set -e
 program=${COMMAND//\{s\}/b}
 TIMEFORMAT='took %U %S'
@@ -16,7 +16,7 @@ for round in 1 2 3; do
 done
 "#;
 
-/// Seconds without and with the layer. The least counts, as all else only adds.
+/// Seconds without and with the layer. The least counts: all else only adds.
 fn least(log: &str) -> Option<[f64; 2]> {
     let runs: Vec<f64> = log
         .lines()

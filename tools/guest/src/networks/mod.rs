@@ -76,7 +76,7 @@ pub(crate) struct Measured {
     pub(crate) bytes: u64,
     pub(crate) bytes_without_weights: u64,
     pub(crate) memory: u64,
-    /// Time of the recorded app in the guest.
+    /// The recorded app's, in the guest.
     pub(crate) record: f64,
     /// With the file in the page cache.
     pub(crate) read: f64,
@@ -85,11 +85,11 @@ pub(crate) struct Measured {
     /// Reset, memory and set-up jobs.
     pub(crate) open: f64,
     pub(crate) run: f64,
-    /// Largest relative error; for a program with `exact` the largest difference, in steps.
+    /// Largest relative error; with `exact` the largest difference, in steps.
     pub(crate) difference: f64,
-    /// Equals the live stack bit for bit.
+    /// To the live stack, bit for bit.
     pub(crate) identical: bool,
-    /// Other programs' share of processor time, from 0 to 1.
+    /// Other programs' share of processor time, 0 to 1.
     #[serde(default)]
     pub(crate) others: Option<f64>,
 }
@@ -179,7 +179,7 @@ impl Networks {
         Ok(ExitCode::from(u8::from(failed > 0)))
     }
 
-    /// Returns false without usable traces.
+    /// False without usable traces.
     fn one(&self, folder: &Folder, name: &str) -> Result<bool> {
         let app = App::find(folder, name)?;
         if !app.network {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other programs' share of the machine, by the kernel's counts.
+//! Other programs' share of the machine.
 
 use std::fs;
 
@@ -7,9 +7,9 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Others {
     all: u64,
-    /// The part of `all` that was not idle.
+    /// Of `all`, not idle.
     busy: u64,
-    /// The part of `busy` that our ended children took.
+    /// Of `busy`, by our ended children.
     ours: u64,
 }
 

@@ -194,7 +194,7 @@ fn kept_path(folder: &Folder, name: &str) -> PathBuf {
     network_dir(folder, name, "g52").join(KEPT)
 }
 
-/// Times of one run, in seconds.
+/// In seconds.
 #[derive(Debug, PartialEq)]
 struct Time {
     way: String,
@@ -202,7 +202,7 @@ struct Time {
     processor: f64,
 }
 
-/// Reads times between lines `begin` and `took WAY MILLISECONDS`.
+/// Between lines `begin` and `took WAY MILLISECONDS`.
 fn times(outcome: &Outcome) -> Vec<Time> {
     let (mut out, mut end, mut begin) = (Vec::new(), 0, Duration::ZERO);
     for line in outcome.stdout.split_inclusive(|&byte| byte == b'\n') {
@@ -235,7 +235,7 @@ fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
         .unwrap_or_default()
 }
 
-/// The counters in the last notes: dumps, hashed, clean, audited, logged; then walks and milliseconds.
+/// Of the last notes: dumps, hashed, clean, audited, logged; then walks and milliseconds.
 fn counters(path: &Path) -> Result<Vec<u64>> {
     let wrong = |error: String| Error::Usage(format!("{}: {error}", path.display()));
     let file = File::open(path).map_err(Error::io("read", path))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays in the secure world: values, refusals, isolation.
+//! Replays in the secure world.
 
 use std::{process::ExitCode, time::Instant};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! After a session the GPU is reset and its memory empty.
+//! A session leaves nothing.
 
 use super::{
     clients::{self, JOB, RUNS},
@@ -78,7 +78,7 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<String> {
             return Err(format!("{end}: it left {left}").into());
         }
     }
-    // Memory, cache, cores and table must be in use during a run, or the check shows nothing.
+    // All these must be in use during a run, or the check shows nothing.
     let during = share.text("during")?;
     let used = ["0 words", "cache 0,", "cores 0,", "table 0,"];
     if used

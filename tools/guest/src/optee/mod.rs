@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest optee`: a secure world under QEMU: TF-A, OP-TEE, U-Boot, Linux.
+//! `guest optee`: a secure world under QEMU.
 
 mod beside;
 mod build;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest packages`: uses `cargo xtask dist --machine aarch64`'s packages in Debian.
+//! `guest packages`: uses the packages for aarch64 in Debian.
 
 mod root;
 

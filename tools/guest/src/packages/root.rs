@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Debian root with apt, compiler, DKMS and pip, configured in the guest.
+//! A Debian root, configured in the guest.
 
 use std::{
     fs,

@@ -67,7 +67,7 @@ fn default_tolerance() -> f64 {
     TOLERANCE
 }
 
-/// Suffixes of files: of the recorded inputs, and of a second set.
+/// File suffixes of the recorded inputs, and of a second set.
 pub(crate) const SETS: [&str; 2] = ["", "2"];
 
 impl App {

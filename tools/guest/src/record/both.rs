@@ -13,7 +13,7 @@ use std::{
 use gpureplay_trace::{Check, Event, PAGE_SIZE, Phase, Reader};
 use mali_facts::registers::{Class, gpu, lookup};
 
-/// What a trace says of a run, without recorder-specific parts.
+/// A trace without recorder-specific parts.
 #[derive(Debug, Default)]
 struct Traced {
     identity: BTreeMap<u32, u32>,

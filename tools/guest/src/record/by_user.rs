@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recording as an ordinary user on the kernel's driver.
+//! Recording as an ordinary user.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest record`'s additions to `manifest.toml`; keys keep their order.
+//! `guest record`'s additions to `manifest.toml`.
 
 use std::{collections::BTreeMap, path::Path};
 

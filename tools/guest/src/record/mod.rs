@@ -257,7 +257,7 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// File with what the live stack answered for the second input set.
+    /// The live stack's answer to the second input set.
     pub(crate) fn live(&self, output: &str) -> PathBuf {
         self.work
             .join("live")
@@ -374,7 +374,7 @@ impl Recording<'_> {
         }
     }
 
-    /// Second input set; returns the largest relative error.
+    /// Second input set; gives the largest relative error.
     pub(crate) fn replay(
         &self,
         recording: &Path,

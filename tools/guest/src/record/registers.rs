@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Register writes: recorder against model, two witnesses.
+//! Register writes: recorder against model.
 
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
 use mali_facts::registers::{job_slot, job_slot::JobConfigFlags, mmu};
 
-/// A register's offset, and the value.
+/// Offset, value.
 type Write = (u32, u32);
 
 /// The trace must be a contiguous part of the model's log.
@@ -29,7 +29,7 @@ pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     Ok(faults)
 }
 
-/// A job chain or a command stream that the driver started.
+/// Of a job chain or a command stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Start {
     /// To job slots, without two varying parts: the number of cache flushes before it, and the chain's flag, the lowest

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boards have and QEMU lacks, by a device tree at boot: non-coherent caches, power domain, supply, firmware.
+//! What boards have and QEMU lacks, by a device tree.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,9 +16,9 @@ use crate::{
     folder::{Folder, copy_dir},
 };
 
-/// The GPU's node, written `GPU` in the commands below.
+/// The GPU's node, `GPU` in the commands below.
 const GPU: &str = "/gpu@10000000";
-/// Loads modules that report to the model before it loads a driver.
+/// Loads modules that report to the model, then a driver.
 const START: &str = include_str!("board.sh");
 /// The whole machine is marked coherent: leaving the word out is not enough.
 const NON_COHERENT: &[&str] = &["-d GPU dma-coherent", "-tx GPU dma-noncoherent"];

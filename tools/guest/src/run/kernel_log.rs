@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's kernel log: a hidden GPU fault must not pass.
+//! Faults in the guest's kernel log.
 
 /// Errors and warnings of panfrost and panthor.
 const GPU_FAULTS: [&str; 29] = [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest run`: one command, with output and exit code.
+//! `guest run`: one command.
 
 pub(crate) mod board;
 pub(crate) mod driver;

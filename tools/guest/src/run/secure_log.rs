@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The secure world's log: complaints end a quiet run.
+//! The secure world's log.
 
 use std::{
     fs::File,
@@ -9,8 +9,7 @@ use std::{
 
 const LINES: usize = 40;
 
-/// The secure world logs errors only (OP-TEE's level 1): every line is a complaint. TF-A and OP-TEE word panics
-/// differently.
+/// OP-TEE logs errors only (level 1). TF-A and OP-TEE word panics differently.
 pub(crate) fn is_complaint(line: &str) -> bool {
     ["E/", "F/"].iter().any(|start| line.starts_with(start))
         || ["anic", "abort", "PANIC", "ASSERT"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest run: starts model server and QEMU, and always ends.
+//! A guest run, with model server and QEMU.
 
 use std::{
     borrow::Cow,
@@ -59,7 +59,7 @@ pub(crate) struct Options {
     pub(crate) stream: bool,
     pub(crate) warm: bool,
     pub(crate) firmware: Option<PathBuf>,
-    /// The secure world logs errors only, so any message of it ends the run.
+    /// Any message of the secure world ends the run.
     pub(crate) quiet_secure_world: bool,
     pub(crate) board: Board,
 }
@@ -117,7 +117,7 @@ pub(crate) struct Outcome {
     pub(crate) stdout: Vec<u8>,
     /// Per arrival of output: its bytes so far, and QEMU's processor time.
     pub(crate) pace: Vec<(usize, Duration)>,
-    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log and secure.log.
+    /// With kernel.log, model.log, stdout, stderr, qemu.log and secure.log.
     pub(crate) logs: PathBuf,
     pub(crate) faults: Vec<String>,
     /// Host seconds until the command's start.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `size`: bytes of verifier, engine and firmware; no panic, no floating point.
+//! `size`: bytes of verifier, engine and firmware.
 
 mod measure;
 mod object;
@@ -63,7 +63,7 @@ impl Size {
     }
 }
 
-/// Numbers of another compiler are not compared.
+/// Another compiler's are not compared.
 fn is_as_kept(table: &Table, kept: &[Table], compiled_by: &str) -> bool {
     if kept == [table.clone()] {
         return true;

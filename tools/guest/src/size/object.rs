@@ -165,7 +165,7 @@ fn uses_float(line: &str) -> bool {
         })
 }
 
-/// Names from Arm IHI 0043 and from GCC's soft-float library.
+/// Names of Arm IHI 0043 and GCC's soft-float library.
 fn emulates_float(symbol: &str) -> bool {
     let arm = symbol.strip_prefix("__aeabi_").is_some_and(|rest| {
         ["f", "d", "cf", "cd"].iter().any(|kind| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Largest stack, along the deepest call path of a disassembly.
+//! Largest stack, by a disassembly's calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ struct Function<'a> {
 pub(crate) struct Calls<'a>(BTreeMap<&'a str, Function<'a>>);
 
 impl<'a> Calls<'a> {
-    /// Output of `aarch64-linux-gnu-objdump -d --no-show-raw-insn`.
+    /// From `aarch64-linux-gnu-objdump -d --no-show-raw-insn`.
     pub(crate) fn of_disassembly(text: &'a str) -> Self {
         let mut functions: BTreeMap<&str, Function<'_>> = BTreeMap::new();
         let mut current = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Around the nano driver: power domain, supply, little memory, lockdown, failed reset, sleep.
+//! What is around the nano driver.
 
 use crate::{
     build::payload,
@@ -38,7 +38,7 @@ const NO_CLOCK: [(&str, &str); 1] = [(
     "static bool no_clock;\nmodule_param(no_clock, bool, 0600);\n\nstatic int nano_runtime_resume(struct device *dev)\n{\n\tif (no_clock)\n\t\treturn -EIO;\n",
 )];
 
-/// Of two mutants one must be noticed, and one must survive.
+/// Of two mutants one must be noticed, one survive.
 pub(super) fn nano(folder: &Folder) -> Result<()> {
     payload::board_modules(folder)?;
     payload::nano_driver(folder)?;

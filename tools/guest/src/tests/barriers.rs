@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Barriers at the nano driver's register accesses. x86 emulation keeps memory order and hides missing ones. So
-//! each access is compiled between two marks, and the machine code is read.
+//! Barriers at the nano driver's register accesses. x86 emulation hides missing ones, so each access is compiled
+//! between two marks, and the machine code is read.
 
 use std::process::Stdio;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Non-coherent caches: all are right; nano fails without any maintenance call.
+//! Non-coherent caches.
 
 #[cfg(test)]
 use std::{fs, path::Path};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! OpenCL's hard cases, and misuse, on the real driver.
+//! OpenCL's hard cases on the real driver.
 
 use gpureplay_task::cases::{self, SAMPLE, SCRIPT};
 use mali_facts::StreamGpu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Complaints of compilers, sparse and checkpatch about our modules.
+//! Complaints of checkers about our modules.
 
 use std::{
     fs,
@@ -38,7 +38,7 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Returns options without which the nano driver builds, or fails for another reason.
+/// Options without which the nano driver builds, or fails for another reason.
 pub(crate) fn unneeded(folder: &Folder) -> Result<Vec<String>> {
     let _lock = Folder::lock(&folder.local)?;
     let release = folder.stock_kernel()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Drivers: compiler complaints, nano, /dev/mem, Arm's own.
+//! Drivers: nano, /dev/mem, Arm's own.
 
 use std::{path::Path, time::Duration};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An OpenGL ES app without notes, recorded by two traces.
+//! An OpenGL ES app without notes.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linked chains: one submission per run, identical bits, on all devices.
+//! Linked chains on all devices.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 

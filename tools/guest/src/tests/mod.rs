@@ -155,7 +155,7 @@ const TESTS: &[(&str, TestFunction)] = tests! {
     "a secure world replays what is signed" => optee::checks::short;
 };
 
-/// They add nothing about the driver to [`TESTS`], and `cargo xtask node` runs them too.
+/// They add nothing about the driver to [`TESTS`]; `cargo xtask node` runs them too.
 const ON_NODE: &[(&str, TestFunction)] = tests! {
     "kernels give the right values on a G31" => |folder| kernels(folder, "g31", "kernels", None);
     "kernels give the right values on a G76" => |folder| kernels(folder, "g76", "kernels", None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording with a replaced kernel equals the other's recording, byte for byte.
+//! A replaced kernel gives the other's recording.
 
 use std::{
     fs,

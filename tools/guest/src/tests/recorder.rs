@@ -80,7 +80,8 @@ pub(super) fn leaves(folder: &Folder) -> Result<()> {
     }
 }
 
-/// The app wrote where each chain begins; no job did. False: the second job got the memory of the first, which had ended.
+/// The app wrote where each chain begins; no job did. False: the second job got the memory of the first, which had
+/// ended.
 fn has_its_jobs(trace: &Path) -> std::result::Result<bool, String> {
     let (mut last, mut chains, mut jobs) = (BTreeMap::new(), BTreeSet::new(), 0);
     let mut wrong = Vec::new();

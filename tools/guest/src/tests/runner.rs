@@ -88,7 +88,6 @@ pub(super) fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
     verdict
 }
 
-/// Runs with no other test.
 pub(super) const ALONE: u8 = u8::MAX;
 
 /// A test, after the bits of what it has for itself.
@@ -149,7 +148,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Lets others run, also after a panic.
+/// On drop others may run, also after a panic.
 struct Running<'a, 'b>(&'b Shared<'a>, u8);
 
 impl Drop for Running<'_, '_> {

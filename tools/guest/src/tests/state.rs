@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Networks with state: text, varying launches, training, faults.
+//! Networks with state.
 
 use std::{
     env,
@@ -27,9 +27,9 @@ use crate::{
 /// Relative error against NumPy in double precision.
 const LOSS: f64 = 1e-4;
 const MOST_DIFFERING_IMAGES: u32 = 1;
-/// With this sample, `data.py` needs only the shipped images.
+/// With it `data.py` needs only the shipped images.
 const SAMPLE: &str = "24";
-/// What `tools/training/data.py` wrote, a directory per network: for long tests.
+/// From `tools/training/data.py`, a directory per network: for long tests.
 const BATCHES: &str = "GPUREPLAY_BATCHES";
 
 fn text(error: impl std::fmt::Display) -> String {

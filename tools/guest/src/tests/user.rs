@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder in user space: without root, and beside the kernel's.
+//! The recorder in user space.
 
 use std::{fs, path::Path, time::Duration};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mali-G57: live Mesa, and bit-exact replays on two drivers.
+//! Mali-G57: live Mesa, and replays.
 
 use std::{process::Command, time::Duration};
 

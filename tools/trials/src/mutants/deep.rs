@@ -32,7 +32,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// Recording for a product without profile: may write zeros only.
+/// For a product without profile: may write zeros only.
 pub(super) fn unknown_gpu(parts: &Parts) -> Vec<u8> {
     let mut parts = parts.clone();
     parts.platform.gpu_id |= 0x0774_0000;

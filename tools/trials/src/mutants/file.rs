@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Damaged or wrongly built files.
+//! Damaged files.
 
 use gpureplay_format::Section;
 use gpureplay_format::checksum::{Checksum, checksum};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places for job mutants; the last chain, resubmitted.
+//! Places for job mutants.
 
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Access, Opcode, RegionKind, Section};
@@ -19,7 +19,7 @@ fn uploads(parts: &mut Parts, patches: &[(u64, &[u8])]) -> Vec<ActionEntry> {
     entries
 }
 
-/// Bytes change before the last chain runs again.
+/// Changes bytes, then runs the last chain again.
 pub(super) fn resubmitted(
     parts: &Parts,
     patches: &[(u64, &[u8])],
@@ -96,7 +96,7 @@ impl<'a> Places<'a> {
         self.patched(&[(self.chain + at, &value.to_le_bytes())])
     }
 
-    /// Recording with one more region at [`HIGH`], endless chains: small, but hours to check.
+    /// With a region at [`HIGH`] and endless chains: small, but hours to check.
     pub(super) fn endless(&self, patches: &[(u64, &[u8])]) -> Vec<u8> {
         let mut parts = self.parts.clone();
         let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);

@@ -54,7 +54,7 @@ fn tensor(parts: &mut Parts, name: &str, kind: TensorKind, va: u64) -> u32 {
     index
 }
 
-/// Inserts an action before action `at`, or at the segment's end.
+/// Before action `at`, or at the segment's end.
 pub(super) fn insert(parts: &mut Parts, segment: usize, at: u32, entry: ActionEntry) {
     let segments = parts.segments();
     let place = segments[segment].first_action.get() + at;
@@ -120,7 +120,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let also = |kind: TensorKind, va: u64, opcode: Opcode| {
         changed(&|parts| {
             let other = tensor(parts, "other-of-mutants", kind, va);
-            // An output is read behind a job.
+            // An output is read after a job.
             let at = if opcode == BindOutput { submit + 1 } else { 0 };
             insert(parts, first, at, action(opcode, 0, 0, other, 0));
         })

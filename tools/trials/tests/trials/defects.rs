@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Defects of the original GPUReplay, which ours lacks.
 //!
-//! Two are also tested on its files: `a bogus last region` (`mali/import/src/files/contents.rs`, `bogus_regions`),
-//! `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`).
+//! Two are also tested on its files, in `mali/import/src/files`: `a bogus last region` (`contents.rs`,
+//! `bogus_regions`), `block entries not relocated` (`tables.rs`, `pages_and_blocks`).
 
 use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{
@@ -231,8 +231,7 @@ fn the_region_table_is_checked_before_memory_is_taken() {
     assert!(Recording::parse(&file).is_err());
 }
 
-/// 7. Leaf entries kept the recorder's physical addresses. Our recordings have no page tables: the replayer builds them
-///    from its own pages.
+/// 7. Leaf entries kept the recorder's physical addresses. Our replayer builds tables from its own pages.
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::chains().unwrap() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Short trials; `cargo xtask faults` and `cargo xtask fuzz` are the long ones.
+//! Short trials.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn what_verifies_stays_inside() {
     for shipped in shipped::all().unwrap() {
         let parts = Parts::of(&shipped.bytes).unwrap();
         assert_eq!(parts.file(), shipped.bytes, "{}", shipped.name);
-        // Else its changes would end at the same limit, and try nothing behind it.
+        // Else its changes would end at the same limit.
         let unchanged = soundness::check(&shipped.bytes);
         assert_eq!(unchanged, Ok(Verdict::Ran), "{}", shipped.name);
         let seen = &mut BTreeMap::new();
@@ -84,7 +84,7 @@ fn every_mutant_is_refused_by_its_rule() {
     println!("{} kinds, {:?}", tally.kinds, tally.rules);
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
     assert!(tally.kinds >= 100);
-    // Rules beyond these recordings, or only for other crates' tests.
+    // Rules beyond these recordings, or for other crates' tests.
     let states = gpureplay_library::host_rules::HostRule::ALL
         .iter()
         .map(|rule| rule.name())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/reference/specification.md's promises have tests, findings have commits, and all named tests exist.
+//! docs/reference/specification.md's promises have tests.
 
 use std::{collections::BTreeSet, path::Path};
 

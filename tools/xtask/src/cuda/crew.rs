@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Work on several items at a time.
+//! Several items at a time.
 
 use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Answers have the order of the items.
+/// Answers have the items' order.
 pub(super) fn some_at_a_time<T: Sync, R: Send>(
     count: usize,
     items: &[T],

@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 use super::{Bench, Found, replays::start, watched::watched};
 use crate::error::Result;
 
-/// Libraries that no replay may load.
+/// No replay may load them.
 pub(super) const STACK: [&str; 6] = ["torch", "cudnn", "cublas", "cudart", "cufft", "nvrtc"];
 
 pub(super) fn compile(bench: &Bench) -> Result<()> {

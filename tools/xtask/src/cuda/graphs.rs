@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Graphs: conditional kernels are refused; event times cover all.
+//! Graphs: conditions, and times by events.
 
 use super::{
     Bench, Found,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Changed recordings: replays end soon, with words; the GPU goes on.
+//! Changed recordings: replays end, with words.
 
 use std::{
     fs,

@@ -17,7 +17,7 @@ use super::{
 use gpureplay_task::{Error, Result, output};
 
 const AT_A_TIME: usize = 6;
-/// The C library's random numbers decide their inputs.
+/// Their inputs are the C library's random numbers.
 const PROGRAMS: [&str; 14] = [
     "asta",
     "binomial",
@@ -87,8 +87,7 @@ impl<'a> Twice<'a> {
         names
     }
 
-    /// Replays the first with the second's inputs; returns the numbers of outputs, of differing ones, and of right
-    /// ones.
+    /// Replays the first with the second's inputs; counts outputs, differing ones, right ones.
     fn replayed(&self) -> Result<[usize; 3]> {
         let mut run = self.bench.gpureplay(&format!("run {}-1", self.name));
         for input in self.named("in") {

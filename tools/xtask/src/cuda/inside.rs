@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Probes' counts against known ones; a workbench on deficient kernels.
+//! Probes' counts; a workbench on deficient kernels.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ use gpureplay_task::{Result, output};
 
 const WARPS: u64 = (1 << 20) / 32;
 
-/// Part of kernel name, kind and space of places, member, value.
+/// Part of the kernel's name, kind, space, member, value.
 const COUNTS: [(&str, &str, &str, &str, u64); 22] = [
     ("coalesced", "load", "memory", "accesses", WARPS),
     ("coalesced", "load", "memory", "sectors", 4 * WARPS),
@@ -193,7 +193,7 @@ fn metrics(bench: &Bench, all: &[(String, String)], reports: &[(&str, Value)]) -
         let theirs = theirs.and_then(|number| number.replace(',', "").parse::<u64>().ok());
         let report = reports.iter().find(|(name, _)| name.contains(kernel));
         let ours = report.map_or(0, |(_, report)| sum(report, kind, part, member));
-        // Hardware adds conflicts that are not of addresses, as with a write of the same cycle.
+        // Hardware adds conflicts that addresses do not cause, as with a write of the same cycle.
         let near = theirs.is_some_and(|theirs| {
             theirs.abs_diff(ours) * 100 <= ours.max(theirs) * 2 + 100 * WARPS / 50
         });
@@ -204,7 +204,7 @@ fn metrics(bench: &Bench, all: &[(String, String)], reports: &[(&str, Value)]) -
     Ok((text, wrong))
 }
 
-/// Candidates of the workbench, and whether each may be called right.
+/// Whether each may be called right.
 const CANDIDATES: [(&str, bool); 7] = [
     ("RIGHT", true),
     ("NOTHING", false),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Profilers on a replay; processes with a GPU each.
+//! Profilers on a replay; processes with GPUs.
 
 use std::process::Command;
 

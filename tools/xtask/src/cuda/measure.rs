@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Times: in program and alone, tuning, unwanted launches.
+//! Times in the program and alone.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ const RUNS: usize = 9;
 /// For slow starts, of seconds.
 const SLOW_RUNS: usize = 4;
 
-/// Microseconds that a launch which no filter matches may cost more.
+/// Microseconds more for a launch that no filter matches.
 const MOST_MORE: f64 = 0.2;
 
 fn after(text: &str, word: &str) -> Option<f64> {
@@ -133,7 +133,7 @@ pub(super) fn overhead(bench: &Bench) -> Found {
         }
         let bare = median(times[0].clone());
         let more = median(times[1].clone()) - bare;
-        // A forward pass varies by more from run to run.
+        // A forward pass varies by more.
         wrong += usize::from(*runs == RUNS && (more.is_nan() || more > MOST_MORE));
         let cells = times.map(|mut times| {
             times.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask cuda device-test`: records and replays on a GPU, into measurements/.
+//! `cargo xtask cuda device-test`: records and replays on a GPU.
 
 mod crew;
 mod embedded;
@@ -152,7 +152,7 @@ struct Bench {
     work: tempfile::TempDir,
 }
 
-/// Each replay takes a context, and room for a copy of its memory.
+/// Each replay takes a context, and a copy of its memory.
 const AT_A_TIME: usize = 12;
 
 impl Bench {
@@ -173,7 +173,7 @@ impl Bench {
     }
 }
 
-/// A table, and how much of it is wrong.
+/// A table, and how much is wrong.
 type Found = Result<(String, usize)>;
 
 impl DeviceTest {

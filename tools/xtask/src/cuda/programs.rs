@@ -47,7 +47,7 @@ pub(super) const OURS: &[(&str, &[&str], &str)] = &[
     ("JAX", &["python3", "@/jax_ops.py"], "--pick first"),
 ];
 
-/// None was known when this code was written. The newest come first, since time may end.
+/// None was known when this code was written. The newest come first: time may end.
 pub(super) const HECBENCH: &[(&str, &str)] = &[
     ("bezier-surface", "-n 1024"),
     ("bilateral", "512 256 0.5 0.5 2"),

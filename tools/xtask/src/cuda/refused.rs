@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cannot be recorded is refused; the program runs on.
+//! What cannot be recorded is refused.
 
 use super::{Bench, Found, programs::build_one_of_ours, replays::right};
 

@@ -24,7 +24,7 @@ enum Fate {
     Near,
     /// It wrote nothing, as recorded, but changed inputs give what the recorded kernel gives.
     Reacts,
-    /// Bit-exact from changed memory, since the results were in memory already.
+    /// Bit-exact from changed memory: the results were there already.
     Changed,
     Inconclusive,
     Wrong,
@@ -43,7 +43,7 @@ struct Counts {
     wrong: usize,
     null_right: usize,
     restarts: usize,
-    /// Bytes that were changed before the replay, and of these the ones seen written.
+    /// Bytes changed before the replay, and those of them seen written.
     proven: [f64; 2],
 }
 
@@ -58,7 +58,7 @@ pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
 fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     let (right, text) = bench.start(&format!("run {launch}"))?;
     let restarts = text.matches("trying another process").count();
-    // A command that succeeds on changed memory has also compared the change, and found it wrong.
+    // A command that succeeds on changed memory has also found the change wrong.
     let proven = proven(&text).filter(|_| right);
     let fate = if proven.is_some() {
         Fate::Changed
@@ -198,7 +198,7 @@ pub(super) fn disk(folder: &Path) -> f64 {
         .sum()
 }
 
-/// Launches that the hooks counted, with those inside graphs.
+/// Launches counted by the hooks, with those inside graphs.
 fn counted(text: &str) -> Option<u64> {
     let line = text
         .lines()
@@ -384,7 +384,7 @@ pub(super) fn foreign(bench: &Bench, hecbench: &Path, until: Instant) -> Found {
         total.inconclusive += counts.inconclusive;
         total.wrong += counts.wrong;
         total.null_right += counts.null_right;
-        // Recordings of a few gigabytes add up.
+        // Recordings of gigabytes add up.
         let _ = std::fs::remove_dir_all(&recording);
     }
     let right = total.exact + total.changed + total.masked + total.near + total.reacts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole runs: a two-stream region, its limits, networks, programs.
+//! Whole runs.
 
 use std::path::{Path, PathBuf};
 
@@ -33,9 +33,9 @@ struct Row {
     launches: usize,
     /// As one graph, one by one.
     recorded: [bool; 2],
-    /// Right replays and all replays of other inputs: as one graph, one by one.
+    /// Right replays of other inputs, and all: as one graph, one by one.
     others: [(u32, u32); 2],
-    /// Launches, and how many replays without one of them were wrong.
+    /// Launches, and wrong replays without one.
     left_out: (usize, usize),
     /// Microseconds: program, one by one, one graph.
     turn: [f64; 3],

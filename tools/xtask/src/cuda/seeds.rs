@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Features of LLNL's and LLVM's record and replay, logduration, omniprobe.
+//! Features of the tools that ours replace.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ struct Row {
     /// If false, it must say why it fails.
     ends_well: bool,
     says: &'static [&'static str],
-    /// A file that it writes, and the least number of its lines.
+    /// A file, and its least number of lines.
     writes: Option<(&'static str, usize)>,
 }
 

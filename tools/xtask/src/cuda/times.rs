@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replay times against Nsight Compute's; a gigabyte replay.
+//! Replay times against Nsight Compute's.
 
 use std::{process::Command, time::Instant};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{error::Result, files};
 
-/// Kernels, and whether memory bounds each.
+/// Whether memory bounds each.
 const KERNELS: [(&str, bool); 4] = [
     ("copy", true),
     ("transpose", true),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tuning in every dimension; samplers; winners in the program.
+//! Tuning, and winners in the program.
 
 use std::process::Command;
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{error::Result, files};
 
-/// Crate and file of libraries that a recorded app loads.
+/// Crate, file: recorded apps load them.
 pub(super) const COMPANIONS: [(&str, &str); 3] = [
     ("gpureplay-opencl", "libgpureplay_opencl.so"),
     ("gpureplay-recorder", "libgpureplay_recorder.so"),
@@ -111,7 +111,7 @@ pub(super) fn command(
     }
     let licences = copyright(source, &["LICENSE-MIT", "LICENSE-APACHE"])?;
     tree.put("usr/share/doc/gpureplay/copyright", licences, 0o644)?;
-    // The command is static; the libraries in recorded apps are not.
+    // The command is static, its libraries are not.
     let text = format!(
         "Depends: libc6 (>= {}.{}), libgcc-s1\nRecommends: ocl-icd-libopencl1, mesa-opencl-icd\n\
          Description: records a GPU app once, replays it without the GPU stack\n \
@@ -190,7 +190,7 @@ pub(super) fn library(
                  What programs need that call gpureplay through its C interface.\n"
             ),
             &[
-                // For the loader's cache, and for dependencies of packages that users build.
+                // For the loader's cache, and for packages that users build.
                 ("DEBIAN/triggers", "activate-noawait ldconfig\n".into()),
                 (
                     "DEBIAN/shlibs",

@@ -17,7 +17,7 @@ use crate::{
     files,
 };
 
-/// Libraries of every manylinux distribution (PEP 600).
+/// In every manylinux distribution (PEP 600).
 const EVERYWHERE: [&str; 5] = [
     "libc.so.6",
     "libm.so.6",
@@ -28,7 +28,7 @@ const EVERYWHERE: [&str; 5] = [
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Oldest glibc that suffices: major and minor.
+    /// Oldest that suffices: major, minor.
     pub(super) glibc: (u32, u32),
     libraries: BTreeSet<String>,
 }
@@ -57,7 +57,7 @@ impl Needs {
         Ok(needs)
     }
 
-    /// Reads what `readelf --wide --dynamic --version-info` prints.
+    /// From `readelf --wide --dynamic --version-info`.
     fn of(text: &str) -> Self {
         let between = |line: &str, from: &str, to: char| -> Option<String> {
             let rest = line.split_once(from)?.1;
@@ -160,7 +160,7 @@ impl Library {
 }
 
 impl Layout {
-    /// Private libraries are those of `rustc --print native-static-libs` that a C compiler does not add.
+    /// Private libraries: those of `rustc --print native-static-libs` that a C compiler does not add.
     fn description(&self) -> String {
         let Self { prefix, libraries } = self;
         format!(

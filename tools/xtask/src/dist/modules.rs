@@ -147,7 +147,7 @@ impl Package {
         )
     }
 
-    /// Debian's script builds for all kernels that have headers, and fails if one build fails.
+    /// Debian's script builds for all kernels with headers, and fails if one fails.
     fn after_installation(&self) -> String {
         let group = match self.installed.is_empty() {
             true => "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask packages`: installs and uses the packages in fresh Debian.
+//! `cargo xtask packages`: uses the packages in fresh Debian.
 
 use std::{
     env,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command's bill of materials: CycloneDX 1.5, from cargo.
+//! The command's bill of materials: CycloneDX 1.5.
 
 use std::{
     collections::BTreeSet,

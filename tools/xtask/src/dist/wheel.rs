@@ -9,7 +9,7 @@ use std::{
 use super::{Machine, Source, VERSION, library::Library};
 use gpureplay_task::{Result, output};
 
-/// The wheel's name states the C library that it needs.
+/// Its name states the C library that it needs.
 pub(super) fn write(
     source: &Source,
     machine: Machine,

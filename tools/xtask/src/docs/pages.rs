@@ -16,7 +16,7 @@ use crate::{
     workspace::{Crate, Unsafe},
 };
 
-/// Directories that use everything, so the figure leaves them out.
+/// They use everything.
 const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];
 
 /// Without arrows that others imply.

@@ -61,7 +61,7 @@ struct Rules {
 struct LeftOut {
     /// All if missing.
     page: Option<String>,
-    /// Part of the command; all commands if missing.
+    /// Part of the command; all if missing.
     has: Option<String>,
     why: String,
 }
@@ -154,7 +154,7 @@ pub(super) fn run(top: &Path, work: &Path, path: &OsStr, counts: &mut Counts) ->
     Ok(())
 }
 
-/// All of shell blocks, and this program's of others; continued lines are joined.
+/// All of shell blocks, this program's of others; continued lines are joined.
 fn commands(page: &str) -> Vec<String> {
     let (mut found, mut inside, mut text) = (Vec::new(), false, String::new());
     for event in Parser::new(page) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask examples`: docs/embedding.md, docs/start.md, and the pages' commands.
+//! `cargo xtask examples`: the pages' programs and commands.
 
 mod commands;
 
@@ -122,7 +122,6 @@ fn python() -> std::result::Result<OsString, String> {
     }
 }
 
-/// A search path that begins with `work` and what was built.
 fn search_path(work: &Path, built: &Path) -> OsString {
     let mut path = work.as_os_str().to_owned();
     path.push(":");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels leave equal bytes on G52, G57 and G610.
+//! Kernels leave equal bytes on three GPUs.
 
 use std::{env, path::PathBuf, process::Command};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask node`: OpenCL on Mesa and the model, without guest.
+//! `cargo xtask node`: OpenCL on Mesa and the model.
 
 mod equal;
 mod piglit;
@@ -123,7 +123,7 @@ impl Node {
     }
 }
 
-/// Also the libraries that programs load. Returns their directory.
+/// With the libraries that programs load. Returns their directory.
 pub(crate) fn build() -> Result<PathBuf> {
     gpureplay_task::build(&root(), &["--lib", "--bin", "gpureplay"])
 }
@@ -227,7 +227,7 @@ impl Here {
         Err(Error::fell_short(program, format!("it said: {last}")))
     }
 
-    /// Fills of images with command streams: of a buffer they are right; other kinds draw and are refused, as
+    /// Image fills with command streams: of a buffer they are right; other kinds draw and are refused, as
     /// recordings are.
     fn undrawn(&self) -> Result<End> {
         let fell_short = |remedy: String| Err(Error::fell_short("image_fill", remedy));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernels of equal code keep their names; names change nothing else.
+//! Kernels of equal code keep their names.
 
 use std::{fs, path::Path};
 
@@ -14,8 +14,7 @@ use crate::{
 
 const COUNT: usize = 256;
 
-/// Records two kernels by their names, and then again with another second name. Both are given tensors only, of equal
-/// size.
+/// Records two kernels by their names, then again with another second name. Both are given tensors only, of equal size.
 const SCRIPT: &str = r#"set -e
 for second in beta gamma; do
 	gpureplay record $RECORD --twice -o recording-$second --name alpha.src=in --name $second.dst=out \

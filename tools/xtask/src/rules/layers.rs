@@ -51,7 +51,7 @@ const APART: [(&str, &[&str]); 3] = [
     ("model", &["cuda", "replayer"]),
 ];
 
-/// They declare the registers, descriptors and instructions of Mali: who uses none of them names none.
+/// They declare Mali's registers, descriptors and instructions: who uses none of them names none.
 const DECLARE_MALI: [&str; 2] = ["mali/facts", "mali/isa"];
 
 pub(super) fn forbidden(crates: &[Crate]) -> Vec<String> {

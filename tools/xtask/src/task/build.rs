@@ -10,14 +10,14 @@ use std::{
 
 use super::{Result, run};
 
-/// Builds with the features that `cargo test --workspace` gives all crates: after it, little is compiled again.
-/// Returns the directory of programs and libraries. On a terminal cargo shows its progress.
+/// Builds with the features of `cargo test --workspace`: after it, little is compiled again. Returns the directory of
+/// programs and libraries.
 ///
 /// `targets` are cargo's words: `--lib`, `--bin NAME`, `--example NAME`.
 ///
 /// # Errors
 ///
-/// [`super::Error::Start`] or [`super::Error::Failed`]; the compiler complains on standard error.
+/// [`super::Error::Start`] or [`super::Error::Failed`].
 pub fn build(top: &Path, targets: &[&str]) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // Cargo takes the features of tests only if an example or a test is built.

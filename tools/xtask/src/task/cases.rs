@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hard OpenCL cases: recorded with right tensors, or refused with a reason.
+//! Hard OpenCL cases, recorded or refused.
 
 use std::{fs, path::Path, process::Command};
 
@@ -142,7 +142,7 @@ const MISUSED: &[(&str, Expect)] = rows! {
     "misuse-unawaited" => replays(SRC, DST);
 };
 
-/// Cases that a GPU with streams may also refuse, and why: if the driver tells the GPU's time, a stream stores it.
+/// A GPU with streams may also refuse them: if the driver tells the GPU's time, a stream stores it.
 const ON_STREAMS: &[(&str, &str)] = &[(
     "misuse-timed",
     "STORE_STATE stores a time, as a queue with profiling asks for",
@@ -153,7 +153,7 @@ const COPIED: Expect = Expect::Refuses(&[
     "clEnqueueCopyBuffer filled with what launch 0 (scale) computed",
 ]);
 
-/// One of each kind, for each driver.
+/// One of each kind.
 pub const SAMPLE: [&str; 7] = [
     "read-back",
     "by-number",
@@ -184,7 +184,7 @@ for case; do
 done
 "#;
 
-/// Names of all cases.
+/// All cases.
 pub fn names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|(name, _)| *name)
 }
@@ -203,8 +203,7 @@ pub fn write_inputs(work: &Path) -> Result<()> {
     write(&work.join("b.bin"), &numbers(12))
 }
 
-/// Whether a case of [`names`] or [`misused`] ended rightly; `printed` is the script's output. `command` replays a
-/// third input.
+/// Whether a case ended rightly; `printed` is the script's output. `command` replays a third input.
 ///
 /// # Errors
 /// What is wrong.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counted checks, a line each, and sums.
+//! Counted checks.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ pub enum End {
     Skipped(String),
 }
 
-/// Sums of passed, failed and skipped checks.
+/// Passed, failed and skipped checks.
 #[derive(Default)]
 pub struct Counts {
     passed: u32,
@@ -22,7 +22,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Prints one line and counts it.
+    /// Prints and counts a check.
     pub fn add(&mut self, name: &str, end: Result<End>) {
         match end {
             Ok(End::Passed(text)) => {

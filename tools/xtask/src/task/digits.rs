@@ -12,14 +12,14 @@ pub fn digits(top: &Path) -> PathBuf {
     top.join("recordings/digits-g52")
 }
 
-/// The ten numbers of a file.
+/// A file's ten numbers.
 pub fn probabilities(path: &Path) -> Result<Vec<f32>> {
     let tensor =
         read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
     Ok(tensor.values().map(|value| value as f32).collect())
 }
 
-/// The output names the digit and ends with probabilities.
+/// `text` names the digit and ends with probabilities.
 pub fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let from = words.len().saturating_sub(expected.len());

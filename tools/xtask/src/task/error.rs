@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong in a task.
+//! A task's failures.
 
 use std::{io, path::PathBuf};
 
-/// Result of a task.
+/// A task's result.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A task's failure.
@@ -19,7 +19,7 @@ pub enum Error {
         /// Cause.
         source: io::Error,
     },
-    /// A program could not be started.
+    /// A program did not start.
     #[error("cannot run {program}: {source}{}", hint(program))]
     Start {
         /// Program.
@@ -27,7 +27,7 @@ pub enum Error {
         /// Cause.
         source: io::Error,
     },
-    /// A program ended with an error.
+    /// A program failed.
     #[error("{what} failed ({status}){}", tail(log))]
     Failed {
         /// Action.
@@ -40,9 +40,9 @@ pub enum Error {
     /// Something must be there first.
     #[error("{what} is missing: {remedy}")]
     Missing {
-        /// What is missing.
+        /// Missing.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// A binary contains what it must not.
@@ -58,10 +58,10 @@ pub enum Error {
     FellShort {
         /// Trial.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
-    /// A program's line is none of its results.
+    /// A program's line is no result.
     #[error("{program} printed a line that is no result: {line}")]
     Output {
         /// Program.
@@ -72,7 +72,7 @@ pub enum Error {
     /// The user's input does not fit.
     #[error("{0}")]
     Usage(String),
-    /// The model server did not come up.
+    /// The model server did not start.
     #[error("the model server did not open its socket{}", tail(.0))]
     Model(String),
 }
@@ -84,7 +84,7 @@ impl Error {
         move |source| Error::Io { what, path, source }
     }
 
-    /// Wraps the error of a program that did not start.
+    /// Wraps a failed start's error.
     pub fn start(program: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let program = program.into();
         move |source| Error::Start { program, source }

@@ -29,7 +29,7 @@ pub fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> Result<()> {
     fs::write(path, contents).map_err(Error::io("write", path))
 }
 
-/// Writes a file unless it is there.
+/// Writes a file; leaves an equal one alone.
 pub fn write_if_changed(path: impl AsRef<Path>, contents: &str) -> Result<()> {
     match fs::read(&path).is_ok_and(|old| old == contents.as_bytes()) {
         true => Ok(()),
@@ -44,13 +44,13 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<()> {
     copied.map(drop)
 }
 
-/// Makes a directory, and those above it.
+/// With those above it.
 pub fn create_dir(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     fs::create_dir_all(path).map_err(Error::io("create", path))
 }
 
-/// What a directory holds, sorted.
+/// A directory's entries, sorted.
 pub fn entries(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
     let folder = folder.as_ref();
     let paths =
@@ -60,19 +60,19 @@ pub fn entries(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A directory that goes when it is dropped.
+/// Removed when dropped.
 pub fn temporary() -> Result<TempDir> {
     tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))
 }
 
-/// What a TOML file says.
+/// Reads a TOML file.
 pub fn from_toml<T: DeserializeOwned>(path: impl AsRef<Path>) -> Result<T> {
     let path = path.as_ref();
     toml::from_str(&text(path)?)
         .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
 }
 
-/// What a JSON file says.
+/// Reads a JSON file.
 pub fn from_json<T: DeserializeOwned>(path: impl AsRef<Path>) -> Result<T> {
     let path = path.as_ref();
     serde_json::from_slice(&read(path)?)

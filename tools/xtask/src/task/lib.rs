@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shared by tasks: errors, programs, checks, measurements, OpenCL cases, packages.
+//! Shared by tasks.
 #![forbid(unsafe_code)]
 
 mod build;

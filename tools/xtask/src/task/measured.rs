@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables in measurements/NAME.json, for `cargo xtask docs`.
+//! Tables in measurements/NAME.json.
 
 use std::{
     fmt, fs,
@@ -139,7 +139,7 @@ pub fn kept(name: &str) -> Result<Vec<Table>> {
     files::from_json(folder().join(format!("{name}.json")))
 }
 
-/// Names of all kept files, and their tables as Markdown.
+/// Names of kept files, and their tables as Markdown.
 ///
 /// # Errors
 /// A file cannot be read.

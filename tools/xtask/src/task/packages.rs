@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where `cargo xtask dist` left a machine's packages.
+//! Packages of `cargo xtask dist`.
 
 use std::path::{Path, PathBuf};
 

@@ -23,7 +23,7 @@ pub fn output_of(what: &str, command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// How a program ended, and what it said.
+/// A program's end, and what it said.
 pub fn started(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.output().map_err(Error::start(program))

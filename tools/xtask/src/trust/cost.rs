@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask cost`: the standing attacker, which counts steps.
+//! `cargo xtask cost`: the standing attacker.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
@@ -48,7 +48,7 @@ pub(crate) struct Cost {
 
 impl Cost {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
-        // Reports that an early end left: processes save them every few seconds.
+        // Reports of an early end: processes save them every few seconds.
         for report in reports()? {
             self.add(&report)?;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Costs of files over all attacker runs: fuzz/costs.json.
+//! Costs of all attacker runs: fuzz/costs.json.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,12 +23,12 @@ pub(super) struct Cost {
     most: [u64; 4],
     /// Per file, and per byte of it.
     budgets: [[u64; 2]; 4],
-    /// Extra multiples of a file's declared GPU memory.
+    /// Extra multiples of declared GPU memory.
     memory: u64,
 }
 
 impl Cost {
-    /// Maxima survive an equal budget without finding: a finding is mended.
+    /// Another budget resets the maxima. Runs with findings add none: those get fixed.
     pub(super) fn add(&mut self, more: &Self) {
         let same = self.budgets == more.budgets && self.memory == more.memory;
         let before = if same { self.clone() } else { Self::default() };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask fuzz`: runs fuzz targets, and adds up.
+//! `cargo xtask fuzz`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why to trust the replayer with a stranger's recording.
+//! Trust in the replayer.
 
 mod cost;
 mod costs;

@@ -8,7 +8,7 @@ use clap::Args;
 use super::root;
 use crate::error::{Error, Result};
 
-/// Crates with unsafe code, and two that use most of it from outside.
+/// With unsafe code, and two that use most of it.
 const CRATES: [&str; 8] = [
     "gpureplay-memory",
     "gpureplay-shader",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! fuzz/Cargo.toml's targets, and two with numbered seeds.
+//! fuzz/Cargo.toml's targets, and two more.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 pub(super) struct Target {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Bytes of the longest input.
+    /// Bytes of an input.
     longest: u32,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Total {
     pub(super) seconds: f64,
     pub(super) processor_seconds: f64,
     pub(super) findings: u64,
-    /// The last run had a finding, which is not mended yet.
+    /// The last run had a finding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) open: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

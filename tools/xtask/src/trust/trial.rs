@@ -59,7 +59,6 @@ fn run_only(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     ended(command()?.arg(trial).args(arguments))
 }
 
-/// The program of trials.
 pub(super) fn command() -> Result<Command> {
     let built = build(&root(), &["--bin", "gpureplay-trials"])?;
     let mut command = Command::new(built.join("gpureplay-trials"));

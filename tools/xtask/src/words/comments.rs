@@ -11,7 +11,7 @@ use super::words;
 /// Their documentation is help or a schema.
 const PRINTED: [&str; 5] = ["Args", "JsonSchema", "Parser", "Subcommand", "ValueEnum"];
 
-/// Words in lines of comments, without licence lines and without what programs print.
+/// Without licence lines and what programs print.
 pub(super) fn comment_words(source: &str) -> usize {
     let lines = source.lines().map(str::trim_start);
     let comments = lines.filter(|line| line.starts_with("//") && !line.starts_with("// SPDX"));

@@ -55,7 +55,7 @@ fn literals(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Length of a raw string. Here these are patterns and data, not texts.
+/// A raw string's length. Here these are patterns and data, not texts.
 fn raw(rest: &str) -> Option<usize> {
     let inside = rest.strip_prefix('r')?;
     let hashes = inside.len() - inside.trim_start_matches('#').len();

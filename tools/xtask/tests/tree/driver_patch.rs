@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `driver-patch/build kbase` explains refusals; these trees have only what it checks.
+//! `driver-patch/build kbase` explains refusals.
 
 use std::{
     fs,

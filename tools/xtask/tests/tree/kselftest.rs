@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hostile client builds, and skips without the device.
+//! The hostile client skips without the device.
 
 use std::{fs, path::Path, process::Command};
 

@@ -411,7 +411,6 @@ fn extents(rows: Option<Rows>, size: u64) -> Result<[u64; 2], RecordingError> {
     }
 }
 
-/// Host rows of inputs and outputs have no gaps.
 fn check_packed(rows: Option<Rows>, extent: u64, size: u64) -> Result<(), RecordingError> {
     match rows.is_some() && extent != size {
         true => Err(field("rows", "have gaps on the host")),

@@ -224,7 +224,7 @@ pub struct RunVariable {
     pub contents: Hash,
 }
 
-/// An input or an output.
+/// Input or output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Port {
@@ -340,7 +340,7 @@ impl Run {
         structure(&self.kernels, &images, ports, &self.operations)
     }
 
-    /// Outermost ranges, each with unnamed operations before it; the last also with those behind.
+    /// Outermost ranges, each with unnamed operations before it; the last also with those after.
     #[must_use]
     pub fn layers(&self) -> Vec<Range> {
         let mut ranges: Vec<&Range> = self.ranges.iter().collect();
@@ -368,7 +368,7 @@ impl Run {
         words.map(|word| u64::from_le_bytes(*word))
     }
 
-    /// How many tensors of weights were found in memory, and their bytes.
+    /// Number and bytes of weights' tensors found in memory.
     #[must_use]
     pub fn found_tensors(&self) -> (usize, u64) {
         let tensors = self.tensors.iter();
@@ -377,7 +377,7 @@ impl Run {
         (found.count(), size.fold(0, u64::saturating_add))
     }
 
-    /// Number of launched kernels.
+    /// Launched kernels.
     #[must_use]
     pub fn launches(&self) -> usize {
         let launches = self.operations.iter();

@@ -16,9 +16,9 @@ pub enum Operation {
         stream: u32,
         /// Kernel.
         kernel: u32,
-        /// Blocks in x, y, z.
+        /// In blocks.
         grid: [u32; 3],
-        /// Threads of a block in x, y, z.
+        /// In threads.
         block: [u32; 3],
         /// Dynamic, in bytes.
         shared: u32,

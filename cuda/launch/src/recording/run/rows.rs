@@ -53,7 +53,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Bytes that are copied.
+    /// Copied bytes.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         self.width.checked_mul(self.height)?.checked_mul(self.depth)
@@ -83,7 +83,7 @@ impl Rows {
         layers.flat_map(move |layer| (0..height).map(move |row| layer + row * pitch))
     }
 
-    /// Copy for the driver, from target and source.
+    /// Copy for the driver.
     #[must_use]
     pub fn copy(&self, to: (Side, u64), from: (Side, u64)) -> Copy3d {
         let mut words: Copy3d = [0; 25];
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn rows_of_two_and_three_dimensions_are_read_as_the_driver_reads_them() {
-        // Three rows of 8 bytes: from the host's 1000, 16 apart, the second on; to the device's 5000, 32 apart,
-        // behind 4 bytes.
+        // Three rows of 8 bytes: from the host's 1000, 16 apart, the second on; to the device's 5000, 32 apart, after 4
+        // bytes.
         let flat = [0, 1, 1, 1000, 0, 0, 16, 4, 0, 2, 0, 5000, 0, 32, 8, 3];
         let (to, from, size, rows) = Rows::of(&deepened(&flat)).unwrap();
         assert_eq!((to, from, size), (5004, 1016, 24));

@@ -23,11 +23,11 @@ pub struct Turn {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checked {
-    /// Words that differ in the second turn, without addresses.
+    /// Differing words of the second turn, without addresses.
     pub words: u32,
-    /// Addresses that differ.
+    /// Differing addresses.
     pub addresses: u32,
-    /// Turns with other inputs that were reproduced.
+    /// Reproduced turns with other inputs.
     pub others: u32,
     /// Why other inputs fail, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ impl Operation {
     }
 }
 
-/// Word at an offset; zeros lie behind the end.
+/// Word at an offset; zeros lie after the end.
 #[must_use]
 pub fn word_at(bytes: &[u8], offset: usize) -> u32 {
     let mut word = [0; 4];

@@ -20,7 +20,7 @@ unsafe extern "C" fn table(module: c_int, table: *mut *mut *mut usize, count: *m
     let Some(index) = [1, 5].iter().position(|known| *known == module) else {
         return 0;
     };
-    // SAFETY: one thread does this, before others begin; the pointers are the injection's.
+    // SAFETY: no other thread has begun; the pointers are the injection's.
     unsafe {
         let functions = (&raw mut FUNCTIONS).cast::<usize>().add(index * 16);
         let places = (&raw mut PLACES).cast::<*mut usize>().add(index * 16);
@@ -74,7 +74,7 @@ impl Nvtx {
         if !self.is_there {
             return work();
         }
-        // SAFETY: functions that the injection put there.
+        // SAFETY: the injection's functions.
         unsafe {
             let push: unsafe extern "C" fn(*const c_char) -> c_int =
                 std::mem::transmute(self.function(0, 9));
@@ -90,7 +90,7 @@ impl Nvtx {
         if !self.is_there {
             return work();
         }
-        // SAFETY: functions that the injection put there, or none.
+        // SAFETY: the injection's functions, or none.
         unsafe {
             let push: Option<unsafe extern "C" fn(*const u32) -> c_int> =
                 std::mem::transmute(self.function(0, 10));
@@ -112,7 +112,7 @@ impl Nvtx {
         let mut attributes = [0u64; 6];
         (attributes[4], attributes[5]) = (1, name.as_ptr() as u64);
         if self.is_there {
-            // SAFETY: a function that the injection put there.
+            // SAFETY: the injection's function.
             unsafe {
                 let push: unsafe extern "C" fn(*mut c_void, *const u64) -> c_int =
                     std::mem::transmute(self.function(1, 4));
@@ -123,7 +123,7 @@ impl Nvtx {
 
     pub(super) fn pop_in_domain(&self) {
         if self.is_there {
-            // SAFETY: a function that the injection put there.
+            // SAFETY: the injection's function.
             unsafe {
                 let pop: unsafe extern "C" fn(*mut c_void) -> c_int =
                     std::mem::transmute(self.function(1, 5));

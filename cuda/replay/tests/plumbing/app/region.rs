@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The region that is recorded as a whole.
+//! The region recorded as a whole.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -193,7 +193,7 @@ impl Program {
                 let mut copy = [0u64; 25];
                 (copy[4], copy[15]) = (2, 3);
                 let function = self.driver.function("cuMemcpy3D_v2");
-                // SAFETY: the signature is that of cuda.h. The stand-in has no arrays, and copies nothing.
+                // SAFETY: cuda.h's signature. The stand-in has no arrays, and copies nothing.
                 let _ = unsafe {
                     std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const u64) -> Status>(
                         function,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Remarks on what a proposal could not do, or what may surprise.
+//! Remarks on proposals.
 
 use super::*;
 

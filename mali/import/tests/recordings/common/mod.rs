@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds recordings from silicon, imports them, runs them on the model.
+//! Runs recordings from silicon.
 
 #![allow(unreachable_pub)]
 

@@ -12,7 +12,7 @@ pub enum Effect {
     None,
     /// Run a compute dispatch.
     Compute(Compute),
-    /// Load words into registers: [`Sequencer::load`](super::Sequencer::load) takes them.
+    /// Load words into registers, by [`Sequencer::load`](super::Sequencer::load).
     Load(Transfer),
     /// Store registers.
     Store(Transfer),
@@ -29,7 +29,7 @@ pub enum Effect {
     },
 }
 
-/// Dispatch, as the registers say it.
+/// Dispatch, from registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compute {
     /// Address; the low six bits count the resources.
@@ -63,29 +63,29 @@ pub struct Transfer {
     pub mask: u16,
 }
 
-/// Value, and 32 bits of error behind it.
+/// Value, then 32 bits of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
     /// What is done.
     pub kind: SyncKind,
-    /// The value has 64 bits, else 32.
+    /// 64 bits, else 32.
     pub wide: bool,
-    /// Where it is.
+    /// Of the value.
     pub address: u64,
-    /// What is added, set or compared.
+    /// Added, set or compared.
     pub value: u64,
     /// Propagate an error with a change, or refuse it in a wait.
     pub error: bool,
 }
 
-/// How a sync object is used.
+/// Use of a sync object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncKind {
-    /// The value grows.
+    /// Adds to the value.
     Add,
-    /// The value is replaced.
+    /// Replaces it.
     Set,
-    /// The value is waited for.
+    /// Waits for it.
     Wait(Condition),
 }
 
@@ -113,18 +113,18 @@ impl Condition {
 pub enum Fault {
     /// No instruction has the opcode.
     Unknown(u64),
-    /// Set bits have no meaning.
+    /// Set bits without a meaning.
     Unexplained {
         /// Instruction.
         op: Op,
         /// Bits.
         bits: u64,
     },
-    /// A field's value has no meaning.
+    /// Value without a meaning.
     Reserved {
         /// Instruction.
         op: Op,
-        /// Field name.
+        /// Field.
         field: &'static str,
     },
     /// No such register, or a pair is odd.
@@ -135,18 +135,18 @@ pub enum Fault {
     Pending {
         /// Register.
         register: u8,
-        /// Scoreboard to wait for.
+        /// To wait for.
         scoreboard: u8,
     },
-    /// Scoreboard that does not exist.
+    /// No such scoreboard.
     Scoreboard(u8),
     /// Address or length is no multiple of an instruction.
     Alignment(u64),
     /// A branch leaves its stream.
     Branch(u64),
-    /// Calls are too deep.
+    /// Too deep.
     CallDepth,
-    /// Known, but not executed.
+    /// Known, not executed.
     Absent(Op),
 }
 

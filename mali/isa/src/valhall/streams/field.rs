@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fields of a word of a command stream.
+//! Fields of command stream words.
 
 use Kind::{Eighths, Named, Number, Pair, Register, Signed};
 
@@ -12,7 +12,7 @@ pub struct Field {
     pub name: &'static str,
     /// Lowest bit.
     pub at: u8,
-    /// Number of bits.
+    /// Width.
     pub bits: u8,
     /// What its values mean.
     pub kind: Kind,
@@ -31,7 +31,7 @@ pub enum Kind {
     Eighths,
     /// Register.
     Register,
-    /// An even register and the next, low word first.
+    /// Even register and the next, low word first.
     Pair,
     /// A value without a name is reserved.
     Named(Names),
@@ -43,12 +43,12 @@ impl Field {
         ones(self.bits) << self.at
     }
 
-    /// Value in a word.
+    /// Its value.
     pub const fn read(&self, word: u64) -> u64 {
         word >> self.at & ones(self.bits)
     }
 
-    /// Value as a signed number.
+    /// Value with its sign.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         match self.kind {
@@ -58,7 +58,7 @@ impl Field {
         }
     }
 
-    /// Name of the value, if values have names.
+    /// Value's name, if any.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         let Named(names) = self.kind else {
             return None;
@@ -107,7 +107,7 @@ macro_rules! fields {
     )*};
 }
 
-// Name in the text, lowest bit, number of bits, what its values mean.
+// Name in the text, lowest bit, width, meaning.
 fields! {
     ADDEND = "Immediate", 0, 32, Signed;
     ADDRESS = "Address", 40, 8, Pair;
@@ -127,7 +127,7 @@ fields! {
     DRAW_ID_REGISTER_ENABLE = "Draw ID register enable", 34, 1, Number;
     /// Transaction elimination.
     ENABLE_TEM = "Enable TEM", 0, 1, Number;
-    /// Scoreboard of what endpoints run.
+    /// Scoreboard for endpoints.
     ENDPOINT_ENTRY = "Endpoint entry", 0, 4, Number;
     /// An error goes into memory with the value.
     ERROR_PROPAGATE = "Error propagate", 0, 1, Number;
@@ -141,7 +141,7 @@ fields! {
     FRAGMENT = "Fragment", 1, 1, Number;
     FRAGMENT_SRT_SELECT = "Fragment SRT select", 38, 1, Number;
     FRAGMENT_TSD_SELECT = "Fragment TSD select", 39, 1, Number;
-    /// Needs the endpoint of vertices.
+    /// Needs the vertex endpoint.
     IDVS = "IDVS", 3, 1, Number;
     IGNORED = "Ignored", 0, 56, Number;
     IMMEDIATE = "Immediate", 0, 48, Number;
@@ -162,7 +162,7 @@ fields! {
     /// Added to an address in bytes, or to a branch in instructions.
     OFFSET = "Offset", 0, 16, Signed;
     OPERATION = "Operation", 32, 2, Named(HEAP_OPERATIONS);
-    /// Scoreboard of all other operations.
+    /// Scoreboard for all else.
     OTHER_ENTRY = "Other entry", 4, 4, Number;
     /// All other caches.
     OTHER_INVALIDATE = "Other invalidate", 9, 1, Number;
@@ -175,7 +175,7 @@ fields! {
     SCOPE = "Scope", 1, 2, Named(SCOPES);
     /// Scoreboard that ends with it.
     SIGNAL_SLOT = "Signal slot", 48, 4, Number;
-    /// Bytes of instructions behind it.
+    /// Bytes of instructions after it.
     SIZE = "Size", 0, 16, Eighths;
     SOURCE = "Source", 40, 8, Register;
     SOURCE_1 = "Source 1", 32, 8, Register;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instruction of a command stream, and its text.
+//! Command stream instruction, and its text.
 
 use core::fmt::{self, Display, Formatter};
 
 use super::field::{Field, Kind};
 use super::table::Op;
 
-/// Bytes of an instruction.
+/// Of an instruction.
 pub const WORD_BYTES: usize = 8;
 
 /// Word that the table knows.
@@ -17,7 +17,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// `None` for an opcode that does not exist.
+    /// `None` for an unknown opcode.
     pub const fn decode(word: u64) -> Option<Instruction> {
         match Op::of((word >> 56) as u8) {
             Some(op) => Some(Instruction { op, word }),
@@ -25,12 +25,12 @@ impl Instruction {
         }
     }
 
-    /// Which instruction it is.
+    /// Operation.
     pub const fn op(self) -> Op {
         self.op
     }
 
-    /// Encoded word.
+    /// As encoded.
     pub const fn word(self) -> u64 {
         self.word
     }
@@ -40,7 +40,7 @@ impl Instruction {
         self.word & !self.op.row().explained()
     }
 
-    /// The field with an unnamed value that needs a name.
+    /// First field with a reserved value.
     pub fn reserved(self) -> Option<&'static Field> {
         let fields = self.op.row().fields.iter().copied();
         let named = |field: &&Field| matches!(field.kind, Kind::Named(_));
@@ -77,7 +77,7 @@ impl Display for Instruction {
     }
 }
 
-/// A line for each word: offset, word, instruction. A rest of bytes has a line of its own.
+/// A line for each word: offset, word, instruction. Remaining bytes have their own.
 pub fn text(bytes: &[u8]) -> impl Display {
     Text(bytes)
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Command streams of architecture 10: a table; a sequencer without memory; the walk of a stream with constant
-//! operands.
+//! Command streams of architecture 10.
 //!
-//! An instruction is one 64-bit word with the opcode in its highest byte. There are 96 registers of 32 bits; an
-//! even one and the next are a pair. A stream is an address and a length; it calls others.
+//! An instruction is one 64-bit word, its opcode in the highest byte. Of 96 registers of 32 bits, an even one and the
+//! next are a pair. A stream is an address and a length; it calls others.
 
 mod effect;
 mod field;

@@ -11,11 +11,11 @@ use super::table::Op;
 
 pub use self::saved::SAVED_WORDS;
 
-/// Registers of a queue.
+/// Of a queue.
 pub const REGISTERS: usize = 96;
-/// Depth of calls, at most.
+/// Greatest depth.
 pub const CALLS: usize = 8;
-/// Scoreboards of a queue.
+/// Of a queue.
 pub const SCOREBOARDS: usize = 8;
 
 const WORD: u64 = WORD_BYTES as u64;
@@ -27,16 +27,16 @@ struct Frame {
     end: u64,
 }
 
-/// Queue's state, which outlives its streams.
+/// A queue's state, which outlives streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequencer {
     registers: [u32; REGISTERS],
     defined: u128,
-    /// Registers with a load under way, by scoreboard.
+    /// Registers awaiting a load, by scoreboard.
     pending: [u128; SCOREBOARDS],
     frames: [Frame; CALLS + 1],
     depth: usize,
-    /// Scoreboards of endpoints and of other operations.
+    /// Scoreboards of endpoints and other operations.
     entries: [u8; 2],
 }
 
@@ -76,8 +76,8 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// Begins as [`Sequencer::start`], as a driver's ring does: one place of the stack is used, and the last four
-    /// registers hold the driver's operands.
+    /// As [`Sequencer::start`], from a driver's ring: one place of the stack is used, and the last four registers
+    /// hold its operands.
     ///
     /// # Errors
     /// As for [`Sequencer::start`].
@@ -90,7 +90,7 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// `None` at the end of the stream.
+    /// `None` at the stream's end.
     pub fn address(&mut self) -> Option<u64> {
         loop {
             let frame = self.frames.get(self.depth)?;
@@ -295,7 +295,7 @@ impl Sequencer {
     }
 
     fn branch(&mut self, at: Instruction) -> Result<(), Fault> {
-        // A branch that is always taken (6) has an operand without a meaning.
+        // The operand of an unconditional branch (6) has no meaning.
         let condition = at.get(&CONDITION);
         let taken = match condition {
             6 => true,
@@ -370,7 +370,7 @@ impl Sequencer {
         }))
     }
 
-    /// Registers of a dispatch: each select field names one of four groups.
+    /// Each select field names one of four groups of registers.
     fn compute(&self, at: Instruction) -> Result<Compute, Fault> {
         let chosen =
             |first: u8, select: &'static Field| self.pair(first + 2 * at.get(select) as u8);
@@ -396,7 +396,7 @@ impl Default for Sequencer {
 }
 
 impl Transfer {
-    /// Each register and its word's address.
+    /// Registers and their addresses.
     pub fn words(self) -> impl Iterator<Item = (u8, u64)> {
         let chosen = move |bit: &u8| self.mask >> bit & 1 != 0;
         (0..16).filter(chosen).map(move |bit| {

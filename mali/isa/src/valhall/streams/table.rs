@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The only encodings of command streams' instructions. Source: Mesa's `v10.xml`.
+//! The only encodings of stream instructions. Source: Mesa's `v10.xml`.
 
 use super::field::*;
 
@@ -12,23 +12,23 @@ pub struct Row {
     pub opcode: u8,
     /// See [`Asynchronous`].
     pub asynchronous: Asynchronous,
-    /// In the order of the text.
+    /// In the text's order.
     pub fields: &'static [&'static Field],
 }
 
-/// Whether what follows may begin before the end.
+/// Whether the next may begin before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asynchronous {
     /// It ends first.
     Never,
-    /// Counts up a scoreboard, and down at its end.
+    /// Counts a scoreboard up, and down at its end.
     Always,
     /// As `Always`, if it waits for scoreboards.
     WithWaits,
 }
 
 impl Row {
-    /// Bits that have a meaning.
+    /// Bits with a meaning.
     pub fn explained(&self) -> u64 {
         let fields = self.fields.iter();
         fields.fold(0xff << 56, |all, field| all | field.mask())
@@ -62,7 +62,7 @@ macro_rules! table {
                 )
             }
 
-            /// Row of the table.
+            /// Table row.
             pub fn row(self) -> &'static Row {
                 match self {
                     $(Op::$op => {
@@ -87,7 +87,7 @@ macro_rules! table {
     };
 }
 
-// Name, opcode, whether it is asynchronous, fields.
+// Name, opcode, asynchrony, fields.
 table! {
     Nop = "NOP", 0x00, Never, [IGNORED];
     Move = "MOVE", 0x01, Never, [IMMEDIATE, PAIR_DESTINATION];

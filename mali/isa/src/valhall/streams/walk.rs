@@ -11,23 +11,23 @@ use super::table::Op;
 /// Why a stream cannot be walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkError {
-    /// No memory is at an instruction's address.
+    /// No memory at an instruction's address.
     Unreadable(u64),
     /// An instruction cannot be executed.
     Fault {
         /// Address.
         at: u64,
-        /// Why not.
+        /// Cause.
         fault: Fault,
     },
-    /// What an instruction does depends on memory.
+    /// Its effect depends on memory.
     Dynamic {
         /// Address.
         at: u64,
         /// Instruction.
         op: Op,
     },
-    /// More instructions than were allowed.
+    /// More instructions than allowed.
     TooLong(u32),
 }
 
@@ -73,7 +73,7 @@ pub fn walk(
         match effect.map_err(|fault| WalkError::Fault { at, fault })? {
             Effect::None | Effect::Flush => {}
             Effect::Compute(compute) => dispatch(at, &compute),
-            // Stores may go to the stream itself, and what waits may wait for ever.
+            // Stores may change the stream, and waits may never end.
             Effect::Load(_) | Effect::Store(_) | Effect::Sync(_) | Effect::StoreState { .. } => {
                 let op = Instruction::decode(word).map_or(Op::Nop, Instruction::op);
                 return Err(WalkError::Dynamic { at, op });

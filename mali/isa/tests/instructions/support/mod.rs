@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the reference data is, for tests that need it.
+//! Where the reference data is.
 
 use std::path::{Path, PathBuf};
 
-/// In `shared` beside the repository, or `GPUREPLAY_SHARED`. `None`, with a line on stderr, if absent.
+/// In `shared` beside the repository, or `GPUREPLAY_SHARED`.
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -77,7 +77,7 @@ fn a_stream_that_waits_is_suspended_and_goes_on_in_another_slot() {
     assert_eq!(host.get(group_output(0) + group::STATE), 1);
     assert!(host.ask(0, State::Suspended));
     assert_eq!(host.sync(0, 0), (0, 0));
-    // Another group takes its slot, so it gets the last one.
+    // Another group takes its slot: it gets the last one.
     host.prepare_group(0, 1, suspend_buffer(3));
     assert!(host.ask(0, State::Started));
     host.prepare_group(7, 1, suspend_buffer(0));

@@ -126,7 +126,7 @@ impl Host {
         self.ring(0);
     }
 
-    /// Returns whether the firmware took the state at once.
+    /// Whether the firmware took it at once.
     pub(super) fn ask(&mut self, number: u32, state: group::State) -> bool {
         let input = group_input(number);
         let request = self.get(input) & !group::STATE_MASK | state as u32;

@@ -75,7 +75,7 @@ fn firmware_halts_and_starts_again() {
     host.put(GLOBAL_INPUT, host.get(GLOBAL_INPUT) & !global::HALT);
     host.device.write32(MCU_CONTROL, 0);
     assert_eq!(host.device.read32(MCU_STATUS), 0);
-    // Without the firmware, neither a request nor its doorbell has an effect.
+    // Without the firmware, requests and doorbells have no effect.
     host.put(GLOBAL_INPUT, host.get(GLOBAL_INPUT) ^ 1 << 8);
     let acknowledged = host.get(GLOBAL_OUTPUT);
     host.ring(0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shaders made by hand, and memory to run them in.
-// Each test uses a part.
+//! Shaders made by hand, and their memory.
 
 use fastrand::Rng;
 use gpureplay_memory::{Bus, Page, Ram};

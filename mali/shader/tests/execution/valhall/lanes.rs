@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lanes of a warp of 16, and early reads.
+//! Lanes of a warp, and early reads.
 
 use super::{code, results, run};
 use crate::support::{Flat, halves};

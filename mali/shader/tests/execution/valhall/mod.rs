@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Valhall shaders: Mesa's, and words made by hand.
+//! Valhall shaders: Mesa's and hand-made.
 
 mod lanes;
 mod tables;
@@ -218,7 +218,7 @@ type OldValue = fn(u32) -> u32;
 
 #[test]
 fn atomic_operations_count_every_lane_once() {
-    // 16 lanes work on a word that is 40 at first: its last value, and each lane's old value.
+    // 16 lanes work on a word, first 40: its last value, and each lane's old one.
     let cases: [(&str, u32, OldValue); 6] = [
         (
             "ATOM1_RETURN.i32.slot0.ainc.wait0 @r2, r6, offset:0x0",

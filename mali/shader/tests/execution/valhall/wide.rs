@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Operations on 64 bits, and atomic ones.
+//! 64-bit and atomic operations.
 
 use super::left_alone;
 use crate::support::halves;

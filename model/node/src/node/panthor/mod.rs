@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Requests of panthor: GPU, address spaces, objects, heaps.
+//! Panthor's requests: GPU, address spaces, objects, heaps.
 
 mod submit;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chains that run, and their files and objects.
+//! Chains, their files and objects.
 
 use super::*;
 
@@ -93,7 +93,7 @@ fn files_have_address_spaces_and_share_what_they_export() {
     };
     let va = app.ask(second, GET_BO_OFFSET, place).unwrap().va;
     assert_ne!(va, same);
-    // Writes the first file's object; both have closed it.
+    // Writes the first file's object.
     let (jobs, chain) = app.create(second, 4096, 1);
     app.write_value_job(app.bus_address(second, jobs), va, 77);
     app.submit(second, chain, 0, &[jobs, imported]).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node of a Mali-G610, with panthor's requests.
+//! Panthor's node, a Mali-G610.
 
 use mali_uapi::panfrost::request::{SyncobjTimelineArray, SyncobjTimelineWait, SyncobjTransfer};
 use mali_uapi::panthor::{self as uapi, *};

@@ -62,7 +62,7 @@ impl Recorder {
         }
     }
 
-    /// Returns track and known pages; without a track, batches and pages stay as they were.
+    /// Track and known pages; without a track, batches and pages stay as they were.
     pub(super) fn track(
         mut self,
         (counts, wanted): (Counts, bool),
@@ -165,8 +165,7 @@ impl Recorder {
         }
     }
 
-    /// Prepares a row for a result that depends on memory. Inactive lanes keep the row: a known value must be put
-    /// there.
+    /// For a result that depends on memory. Inactive lanes keep the row: a known value must be put there.
     fn begin_result(&mut self, row: u16, rows: &mut Rows) {
         if rows.merges(row) && !self.depends(row) {
             let from = self.source(row, rows);

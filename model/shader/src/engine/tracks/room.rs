@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory for tracks, and whether recording more pays.
+//! Memory for tracks, and whether recording pays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// They are read from end to end, and help only while they stay in caches.
+/// They are read from end to end, and help only in caches.
 const MOST_BYTES: usize = 4 << 20;
 
 /// Recording a clause costs this multiple of what a track saves.

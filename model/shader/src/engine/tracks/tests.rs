@@ -13,7 +13,7 @@ use crate::rows::LANES;
 use crate::testing::{EDGE, Flat, Machine, Writer};
 
 /// Each thread spills an offset, reloads it, and copies the word there. In between, it may store a loaded word at `at`
-/// and behind.
+/// and after.
 fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
     let mut program = Program::new(16);
     let mut writer = Writer::new(&mut program, 1, table, out);

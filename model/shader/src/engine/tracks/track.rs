@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A set of work groups as loads, stores and micro-operations.
+//! A track: loads, stores and micro-operations.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::rows::Rows;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The batch of the steps that follow.
+    /// Of the steps that follow.
     Batch(usize),
     Lanes {
         mask: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cost of many large shaders is bounded, whatever the code.
+//! The cost of large shaders is bounded.
 #![allow(clippy::unwrap_used)]
 
 use gpureplay_memory::{Bus, Page, Ram};

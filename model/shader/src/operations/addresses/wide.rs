@@ -104,7 +104,7 @@ pub(super) fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
     for (low, to) in vectors(low).into_iter().zip(chunks) {
         let sum = _mm512_add_epi32(low, number(bytes));
         carry |= _mm512_cmplt_epu32_mask(sum, low);
-        // SAFETY: a chunk has as many bytes as a vector.
+        // SAFETY: a chunk fills a vector.
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), sum) };
     }
     carry != 0

@@ -136,7 +136,6 @@ fn another_value_that_is_read_is_traced_to_the_store_of_what_follows() {
         }
     });
     assert_eq!(instruction(&report).1, "clause_10");
-    // The flipped byte is element 5's.
     let address = u64::from_str_radix(&report.address.unwrap()[2..], 16).unwrap();
     assert_eq!((address - out) / 4, 5);
 }

@@ -80,7 +80,7 @@ impl Written {
     }
 }
 
-/// Asks the model for the writer when the chain is about to start.
+/// Asks the model for the writer just before the chain starts.
 struct Search {
     chain: u32,
     words: Vec<u8>,

@@ -255,7 +255,7 @@ fn default_directory(app: &[String]) -> PathBuf {
     PathBuf::from(format!("{}-recording", name.to_string_lossy()))
 }
 
-/// Also returns the number of submissions.
+/// Also counts submissions.
 fn record(
     device: &Path,
     app: &[String],

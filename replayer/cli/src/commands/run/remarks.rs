@@ -14,7 +14,7 @@ use crate::common::constant;
 use crate::common::terminal;
 
 impl Run {
-    /// Remarks on constant outputs, only if the model runs the whole recording anyway.
+    /// Only if the model runs the whole recording anyway.
     pub(super) fn constant_outputs(&self, recording: &Recording) -> Vec<String> {
         if !matches!(self.on.device(), Choice::Model(_)) || self.layers.chosen() {
             return Vec::new();

@@ -96,7 +96,7 @@ fn of_pictures() -> File {
     file
 }
 
-/// Each part is bytes, and the length of the hole behind them.
+/// Each part is bytes, and the length of the hole after them.
 fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::create(path).unwrap();

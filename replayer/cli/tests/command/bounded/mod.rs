@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cost of hostile files: refused, or shown within bounds on memory and output.
+//! Hostile files: refused, or shown within bounds.
 
 mod compile;
 mod files;
@@ -21,7 +21,7 @@ use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, null_chain, null_job};
 use crate::start::{Ended, Folder, GPUREPLAY, Says, json, shipped};
 use crate::values::{npy, png, safetensors};
 
-/// KiB of address space: 1 GiB, of which the program is a small part.
+/// 1 GiB of address space, in KiB.
 const MEMORY: &str = "-v 1048576";
 /// The model takes 8 GiB.
 const MEMORY_WITH_MODEL: &str = "-v 10485760";

@@ -137,7 +137,7 @@ fn weights_inside_may_stay_unbound_and_those_outside_may_not() {
         let opened = opened(Fake::new(), &view, &mut workspace).map(drop);
         assert_eq!(opened, expected, "external: {external}");
     }
-    // Jobs that are left out need no values.
+    // Left-out jobs need no values.
     let (file, mut workspace) = (recording(), Workspace::new());
     let view = Recording::parse(&file).unwrap();
     let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();

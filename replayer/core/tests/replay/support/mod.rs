@@ -89,7 +89,7 @@ impl Fake {
         u64::from_le_bytes(bytes)
     }
 
-    /// Runs a chain without registers; returns 0, or the failed job's status.
+    /// Without registers; returns 0, or the failed job's status.
     pub fn run(&mut self, header: u64) -> u32 {
         self.run_chain(header);
         match self.get(0x18a4) {

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Host tests of the library: see `tests`.
+//! Host tests of the library.
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A cancelled run ends at once; the next one runs.
+//! A cancelled run ends at once.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flash counter survives power loss: never back, never beyond what was written.
+//! The flash counter survives power loss.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ mod counter;
 
 mod machine {
     pub const FLASH: usize = 0x400_0000;
-    /// Small, so that it fills soon.
+    /// Small, to fill soon.
     pub const FLASH_BLOCK: usize = 0x400;
 
     pub fn read32(address: usize) -> u32 {

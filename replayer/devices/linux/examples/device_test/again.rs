@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Retries after each error until enough runs are right.
+//! Retries until enough runs are right.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -12,9 +12,6 @@ use crate::Values;
 const RUNS: u32 = 5;
 
 /// Each right run is one write to standard output, each error one to standard error: `sweep` counts them.
-///
-/// # Errors
-/// The device cannot be opened, or an output differs.
 pub(crate) fn test<F: Family>(
     mut gpu: Stock,
     verified: Verified<'_, F>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Unverified chains on panfrost or kbase must fail; the next replay is right.
+//! Unverified chains fail, the next replay is right.
 
 use std::error::Error;
 

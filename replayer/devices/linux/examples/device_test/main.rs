@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays on a device many times and compares outputs.
+//! Replays on a device many times.
 //!
 //! `cargo xtask guest devices` runs this in the guest:
 //!
@@ -17,8 +17,8 @@
 //! Devices: panfrost, panthor, kbase, nano, nano:shared, devmem. Outputs are compared, other names are inputs.
 //! Prints `running` at the start; 0 runs are endless; ends with 1 at the first difference.
 //!
-//! On the nano driver, `memory` maps so many MiB, `pages` says how many pages are in use, and `zeroes` reads new
-//! pages. Modules describe the other commands; `faulty:always` fails calls in one process.
+//! On the nano driver, `memory` maps so many MiB, `pages` counts pages in use, `zeroes` reads new pages. Modules
+//! describe the other commands; `faulty:always` fails calls in one process.
 
 mod again;
 mod faulty;

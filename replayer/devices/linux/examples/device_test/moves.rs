@@ -105,7 +105,7 @@ fn collapse() -> Result<(), Box<dyn Error>> {
             usize::from_str_radix(from, 16)?,
             usize::from_str_radix(to, 16)?,
         );
-        // SAFETY: contents and addresses of the range stay what they are; only physical pages change.
+        // SAFETY: contents and addresses of the range stay; only physical pages change.
         let _ = unsafe { libc::madvise(from as *mut libc::c_void, to - from, COLLAPSE) };
     }
     Ok(())
@@ -119,7 +119,7 @@ fn compact() -> Result<(), Box<dyn Error>> {
     holes.fill(1);
     for page in (0..holes.len() / PAGE_SIZE as usize).step_by(2) {
         let at = page * PAGE_SIZE as usize;
-        // SAFETY: the page is inside of `holes`, whose contents nobody reads again.
+        // SAFETY: the page is inside `holes`, whose contents nobody reads again.
         unsafe {
             holes.unchecked_advise_range(
                 memmap2::UncheckedAdvice::DontNeed,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Replays and unverified streams on panthor; bad ones must fail.
+//! Streams on panthor; bad ones must fail.
 
 use std::error::Error;
 use std::path::Path;

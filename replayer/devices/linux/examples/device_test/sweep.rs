@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses failing calls: each of a run, and of the run after an error.
+//! Chooses failing calls.
 //!
 //! A right run's successor makes few calls; after an error a run reopens the device. So calls fail in pairs, one of
 //! a run, one of the next; the third must be right.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of kbase: memory and atoms.
+//! An open file of kbase.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -23,7 +23,7 @@ const MOST_PROPERTIES: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// Marks the owner process; part of the file, which stays open while this is mapped.
+    /// Marks the owner process; keeps the file open while mapped.
     _owner: Area,
     file: File,
 }
@@ -61,7 +61,7 @@ impl Context {
             major: abi::MAJOR,
             minor: abi::NEWEST,
         };
-        // SAFETY: the descriptor is open and the structure is the one that this request takes.
+        // SAFETY: open descriptor, the request's structure.
         match unsafe { abi::check_version(file.as_raw_fd(), &mut version) } {
             Ok(_) if version.major == abi::MAJOR => {}
             Ok(_) => {
@@ -115,7 +115,7 @@ impl Context {
         let mut words = abi::Allocate {
             words: [step.pages, step.pages, 0, step.flags | abi::flags::SAME_VA],
         };
-        // SAFETY: the descriptor is open and the structure is the one that this request takes.
+        // SAFETY: open descriptor, the request's structure.
         unsafe { abi::allocate(self.file.as_raw_fd(), &mut words) }?;
         let [_, cookie, ..] = words.words;
         let length = usize::try_from(step.bytes()).map_err(|_| Errno::ENOMEM)?;

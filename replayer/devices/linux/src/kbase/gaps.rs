@@ -59,7 +59,7 @@ impl Gaps {
         self.end
     }
 
-    /// Gaps, ascending; without what is above the last mapping.
+    /// Ascending; without what is above the last mapping.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.between.iter().copied()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kbase, Arm's kernel driver: no module, no root, on vendors' kernels and Android.
+//! kbase, Arm's driver: no module, no root, on vendors' kernels and Android.
 
 mod abi;
 mod context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at chosen GPU addresses, code where the driver allows it.
+//! Memory at chosen GPU addresses.
 //!
 //! Executable regions begin at a multiple of 16 MiB (24-bit program counter) and neither begin nor end at a
 //! multiple of 4 GiB. So each 16 MiB window with code is one region. It moves if other memory or this process is in
@@ -20,7 +20,7 @@ const PAGE: u64 = PAGE_SIZE as u64;
 const LARGEST: u64 = 1 << 20;
 /// Each is a mapping of this process, which has 65,530.
 const MOST_REGIONS: usize = 1 << 14;
-/// Bits 31:24 of windows in which code would touch a multiple of 4 GiB.
+/// Bits 31:24 of windows where code would touch a multiple of 4 GiB.
 const AT_THE_EDGE: [u64; 2] = [0x00, 0xff];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
@@ -80,7 +80,7 @@ pub(crate) fn ranges(recording: &Recording<'_>) -> Vec<Range> {
         .collect()
 }
 
-/// Windows that have code, with the code's end.
+/// Windows with code, and the code's end.
 fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
     let mut ends = BTreeMap::new();
     for range in ranges.iter().filter(|range| range.executable()) {
@@ -98,9 +98,6 @@ fn windows(ranges: &[Range]) -> BTreeMap<u64, u64> {
 }
 
 /// Regions in the order of creation. `ranges` ascend without overlap; `limit` ends GPU addresses.
-///
-/// # Errors
-/// The driver has no such addresses.
 pub(crate) fn plan(ranges: &[Range], limit: u64) -> Result<Vec<Step>, Misfit> {
     let bad = ranges.iter().find(|it| it.va < LOWEST || it.end() > limit);
     if let Some(range) = bad {
@@ -153,9 +150,6 @@ pub(crate) fn free(steps: &[Step], gaps: &Gaps) -> Result<(), Misfit> {
 }
 
 /// New places of code windows that cannot stay; the lowest 24 bits stay.
-///
-/// # Errors
-/// There is no room.
 pub(crate) fn moves(
     ranges: &[Range],
     limit: u64,

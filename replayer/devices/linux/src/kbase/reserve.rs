@@ -48,8 +48,6 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// # Errors
-    /// `mmap`'s, or other threads keep taking addresses.
     pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
         for _ in 0..TRIES {
             match Self::new(&Gaps::now()?, regions) {
@@ -60,8 +58,7 @@ impl Reservation {
         Err(Errno::EEXIST)
     }
 
-    /// # Errors
-    /// `mmap`'s; everything is given back.
+    /// Gives everything back on errors.
     fn new(gaps: &Gaps, regions: usize) -> Result<Self, Errno> {
         // Room for all entries: allocations may fail later.
         let mut reservation = Self {
@@ -148,7 +145,7 @@ fn release(start: u64, end: u64) -> Result<(), Errno> {
         return Ok(());
     }
     let address = NonNull::new(start as *mut std::ffi::c_void).ok_or(Errno::EINVAL)?;
-    // SAFETY: all callers name ranges that `reserve` or `Area` mapped and in which no region lies: no object of this program is there.
+    // SAFETY: callers name ranges that `reserve` or `Area` mapped, without regions: no object of this program is there.
     unsafe { munmap(address, (end - start) as usize) }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trusted application's interface: `../pta/gpureplay_tee.h`, compared by a test.
 
-/// UUID, in the byte order that the driver takes.
+/// UUID in the driver's byte order.
 pub(crate) const APPLICATION: [u8; 16] = [
     0x3d, 0x6f, 0x5c, 0x1e, 0x7a, 0x42, 0x4c, 0x0b, 0x9e, 0x57, 0x21, 0x8d, 0xb4, 0x60, 0xfe, 0x13,
 ];
@@ -10,11 +10,11 @@ pub(crate) const LOAD: u32 = 0;
 pub(crate) const RUN: u32 = 2;
 pub(crate) const UNLOAD: u32 = 3;
 
-/// Most tensors per run.
+/// Per run.
 pub const MOST_TENSORS: usize = 32;
-/// Most bytes of a pack.
+/// Of a pack.
 pub const MOST_RECORDING_BYTES: usize = 2 << 20;
-/// Most bytes of a run's inputs, and of its outputs; both include a header of 8 bytes for each tensor.
+/// Of a run's inputs, and of its outputs, with 8 bytes of header for each tensor.
 pub const MOST_TENSOR_BYTES: usize = 1 << 20;
 
 /// GlobalPlatform's answers.

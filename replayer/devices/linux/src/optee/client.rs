@@ -18,9 +18,9 @@ use super::shared::Shared;
 
 /// libteec tries as many device numbers.
 const DEVICES: u32 = 10;
-/// Wait for secure memory or the GPU.
+/// For secure memory or the GPU.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Wait for OP-TEE to load the application.
+/// For OP-TEE to load the application.
 const LOADING: Duration = Duration::from_secs(15);
 /// Waits outside the secure world, which has few threads.
 const STEP: Duration = Duration::from_millis(10);
@@ -49,7 +49,7 @@ impl Canceller {
             cancel_id: CANCEL_ID,
             session: self.session,
         };
-        // SAFETY: the descriptor is open and the argument has the size that the request names. Who asks too late has no run to cancel.
+        // SAFETY: open descriptor, argument of the request's size. Who asks too late has no run to cancel.
         let _ = unsafe { abi::cancel(self.tee.as_raw_fd(), &mut which) };
     }
 }
@@ -91,7 +91,7 @@ fn open_device(path: &Path) -> Result<File, Error> {
         _ => io(&path.display().to_string())(error),
     })?;
     let mut version = abi::Version::default();
-    // SAFETY: the descriptor is open and the argument has the size that the request names.
+    // SAFETY: open descriptor, argument of the request's size.
     unsafe { abi::version(file.as_raw_fd(), &mut version) }
         .map_err(|errno| io(&path.display().to_string())(errno.into()))?;
     match version.implementation {
@@ -292,8 +292,8 @@ impl Client {
             address: (&raw mut call) as u64,
             length: size_of_val(&call) as u64,
         };
-        // SAFETY: the buffer names `call`, which lives until the call returns; shared memory is named by number, and its owners live as
-        // long as this client.
+        // SAFETY: the buffer names `call`, which lives until the call returns; shared memory is named by number, its
+        // owners live as long as this client.
         unsafe { abi::invoke(self.tee.as_raw_fd(), &mut buffer) }
             .map_err(|errno| io("call the trusted application")(errno.into()))?;
         Ok((call.result, call.origin, call.parameters))
@@ -306,8 +306,8 @@ impl Drop for Client {
         let mut which = abi::Close {
             session: self.session,
         };
-        // SAFETY: the descriptor is open and the argument has the size that the request names. A session that the secure world has lost
-        // is closed already.
+        // SAFETY: open descriptor, argument of the request's size. A session that the secure world has lost is closed
+        // already.
         let _ = unsafe { abi::close_session(self.tee.as_raw_fd(), &mut which) };
     }
 }

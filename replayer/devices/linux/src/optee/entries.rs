@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tensor blocks: index, length, bytes, zeros to a multiple of eight (`struct gpureplay_tee_entry` in
-//! `../pta/gpureplay_tee.h`).
+//! Tensor blocks: index, length, bytes, zeros to a multiple of eight (`struct gpureplay_tee_entry`).
 
 const HEADER: usize = 8;
 

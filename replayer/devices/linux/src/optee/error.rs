@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use super::application::answer;
 
-/// Why a call failed, with the cure.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no TEE.
+    /// No TEE.
     #[error(
         "{path}: no such device; the kernel's OP-TEE driver finds no secure world (docs/optee.md)"
     )]
     NoDriver {
-        /// First device looked for.
+        /// First device tried.
         path: PathBuf,
     },
     /// The caller may not open it.
@@ -23,10 +23,10 @@ pub enum Error {
         /// Device.
         path: PathBuf,
     },
-    /// The TEE is not OP-TEE.
+    /// Not OP-TEE.
     #[error("{path}: implementation {implementation} of a TEE, not OP-TEE")]
     NotOptee {
-        /// Last device looked at.
+        /// Last device tried.
         path: PathBuf,
         /// Number in the kernel's header.
         implementation: u32,
@@ -65,7 +65,7 @@ pub enum Error {
         /// Limit.
         most: usize,
     },
-    /// The pack has no signature.
+    /// No signature.
     #[error(
         "the secure world refuses the recording: it has no signature (`gpureplay sign` makes one)"
     )]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Client of the trusted application, through Linux's TEE driver.
+//! Client of the trusted application.
 //!
-//! A [`Client`] session takes a signed pack ([`Client::load`]), then values ([`Client::run`]). The secure side
-//! checks. `replayer/devices/optee/client/gpureplay_tee.c` is the same in C, on libteec.
+//! A [`Client`] session takes a signed pack, then values; the secure side checks.
+//! `replayer/devices/optee/client/gpureplay_tee.c` is the same in C, on libteec.
 
 mod abi;
 mod application;

@@ -23,7 +23,7 @@ impl Shared {
             size: bytes.max(1) as u64,
             ..abi::Allocate::default()
         };
-        // SAFETY: the descriptor is open and the argument has the size that the request names.
+        // SAFETY: open descriptor, argument of the request's size.
         let descriptor = unsafe { abi::allocate(tee.as_raw_fd(), &mut wanted) }
             .map_err(|errno| io(what)(errno.into()))?;
         // SAFETY: the driver just made it for us.
@@ -51,7 +51,7 @@ impl Shared {
 
     pub(crate) fn write(&self, bytes: &[u8]) {
         let length = bytes.len().min(self.len());
-        // SAFETY: the range is inside of the mapping, to which no reference exists, so `bytes` does not overlap it.
+        // SAFETY: the range is inside the mapping, to which no reference exists, so `bytes` does not overlap it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr(), length) };
     }
 

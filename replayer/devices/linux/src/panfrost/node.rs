@@ -38,7 +38,7 @@ impl Node {
             parameter: number,
             ..abi::GetParam::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::parameter(self.0.fd(), &mut get) }.ok()?;
         Some(get.value)
     }
@@ -49,7 +49,7 @@ impl Node {
             flags,
             ..abi::CreateBo::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::create(self.0.fd(), &mut create) }?;
         Ok((create.handle, create.va))
     }
@@ -59,7 +59,7 @@ impl Node {
             handle,
             ..abi::MmapBo::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::map(self.0.fd(), &mut map) }?;
         Ok(map.offset)
     }

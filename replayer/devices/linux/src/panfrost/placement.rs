@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory at chosen GPU addresses, though the driver chooses.
+//! Memory at chosen GPU addresses.
 //!
 //! A file starts with one hole, from 32 MiB to 4 GiB. An object gets the lower end of the smallest sufficient hole.
 //! So objects in address order, with fillers between, have known places. Executable objects are aligned to their
@@ -47,9 +47,6 @@ pub(crate) struct Step {
 }
 
 /// Objects in the order of creation, in an empty address space. `ranges` ascend without overlap.
-///
-/// # Errors
-/// The driver has no such addresses.
 pub(crate) fn plan(ranges: &[Range]) -> Result<Vec<Step>, Misfit> {
     let mut steps = Vec::new();
     let mut at = FIRST;

@@ -8,7 +8,7 @@ pub(crate) use mali_uapi::panthor::{
     ObjectArray, QueueCreate, QueueSubmit, SYNC_SIGNAL, SyncOp, VmBind, VmBindOp, VmCreate, query,
 };
 
-/// Numbers count from 0x40, the first of a driver's own (`DRM_COMMAND_BASE`).
+/// Numbers count from 0x40 (`DRM_COMMAND_BASE`).
 macro_rules! requests {
     ($($name:ident = $number:literal, $argument:ty;)*) => {
         $(nix::ioctl_readwrite!($name, Request::DRM, 0x40 + $number, $argument);)*

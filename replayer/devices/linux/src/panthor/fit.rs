@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which recordings panthor can replay: streams below its addresses.
+//! Which recordings panthor can replay.
 
 use gpureplay_format::layout::FAMILY_STREAMS;
 use gpureplay_format::{Access, PAGE_SIZE, Recording};

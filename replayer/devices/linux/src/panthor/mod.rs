@@ -29,9 +29,9 @@ const QUEUE: Duration = Duration::from_secs(20);
 
 /// [`DeviceError::Refused`] code: no room.
 pub const NO_ROOM: i32 = -11;
-/// [`DeviceError::Refused`] code: a stream faulted.
+/// A stream faulted.
 pub const FAULTED: i32 = -12;
-/// [`DeviceError::Refused`] code: ended after 5 s.
+/// Ended after 5 s.
 pub const TOO_LONG: i32 = -13;
 
 /// Meaning of a [`DeviceError::Refused`] code.
@@ -122,7 +122,7 @@ impl Loaded {
         let stream = (*at, bytes);
         let latest = self.told.latest_flush();
         match self.node.submit(self.group, stream, latest) {
-            // The driver's time was up for the group just when its last stream had ended well.
+            // The group's time was up just when its last stream had ended well.
             Err(nix::Error::EINVAL) => {
                 let group = self.node.renew(self.group, self.vm, &self.told.info);
                 self.group = group.map_err(refused)?;

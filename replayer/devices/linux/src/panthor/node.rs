@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An open file of panthor: address space, group, queue.
+//! An open file of panthor.
 
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ impl Node {
 
     pub(crate) fn space(&self) -> Result<Space<'_>, nix::Error> {
         let mut create = abi::VmCreate::default();
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::vm_create(self.0.fd(), &mut create) }?;
         Ok(Space {
             node: self,
@@ -104,7 +104,7 @@ impl Node {
             handle: group,
             ..abi::GroupDestroy::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::group_destroy(self.0.fd(), &mut destroy) }?;
         self.group(vm, info)
     }
@@ -147,7 +147,7 @@ impl Node {
             group,
             ..abi::GroupGetState::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::group_get_state(self.0.fd(), &mut get) }?;
         Ok(get.state & abi::GROUP_FATAL_FAULT != 0)
     }
@@ -168,7 +168,7 @@ impl Space<'_> {
             exclusive_vm: self.vm,
             ..abi::BoCreate::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::bo_create(fd, &mut create) }?;
         let operations = [abi::VmBindOp {
             flags: abi::BIND_MAP | flags,
@@ -188,7 +188,7 @@ impl Space<'_> {
             handle: create.handle,
             ..abi::BoMmapOffset::default()
         };
-        // SAFETY: the argument has the size that the request names.
+        // SAFETY: the argument has the request's size.
         unsafe { abi::bo_mmap_offset(fd, &mut place) }?;
         let length = usize::try_from(bytes).map_err(|_| nix::Error::ENOMEM)?;
         let mapped = Mapped::new(self.node.0.file(), place.offset, length);

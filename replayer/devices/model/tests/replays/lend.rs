@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A GPU lent after each chain: the answer stays bit-identical.
+//! Lending after each chain changes no bit.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Jobs without shaders, through registers, page tables, interrupts.
+//! Jobs without shaders.
 
 use gpureplay_core::{ErrorKind, Gpu as _, Lines, Options, Workspace};
 use gpureplay_format::{ElementType, Piece, SegmentKind, Tensor, TensorKind};

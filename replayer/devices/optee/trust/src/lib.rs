@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks packs for the trusted application in C.
+//! Checks packs for the trusted application.
 #![cfg_attr(target_os = "none", no_std)]
 
 use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};

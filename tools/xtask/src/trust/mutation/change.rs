@@ -59,7 +59,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// What is done, without the place: `replace == with != in write`.
+    /// Without the place: `replace == with != in write`.
     fn what(&self) -> &str {
         self.name.splitn(4, ':').nth(3).unwrap_or_default().trim()
     }
@@ -90,7 +90,7 @@ pub(super) fn list(packages: &[&str]) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
-/// A change that tests cannot notice, or need not.
+/// Tests cannot notice it, or need not.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Known {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask mutation`: changes operators; a test must fail.
 //!
-//! All changes are compiled at once, behind switches in the environment: a change costs only its tests.
+//! All changes are compiled at once, behind switches: each costs only its tests.
 
 mod change;
 mod runner;

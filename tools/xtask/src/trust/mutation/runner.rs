@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 const LEAST_PROCESSOR_SECONDS: u64 = 4;
 const WAIT_SECONDS: u64 = 300;
-/// They run only if the quick tests noticed nothing.
+/// They run only if quick tests noticed nothing.
 const SLOW: [&str; 3] = [
     "limits::bytes_moved_have_a_limit",
     "faults::a_fault_at_every_call_is_survived",
@@ -33,7 +33,7 @@ pub(super) enum Verdict {
     Caught,
     TimedOut,
     Missed,
-    /// The change needs a build of its own.
+    /// It needs a build of its own.
     Constant,
 }
 

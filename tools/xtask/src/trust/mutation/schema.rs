@@ -25,7 +25,7 @@ enum Piece {
         left: Range<usize>,
         right: Range<usize>,
     },
-    /// An arm's guard, or the place where an arm has none.
+    /// An arm's guard, or the place where it has none.
     Guard,
     Body,
 }
@@ -39,9 +39,9 @@ struct Node<'a> {
 pub(super) struct Instrumented {
     pub(super) text: String,
     pub(super) places: Vec<Place>,
-    /// Changes that a switch cannot make.
+    /// A switch cannot make them.
     pub(super) lost: Vec<u32>,
-    /// Changes that the compiler evaluates, for which a switch may be too late.
+    /// The compiler evaluates them: a switch may be too late.
     pub(super) constants: Vec<u32>,
 }
 

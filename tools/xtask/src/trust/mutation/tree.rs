@@ -136,7 +136,7 @@ impl Tree {
         write(&self.folder.join("Cargo.toml"), &text)
     }
 
-    /// Returns each change's place; change `on` is on from the beginning.
+    /// Returns places; change `on` is on from the beginning.
     fn write(
         &mut self,
         changes: &[&Change],
@@ -233,7 +233,7 @@ impl Tree {
         Ok(refusals)
     }
 
-    /// Leaves out the changes at each error's place, else all changes on its lines.
+    /// Leaves out changes at each error's place, else all on its lines.
     fn refuse(&mut self, refusals: &[Refusal], places: &BTreeMap<String, (String, Vec<Place>)>) {
         for refusal in refusals {
             let spans = || {
@@ -270,7 +270,7 @@ impl Tree {
 
 struct Refusal {
     text: String,
-    /// File, first byte, byte behind the last.
+    /// File, first byte, byte after the last.
     spans: Vec<(String, usize, usize)>,
 }
 

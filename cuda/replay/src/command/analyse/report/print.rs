@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report in words: places with most work first.
+//! The report in words.
 
 use super::{AnalyseReport, SECTOR, SiteReport};
 use crate::command::failure::Failure;

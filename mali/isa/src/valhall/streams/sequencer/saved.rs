@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Saves a queue's state as words of memory.
+//! A queue's state as words of memory.
 
 use super::{CALLS, Frame, REGISTERS, SCOREBOARDS, Sequencer};
 
 const SET: usize = 4;
 const FRAME: usize = 6;
-/// Words of a queue's state.
+/// Of a queue's state.
 pub const SAVED_WORDS: usize = REGISTERS + SET * (1 + SCOREBOARDS) + FRAME * (CALLS + 1) + 2;
 
 impl Sequencer {
-    /// State as words.
+    /// As words.
     pub fn save(&self) -> [u32; SAVED_WORDS] {
         let sets = core::iter::once(&self.defined).chain(&self.pending);
         let sets = sets.flat_map(|set| (0..SET).map(move |at| (set >> (32 * at)) as u32));
@@ -26,7 +26,7 @@ impl Sequencer {
         words
     }
 
-    /// `None` if no queue has such a state.
+    /// `None` if no queue has that state.
     pub fn restore(words: &[u32; SAVED_WORDS]) -> Option<Sequencer> {
         let mut words = words.iter().copied();
         let mut word = || words.next().unwrap_or(0);
