@@ -17,7 +17,7 @@ use crate::real::{current_device, driver};
 
 const START: u64 = 1 << 44;
 const SPAN: u64 = 1 << 40;
-/// No process uses addresses below.
+/// Linux maps a process above it, or below `START`.
 const END: u64 = 1 << 46;
 /// As the driver's allocations.
 const ALIGNMENT: u64 = 512;

@@ -59,7 +59,7 @@ pub(crate) struct Options {
     pub(crate) stream: bool,
     pub(crate) warm: bool,
     pub(crate) firmware: Option<PathBuf>,
-    /// Any message of the secure world ends the run.
+    /// A complaint of the secure world ends the run.
     pub(crate) quiet_secure_world: bool,
     pub(crate) board: Board,
 }
