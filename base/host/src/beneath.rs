@@ -117,7 +117,7 @@ fn place<'a>(directory: &Path, name: &'a Path, absent: Absent) -> io::Result<(Ow
     Ok((place, last))
 }
 
-/// At most `limit` bytes.
+/// Reads a file beneath a directory, at most `limit` bytes.
 ///
 /// # Errors
 /// As for [`open`], or it is longer.
@@ -125,7 +125,7 @@ pub fn read(directory: &Path, name: &Path, limit: u64) -> io::Result<Vec<u8>> {
     contents(open(directory, name)?, limit)
 }
 
-/// At most `limit` bytes.
+/// Reads an open file, at most `limit` bytes.
 ///
 /// # Errors
 /// The system's, or it is longer.

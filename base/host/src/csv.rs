@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comma-separated values (RFC 4180).
 
-/// A line with its end.
+/// Line of cells with its end.
 #[must_use]
 pub fn line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
     let cells: Vec<String> = cells

@@ -51,7 +51,7 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     escape(text, |character| character != '\n' && is_hidden(character))
 }
 
-/// See [`escaped`].
+/// A path, [`escaped`].
 pub fn shown(path: &Path) -> String {
     escaped(&path.to_string_lossy()).into_owned()
 }

@@ -21,7 +21,7 @@ pub fn output() -> Output {
     })
 }
 
-/// Locked; see [`output`].
+/// Standard output, locked; see [`output`].
 pub struct Output(Option<StdoutLock<'static>>);
 
 impl Write for Output {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Ascending.
+/// Ascending numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sorted(Vec<f64>);
 

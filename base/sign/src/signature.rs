@@ -55,7 +55,7 @@ pub struct SignedFile<'a> {
     pub sha256: [u8; 32],
 }
 
-/// By ascending name.
+/// Files of a signature by ascending name.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedFiles<'a> {
     table: &'a [u8],

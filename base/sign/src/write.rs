@@ -62,7 +62,7 @@ impl SecretKey {
         self.0.sk.to_pem()
     }
 
-    /// For checking signatures.
+    /// Key for checking signatures.
     pub fn public(&self) -> PublicKey {
         PublicKey::new(*self.0.pk)
     }
@@ -108,7 +108,7 @@ impl core::fmt::Debug for SecretKey {
     }
 }
 
-/// SHA-256.
+/// SHA-256 of a file.
 pub fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

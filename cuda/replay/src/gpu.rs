@@ -101,7 +101,7 @@ impl Gpu {
         Self::open(ordinal)
     }
 
-    /// Properties.
+    /// Properties of the GPU.
     #[must_use]
     pub fn info(&self) -> &GpuInfo {
         &self.info

@@ -46,7 +46,7 @@ pub struct Limits {
     pub required: Option<[u32; 3]>,
     /// Per thread.
     pub registers: u32,
-    /// Of an OpenMP kernel.
+    /// Limits of an OpenMP kernel.
     pub openmp: OpenMp,
 }
 
@@ -130,7 +130,7 @@ pub enum Refusal {
     /// Another block than the only one.
     #[error("block {block:?}: this kernel takes {required:?} only (.reqntid)")]
     Required {
-        /// Wanted.
+        /// Wanted block.
         block: [u32; 3],
         /// The only one.
         required: [u32; 3],
@@ -141,7 +141,7 @@ pub enum Refusal {
          (it has {registers} registers, and perhaps launch bounds)"
     )]
     Threads {
-        /// Wanted.
+        /// Wanted block.
         block: [u32; 3],
         /// Its threads.
         threads: u64,

@@ -20,19 +20,19 @@ impl Times {
         self.0.count()
     }
 
-    /// Shortest run.
+    /// Shortest run, in microseconds.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0.least().unwrap_or_default()
     }
 
-    /// Median.
+    /// Median, in microseconds.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.0.median().unwrap_or_default()
     }
 
-    /// Range of the middle half.
+    /// Range of the middle half, in microseconds.
     #[must_use]
     pub fn spread(&self) -> f64 {
         self.0.middle_half().unwrap_or_default()

@@ -72,7 +72,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// In chain order.
+    /// Takes headers in chain order.
     pub fn new(list: Vec<mali_facts::Job>) -> Self {
         let mut addresses: Vec<u64> = list.iter().map(|job| job.address).collect();
         addresses.sort_unstable();
@@ -266,7 +266,7 @@ impl Capture {
         (pages as u64).saturating_mul(PAGE_SIZE as u64)
     }
 
-    /// After the last job.
+    /// Moment after the last job.
     pub fn end(&self) -> Moment {
         Moment::after(self.jobs.len().saturating_sub(1))
     }

@@ -97,9 +97,9 @@ pub enum CompileError {
     ChainMismatch {
         /// Index.
         job: usize,
-        /// In the SUBMIT record.
+        /// Chain in the SUBMIT record.
         submit: u64,
-        /// In the registers.
+        /// Chain in the registers.
         register: u64,
     },
     /// Jobs of two programs.
@@ -111,7 +111,7 @@ pub enum CompileError {
         job: usize,
         /// First job's page-table root.
         first: u64,
-        /// This job's.
+        /// This job's page-table root.
         root: u64,
     },
     /// No GPU has the job's address space.

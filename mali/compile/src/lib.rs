@@ -80,7 +80,7 @@ pub struct Summary {
     pub setup_chains: usize,
     /// Jobs in all chains.
     pub jobs: usize,
-    /// Of GPU memory.
+    /// Pages of GPU memory.
     pub pages: u64,
     /// Pages that hold nothing outside a job.
     pub scratch_pages: u64,

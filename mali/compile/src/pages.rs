@@ -133,7 +133,7 @@ impl Memory {
         self.pages.retain(|_, history| !history.is_empty());
     }
 
-    /// `None` if not known yet.
+    /// A page's content; `None` if not known yet.
     pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
         let history = self.pages.get(&va)?;
         let later = history.partition_point(|(m, _)| *m <= moment);
@@ -167,17 +167,17 @@ impl Memory {
         Some(history[last].0)
     }
 
-    /// `None` if never.
+    /// When a page is first seen; `None` if never.
     pub fn first_seen(&self, va: u64) -> Option<Moment> {
         self.pages.get(&va)?.first().map(|(m, _)| *m)
     }
 
-    /// All changes.
+    /// All changes of a page.
     pub fn history(&self, va: u64) -> &[(Moment, Content)] {
         self.pages.get(&va).map_or(&[], Vec::as_slice)
     }
 
-    /// Of all pages, ascending.
+    /// All pages, ascending.
     pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }
@@ -187,13 +187,13 @@ impl Memory {
         self.pages.len()
     }
 
-    /// Changed pages.
+    /// Pages changed at this moment.
     pub fn changed(&self, moment: Moment) -> &BTreeSet<u64> {
         static NONE: BTreeSet<u64> = BTreeSet::new();
         self.changed.get(&moment).unwrap_or(&NONE)
     }
 
-    /// Zeros if unknown.
+    /// A page's bytes; zeros if unknown.
     pub fn page(&self, moment: Moment, va: u64) -> &PageBytes {
         self.pool
             .bytes(self.at(moment, va).unwrap_or(Content::ZERO))
@@ -217,7 +217,7 @@ impl Memory {
         true
     }
 
-    /// Changed byte ranges.
+    /// Byte ranges changed at this moment.
     pub fn difference(&self, moment: Moment, va: u64) -> Vec<(usize, usize)> {
         let old = moment
             .previous()

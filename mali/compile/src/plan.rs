@@ -235,12 +235,12 @@ fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileEr
 pub struct Chunk<'a> {
     /// GPU address.
     pub va: u64,
-    /// Recorded.
+    /// Recorded bytes.
     pub bytes: &'a [u8],
 }
 
 impl Chunk<'_> {
-    /// After the last byte.
+    /// Address after the last byte.
     pub fn end(&self) -> u64 {
         self.va + self.bytes.len() as u64
     }
@@ -264,7 +264,7 @@ fn chunks_by_page(tensors: &[Found]) -> BTreeMap<u64, Vec<Chunk<'_>>> {
     out
 }
 
-/// One per page.
+/// A weight's parts, one per page.
 pub fn weight_chunks(weight: &Found) -> Vec<Chunk<'_>> {
     let size = weight.layout.dtype.bytes();
     let mut out = Vec::new();

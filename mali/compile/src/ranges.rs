@@ -31,7 +31,7 @@ impl Ranges {
         self.by_start.insert(low, high);
     }
 
-    /// Parts in the set.
+    /// Parts of `start..end` in the set.
     pub fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let before = self.by_start.range(..start).next_back();
         before
@@ -42,7 +42,7 @@ impl Ranges {
             .collect()
     }
 
-    /// Parts not in it.
+    /// Parts of `start..end` not in the set.
     pub fn outside(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         let mut at = start;
@@ -63,7 +63,7 @@ impl Ranges {
         !self.within(start, end).is_empty()
     }
 
-    /// Ascending.
+    /// Ranges, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.by_start.iter().map(|(s, e)| (*s, *e))
     }
@@ -73,7 +73,7 @@ impl Ranges {
         self.iter().map(|(s, e)| e - s).sum()
     }
 
-    /// No bytes.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.by_start.is_empty()
     }

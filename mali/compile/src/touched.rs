@@ -44,7 +44,7 @@ impl Bytes {
         }
     }
 
-    /// In both sets.
+    /// Bytes in both sets.
     pub fn common(&self, other: &Bytes) -> Bytes {
         let mut out = self.clone();
         out.0.retain(|page, words| {

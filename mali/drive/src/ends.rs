@@ -17,7 +17,7 @@ pub struct Job {
     pub address: u64,
     /// [`DONE`], 0 (it did not run), or why it ended.
     pub status: u32,
-    /// Of a refused access.
+    /// GPU address of a refused access.
     pub fault_address: u64,
 }
 

@@ -17,7 +17,7 @@ pub fn follows_work(register: u32) -> bool {
     matches!(class(register), Some(Class::Status | Class::Interrupt))
 }
 
-/// Offsets of constants.
+/// Offsets of constant registers.
 pub fn identity() -> impl Iterator<Item = u32> {
     let constants = all().filter(|register| register.class() == Class::Identity);
     constants.map(|register| register.offset())

@@ -39,7 +39,7 @@ pub struct Mali;
 
 /// A verified recording.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Mali>;
-/// On a Mali.
+/// Session on a Mali.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Mali>;
 
 /// Command streams' instructions on a model's device, above recorded maps. Places name dispatches.

@@ -15,7 +15,7 @@ use mali_facts::registers::{AddressSpaceCommand, TranslationConfig, TranslationT
 use gpureplay_core::DeviceError;
 use gpureplay_core::gpu::{Gpu, poll};
 
-/// By physical (bus) address.
+/// Memory for page tables, by physical (bus) address.
 pub trait TableMemory {
     /// Zeroed; `None` if none is left.
     fn allocate(&mut self) -> Option<u64>;
@@ -83,12 +83,12 @@ impl PageTables {
         Some(table | (va % PAGE_BYTES))
     }
 
-    /// Its physical address.
+    /// Physical address of the root table.
     pub const fn root(&self) -> u64 {
         self.root
     }
 
-    /// For address space `space`.
+    /// Activates these tables for address space `space`.
     ///
     /// # Errors
     /// A command does not end.

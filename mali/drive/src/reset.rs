@@ -57,7 +57,7 @@ pub fn raised(read: impl FnMut(u32) -> u32) -> Lines {
     lines([JOB_INT_STAT, MMU_INT_STAT, GPU_INT_STAT], read)
 }
 
-/// Pending, whatever the masks.
+/// Pending lines, whatever the masks.
 pub fn pending(read: impl FnMut(u32) -> u32) -> Lines {
     lines([JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT], read)
 }

@@ -55,9 +55,9 @@ pub struct Tried {
     pub different: u64,
     /// First different byte: address, recorded value, new value.
     pub first: Option<(u64, u8, u8)>,
-    /// Of the recorded job.
+    /// Work of the recorded job.
     pub before: Option<Work>,
-    /// Of the changed one.
+    /// Work of the changed one.
     pub after: Option<Work>,
 }
 

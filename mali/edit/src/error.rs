@@ -25,7 +25,7 @@ pub enum EditError {
         /// Existing jobs.
         known: String,
     },
-    /// No compute job.
+    /// Not a compute job.
     #[error("job {job} is a {kind} job; only compute jobs can be used like this")]
     NotCompute {
         /// Job.
@@ -92,19 +92,19 @@ pub enum EditError {
         /// Reason.
         reason: String,
     },
-    /// It computes something else.
+    /// The changed job computes something else.
     #[error("{0}")]
     Differs(String),
     /// Memory that neither the recorded job nor a tensor has.
     #[error("{0}")]
     Outside(String),
-    /// Too little is known.
+    /// Too little is known to try it.
     #[error("{0}")]
     NoInput(String),
     /// It cannot be encoded.
     #[error("the new recording cannot be encoded: {0}")]
     Encode(#[from] EncodeError),
-    /// It breaks a rule.
+    /// The new recording breaks a rule.
     #[error("the new recording breaks a rule: {}", explain::violation(.0))]
     Rule(Violation),
     /// Its job chains break a rule.

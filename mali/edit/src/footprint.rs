@@ -60,7 +60,7 @@ impl PartialEq for Bits {
 impl Eq for Bits {}
 
 impl Bytes {
-    /// False: too many pages.
+    /// Adds a range. False: too many pages.
     pub fn add(&mut self, address: u64, bytes: u64) -> bool {
         self.add_within(address, bytes, MAX_PAGES)
     }
@@ -102,7 +102,7 @@ impl Bytes {
         }
     }
 
-    /// They share an address.
+    /// Whether both share an address.
     pub fn meets(&self, other: &Self) -> bool {
         let (fewer, more) = match self.0.len() <= other.0.len() {
             true => (self, other),

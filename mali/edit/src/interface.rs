@@ -43,7 +43,7 @@ pub struct Interface {
     pub gpu: String,
     /// In hexadecimal.
     pub hash: String,
-    /// If known.
+    /// Name, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Push uniform slots of 64 bits.

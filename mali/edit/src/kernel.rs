@@ -36,7 +36,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// The recorded shader.
+    /// Whether it is the recorded shader.
     pub fn is_recorded(&self) -> bool {
         matches!(self, Self::Recorded)
     }

@@ -30,7 +30,7 @@ type Page = Arc<[u8; PAGE as usize]>;
 pub struct Memory(pub BTreeMap<u64, Page>);
 
 impl Memory {
-    /// Pages come into being.
+    /// Writes bytes; pages come into being.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         let (mut at, mut rest) = (address, bytes);
         while !rest.is_empty() {
@@ -97,7 +97,7 @@ pub struct Work {
 pub struct Scene {
     /// Job number.
     pub job: usize,
-    /// Of its header or instruction.
+    /// Address of its header or instruction.
     pub address: u64,
     /// How its chain or stream is submitted.
     pub submit: Submit,
@@ -107,7 +107,7 @@ pub struct Scene {
     pub identity: Vec<IdentityCheck>,
     /// Written by set-up.
     pub settings: Vec<(u16, u32)>,
-    /// Of the recording.
+    /// Memory of the recording.
     pub regions: Vec<Region>,
     /// GPU, and how the recording uses it.
     pub platform: Platform,

@@ -214,7 +214,7 @@ impl Taken {
         &self.origin
     }
 
-    /// Sizes.
+    /// Sizes of the launch.
     pub fn launch(&self) -> Launch {
         self.launch
     }

@@ -31,7 +31,7 @@ impl Architecture {
         matches!(self, Architecture::V6 | Architecture::V7)
     }
 
-    /// For buffers, textures and samplers.
+    /// Valhall has them, for buffers, textures and samplers.
     pub const fn has_resource_tables(self) -> bool {
         !self.has_clauses()
     }

@@ -43,7 +43,7 @@ impl Job {
     }
 }
 
-/// With the unusable header's address.
+/// How a chain ends, with the unusable header's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEnd {
     /// No next header.
@@ -73,7 +73,7 @@ impl fmt::Display for ChainEnd {
 /// What [`follow`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// 0 for none.
+    /// First header; 0 for none.
     pub head: u64,
     /// Different headers before the end.
     pub length: u32,

@@ -48,7 +48,7 @@ pub struct Field {
     pub name: &'static str,
     /// First word.
     pub word: usize,
-    /// Lowest in that word.
+    /// Lowest bit in that word.
     pub bit: u32,
     /// 1 to 64; beyond `32 - bit` in the next word.
     pub width: u32,
@@ -67,7 +67,7 @@ impl Field {
         (bits >> self.bit) as u64 & (u64::MAX >> (64 - self.width))
     }
 
-    /// Decoded by kind.
+    /// Value, decoded by kind.
     #[inline]
     pub fn value(&self, words: &[u32]) -> u64 {
         let raw = self.raw(words);
@@ -197,7 +197,7 @@ macro_rules! descriptors {
             /// In bytes.
             pub const SIZE: usize = 4 * $words;
 
-            /// From its bytes.
+            /// Descriptor from its bytes.
             #[inline]
             pub fn from_bytes(bytes: &[u8; 4 * $words]) -> Self {
                 let mut words = [0; $words];
@@ -207,7 +207,7 @@ macro_rules! descriptors {
                 Self { words }
             }
 
-            /// As in memory.
+            /// Its bytes as in memory.
             pub fn to_bytes(&self) -> [u8; 4 * $words] {
                 let mut bytes = [0; 4 * $words];
                 for (bytes, word) in bytes.chunks_exact_mut(4).zip(&self.words) {

@@ -129,7 +129,7 @@ impl JobType {
         }
     }
 
-    /// Of a header's type field.
+    /// Decodes a header's type field.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         if bits < Self::ALL.len() as u64 {
             Some(Self::ALL[bits as usize])
@@ -138,7 +138,7 @@ impl JobType {
         }
     }
 
-    /// In capitals, as in logs.
+    /// Name in capitals, as in logs.
     pub const fn name(self) -> &'static str {
         JOB_TYPES[self as usize].1
     }

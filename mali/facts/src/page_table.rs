@@ -111,7 +111,7 @@ impl Entry {
         Self(address & Self::ADDRESS | Self::TABLE)
     }
 
-    /// For a readable page.
+    /// Entry for a readable page.
     #[inline]
     pub const fn page(format: Format, address: u64, write: bool, execute: bool) -> Self {
         let mut entry = address & Self::ADDRESS;
@@ -141,19 +141,19 @@ impl Entry {
         Self(entry)
     }
 
-    /// 2 MiB or 1 GiB.
+    /// Entry for a readable block of 2 MiB or 1 GiB.
     #[inline]
     pub const fn block(format: Format, address: u64, write: bool, execute: bool) -> Self {
         Self(Self::page(format, address, write, execute).0 & !Self::TYPE | Self::BLOCK)
     }
 
-    /// Of table, page or block.
+    /// Address of table, page or block.
     #[inline]
     pub const fn address(self) -> u64 {
         self.0 & Self::ADDRESS
     }
 
-    /// At `level`.
+    /// Type of the entry at `level`.
     #[inline]
     pub const fn entry_type(self, format: Format, level: u32) -> EntryType {
         match (self.0 & Self::TYPE, level, format) {

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-/// 22 bits.
+/// Pixel format of 22 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PixelFormat(pub u32);
 

@@ -20,7 +20,7 @@ impl Product {
         chains.or_else(|| StreamGpu::by_name(name).map(Self::Streams))
     }
 
-    /// By identity.
+    /// Finds a GPU by identity.
     pub fn by_id(id: impl Into<GpuId>) -> Option<Self> {
         let id = id.into();
         let product = |gpu: &&StreamGpu| gpu.profile.gpu_id.product() == id.product();
@@ -28,7 +28,7 @@ impl Product {
         chains.or_else(|| STREAM_GPUS.iter().find(product).map(Self::Streams))
     }
 
-    /// Known to [`Product::by_name`].
+    /// Names known to [`Product::by_name`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         Profile::names().chain(StreamGpu::names())
     }

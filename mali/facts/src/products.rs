@@ -276,7 +276,7 @@ impl Profile {
         })
     }
 
-    /// For [`Profile::by_name`], products first.
+    /// Names for [`Profile::by_name`], products first.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let boards = BOARDS.iter().map(|board| board.name);
         PROFILES.iter().map(|profile| profile.name).chain(boards)

@@ -5,7 +5,7 @@ use crate::registers::{GpuId, gpu};
 
 use crate::Architecture;
 
-/// Of a profile's values.
+/// Source of a profile's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The original GPUReplay's recordings.
@@ -76,12 +76,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of an address.
+    /// Bits of a virtual address.
     pub const fn virtual_bits(&self) -> u32 {
         self.mmu_features & 0xff
     }
 
-    /// Of an address.
+    /// Bits of a physical address.
     pub const fn physical_bits(&self) -> u32 {
         self.mmu_features >> 8 & 0xff
     }
@@ -136,7 +136,7 @@ impl Profile {
         words.into_iter().filter(|(_, value)| *value != 0)
     }
 
-    /// Of an identity register's value.
+    /// Source of an identity register's value.
     pub fn source_of(&self, register: u32) -> Source {
         let printed = matches!(
             register,

@@ -164,14 +164,14 @@ descriptors! {
 }
 
 impl UniformBuffer {
-    /// In bytes.
+    /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         self.entries() * 16
     }
 }
 
 impl AttributeBuffer {
-    /// Continues in an [`AttributeBuffer3d`].
+    /// Whether it continues in an [`AttributeBuffer3d`].
     pub fn is_3d(&self) -> bool {
         matches!(
             self.buffer_type() as u32,
@@ -181,7 +181,7 @@ impl AttributeBuffer {
 }
 
 impl Attribute {
-    /// In bytes; 0 unless enabled.
+    /// Offset in bytes; 0 unless enabled.
     pub fn enabled_offset(&self) -> i64 {
         match self.offset_enable() {
             1 => self.offset() as i64,
@@ -191,7 +191,7 @@ impl Attribute {
 }
 
 impl Texture {
-    /// [`Surface`] records.
+    /// Number of [`Surface`] records.
     pub fn surface_count(&self) -> u64 {
         let faces = match self.dimension() as u32 {
             texture_dimension::CUBE => 6,

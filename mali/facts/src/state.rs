@@ -47,7 +47,7 @@ descriptors! {
 }
 
 impl RendererState {
-    /// Of push uniforms.
+    /// Bytes of push uniforms.
     pub fn uniform_bytes(&self) -> u64 {
         self.uniform_count() * 8
     }
@@ -59,7 +59,7 @@ impl LocalStorage {
         [self.tls_base(), self.wls_base()]
     }
 
-    /// Per thread; 0 for none.
+    /// Bytes of storage per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         if self.tls_base() == 0 {
             0
@@ -68,7 +68,7 @@ impl LocalStorage {
         }
     }
 
-    /// Per instance; 0 for none.
+    /// Bytes of work group storage per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)

@@ -38,7 +38,7 @@ impl StreamGpu {
         all.find(|gpu| lower(gpu.profile.name, product))
     }
 
-    /// Known to [`StreamGpu::by_name`].
+    /// Names known to [`StreamGpu::by_name`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         let boards = STREAM_BOARDS.iter().map(|board| board.name);
         STREAM_GPUS.iter().map(|gpu| gpu.profile.name).chain(boards)

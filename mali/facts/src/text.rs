@@ -14,7 +14,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// With the architecture's fields.
+    /// Writes to `out` with the architecture's fields.
     pub fn new(out: &'a mut dyn fmt::Write, architecture: Architecture) -> Text<'a> {
         Text {
             out,

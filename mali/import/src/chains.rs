@@ -10,7 +10,7 @@ use crate::{Contents, ConvertError, Diagnosis, Direction, History};
 
 const SLOTS: u32 = 3;
 
-/// Started by the driver.
+/// Chain that the driver started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Job slot.
@@ -30,7 +30,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// All, in order.
+    /// All chains, in order.
     ///
     /// # Errors
     /// More than [`MAX_SUBMITTED_JOBS`] jobs, lost chains included.

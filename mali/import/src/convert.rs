@@ -52,7 +52,7 @@ pub enum ConvertError {
     Lost {
         /// Number.
         chain: usize,
-        /// First header.
+        /// Address of its first header.
         head: u64,
     },
     /// Too many jobs.
@@ -62,7 +62,7 @@ pub enum ConvertError {
     TooManyJobs {
         /// Number.
         chain: usize,
-        /// First header.
+        /// Address of its first header.
         head: u64,
     },
     /// The memory does not fit.
@@ -84,7 +84,7 @@ pub enum ConvertError {
     NoWeight {
         /// Name.
         name: String,
-        /// Weights.
+        /// Names of the weights.
         weights: String,
     },
     /// Wrong size.

@@ -50,9 +50,9 @@ pub enum DescriptionError {
         expected: usize,
         /// In the recording.
         chains: usize,
-        /// The segment's first.
+        /// The segment's first chain.
         first: usize,
-        /// The segment's last.
+        /// The segment's last chain.
         last: usize,
     },
     /// Chains are left over.
@@ -217,7 +217,7 @@ fn named<T: Copy>(
 }
 
 impl TensorEntry {
-    /// From `dtype`.
+    /// Element type from `dtype`.
     ///
     /// # Errors
     /// An unknown name.
@@ -226,7 +226,7 @@ impl TensorEntry {
         named(ElementType::ALL, name, "dtype", &self.dtype, &self.name)
     }
 
-    /// From `kind`.
+    /// Tensor kind from `kind`.
     ///
     /// # Errors
     /// An unknown name.
@@ -237,7 +237,7 @@ impl TensorEntry {
 }
 
 impl SegmentEntry {
-    /// From `kind`.
+    /// Segment kind from `kind`.
     ///
     /// # Errors
     /// An unknown name.

@@ -14,11 +14,11 @@ macro_rules! defects {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Diagnosis {
             $($(#[$doc])* $defect { $($(#[$field_doc])* $field: $type,)* },)*
-            /// More than are listed.
+            /// More of a kind than are listed.
             More {
                 /// Kind.
                 name: &'static str,
-                /// Its file.
+                /// File with the defects.
                 file: &'static str,
                 /// Not listed.
                 count: u64,
@@ -26,7 +26,7 @@ macro_rules! defects {
         }
 
         impl Diagnosis {
-            /// Name.
+            /// The defect's name.
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$defect { .. } => $name,)*
@@ -34,7 +34,7 @@ macro_rules! defects {
                 }
             }
 
-            /// Its file.
+            /// File with the defect.
             pub const fn file(&self) -> &'static str {
                 match self {
                     $(Self::$defect { .. } => $file,)*
@@ -62,7 +62,7 @@ defects! {
     HistoryLine = "history-line", "gr_io_history", "line {line} is no register access and is left out: {text:?}" {
         /// From 1.
         line: usize,
-        /// Beginning.
+        /// Beginning of the line.
         text: String,
     }
     /// Wrong size field.
@@ -77,7 +77,7 @@ defects! {
         /// Bytes left out.
         left: usize,
     }
-    /// After the end mark.
+    /// Bytes after the end mark.
     TablesTail = "tables-tail", "gr_pgt", "{bytes} bytes after the end mark are left out" {
         /// Number.
         bytes: usize,
@@ -98,9 +98,9 @@ defects! {
     TableLevel = "table-level", "gr_pgt", "table {table:#x} of level {stated} is used at level {used}" {
         /// Physical address.
         table: u64,
-        /// Where it is used.
+        /// Level where it is used.
         used: u32,
-        /// Its own.
+        /// Its own level.
         stated: u32,
     }
     /// None of invalid, table, block or page.
@@ -112,9 +112,9 @@ defects! {
     }
     /// Not the one that the driver gave to the GPU.
     RootMismatch = "root-mismatch", "gr_pgt", "the root table is {tables:#x}, the driver gave the GPU {history:#x}" {
-        /// Of the page tables.
+        /// Root in the page tables.
         tables: u64,
-        /// Of the register history.
+        /// Root in the register history.
         history: u64,
     }
     /// Senseless addresses; left out.
@@ -135,7 +135,7 @@ defects! {
     }
     /// The file has fewer pages than stated; they are taken.
     CountExceedsFile = "count-exceeds-file", "gr_mem_contents", "the region at {start:#x} says it has {stated} pages, the file holds {found}" {
-        /// Of the region.
+        /// First address of the region.
         start: u64,
         /// Pages stated.
         stated: u64,
@@ -144,14 +144,14 @@ defects! {
     }
     /// More pages than lie between its addresses.
     CountExceedsRegion = "count-exceeds-region", "gr_mem_contents", "the region at {start:#x} says it has {stated} pages, there is room for {room}" {
-        /// Of the region.
+        /// First address of the region.
         start: u64,
         /// Pages stated.
         stated: u64,
         /// Pages between its addresses.
         room: u64,
     }
-    /// After the last region.
+    /// Bytes after the last region.
     StaleTail = "stale-tail", "gr_mem_contents", "{bytes} bytes after the last region are left out" {
         /// Number.
         bytes: usize,
@@ -160,7 +160,7 @@ defects! {
     PageOutside = "page-outside", "gr_mem_contents", "page {va:#x} lies outside of its region at {start:#x} and is left out" {
         /// Address.
         va: u64,
-        /// Of the region.
+        /// First address of the region.
         start: u64,
     }
     /// Dumped with different bytes; the last one counts.
@@ -168,11 +168,11 @@ defects! {
         /// Address.
         va: u64,
     }
-    /// Unlike the page tables.
+    /// Pages elsewhere than the page tables say.
     PhysicalMismatch = "physical-mismatch", "gr_mem_contents", "{pages} pages from {va:#x} on lie elsewhere than the page tables say" {
         /// Number.
         pages: u64,
-        /// First one.
+        /// First page's address.
         va: u64,
     }
     /// They were alive at different times.
@@ -186,7 +186,7 @@ defects! {
     }
     /// It was freed before the tables' dump.
     RegionNotMapped = "region-not-mapped", "gr_mem_contents", "{pages} of {of} pages of the region at {start:#x} are not in the page tables: it was freed before they were dumped; it is mapped anyway" {
-        /// Of the region.
+        /// First address of the region.
         start: u64,
         /// Pages without an entry.
         pages: u64,
@@ -197,7 +197,7 @@ defects! {
     LeafWithoutRegion = "leaf-without-region", "gr_pgt", "{pages} pages from {va:#x} on belong to no region; they are mapped anyway" {
         /// Number.
         pages: u64,
-        /// First one.
+        /// First page's address.
         va: u64,
     }
     /// The file has fewer ranges than stated; they are taken.
@@ -207,7 +207,7 @@ defects! {
         /// Ranges in the file.
         found: u64,
     }
-    /// After the last range.
+    /// Bytes after the last range.
     RangesTail = "ranges-tail", "gr_sync_as", "{bytes} bytes after the last range are left out" {
         /// Number.
         bytes: usize,
@@ -234,14 +234,14 @@ defects! {
     JobNotCaptured = "job-not-captured", "gr_mem_contents", "the descriptor at {va:#x} of submission {submission} is not in the dump" {
         /// From 0.
         submission: usize,
-        /// Of the header.
+        /// Address of the header.
         va: u64,
     }
-    /// Not replayed.
+    /// Type that is not replayed.
     JobType = "job-type", "gr_mem_contents", "the job at {va:#x} of submission {submission} is of type {kind}, which cannot be replayed" {
         /// From 0.
         submission: usize,
-        /// Of the header.
+        /// Address of the header.
         va: u64,
         /// Type.
         kind: &'static str,
@@ -257,7 +257,7 @@ defects! {
     JobStatus = "job-status", "gr_mem_contents", "the job at {va:#x} of submission {submission} has status {status:#x}, not DONE, in the dump" {
         /// From 0.
         submission: usize,
-        /// Of the header.
+        /// Address of the header.
         va: u64,
         /// Status word.
         status: u32,

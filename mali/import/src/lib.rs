@@ -41,7 +41,7 @@ pub const FILES: [&str; 4] = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_
 /// Longest, in bytes.
 pub const MAX_FILE: u64 = 4 << 30;
 
-/// Why reading fails.
+/// Why an original recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Missing, unreadable, or no plain file.

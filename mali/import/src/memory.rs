@@ -25,7 +25,7 @@ pub struct MappedRun {
     pub execute: bool,
 }
 
-/// Mapped memory.
+/// Mapped memory, in runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     /// Ascending, disjoint.

@@ -7,7 +7,7 @@ use crate::instruction::{Instruction, Source};
 use crate::registers::{Destination, RegisterBlock};
 use alloc::vec::Vec;
 
-/// After a clause.
+/// Control flow after a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlowControl {
@@ -43,7 +43,7 @@ impl FlowControl {
     ];
 }
 
-/// Of subnormal numbers.
+/// What happens to subnormal numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FlushToZero {
@@ -67,10 +67,10 @@ impl FlushToZero {
     ];
 }
 
-/// 45 bits.
+/// Header of a clause, 45 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClauseHeader {
-    /// Of subnormals.
+    /// Treatment of subnormals.
     pub flush_to_zero: FlushToZero,
     /// Infinite results become the largest finite number.
     pub suppress_infinity: bool,
@@ -199,7 +199,7 @@ impl Tuple {
         }
     }
 
-    /// Of a unit.
+    /// Instruction of a unit.
     pub fn instruction(&self, unit: Unit) -> &Instruction {
         match unit {
             Unit::Fma => &self.fma,
@@ -207,7 +207,7 @@ impl Tuple {
         }
     }
 
-    /// Of a unit's result.
+    /// Where a unit's result goes.
     pub fn destination(&self, unit: Unit) -> Option<Destination> {
         match unit {
             Unit::Fma => self.fma_destination,
@@ -215,7 +215,7 @@ impl Tuple {
         }
     }
 
-    /// One operation on register pairs.
+    /// Whether this is one operation on register pairs.
     pub fn is_wide(&self) -> bool {
         self.fma.op.info().wide
     }

@@ -11,12 +11,12 @@ use core::fmt;
 pub enum DecodeError {
     /// The bytes end inside the clause.
     Truncated {
-        /// Of the missing 16-byte word.
+        /// Offset of the missing 16-byte word.
         offset: usize,
     },
     /// A 16-byte word's tag is reserved or misplaced.
     Tag {
-        /// Of the word.
+        /// Offset of the word.
         offset: usize,
         /// Tag.
         tag: u8,

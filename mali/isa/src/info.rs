@@ -83,7 +83,7 @@ pub struct SourceInfo {
     pub allowed: u8,
 }
 
-/// Of an operation.
+/// Modifier of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifierInfo {
     /// Modifier.
@@ -105,7 +105,7 @@ pub struct ImmediateInfo {
     pub position: BitField,
 }
 
-/// Of an instruction word.
+/// Bits of an instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
     /// Lowest bit.
@@ -115,7 +115,7 @@ pub struct BitField {
 }
 
 impl BitField {
-    /// From `word`, shifted down.
+    /// Value in `word`, shifted down.
     pub const fn get(self, word: u32) -> u32 {
         (word >> self.start) & ((1 << self.size) - 1)
     }
@@ -251,7 +251,7 @@ impl Message {
         }))
     }
 
-    /// In the header.
+    /// Number in the header.
     pub const fn number(self) -> u8 {
         match self {
             Message::Varying => 1,
@@ -271,7 +271,7 @@ impl Message {
         }
     }
 
-    /// As disassembly spells it.
+    /// Name in disassembly.
     pub const fn name(self) -> &'static str {
         match self {
             Message::Varying => "vary",
@@ -303,7 +303,7 @@ pub struct Staging {
     pub count: StagingCount,
 }
 
-/// Of staging registers.
+/// Number of staging registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StagingCount {
     /// Always that many.

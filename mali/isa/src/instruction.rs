@@ -3,11 +3,11 @@
 
 use crate::names::{self, Modifier, Op};
 
-/// Of an operation.
+/// Sources of an operation.
 pub const MAX_SOURCES: usize = 4;
-/// Of an operation.
+/// Modifiers of an operation.
 pub const MAX_MODIFIERS: usize = 10;
-/// Of an operation.
+/// Immediates of an operation.
 pub const MAX_IMMEDIATES: usize = 2;
 
 /// 3-bit selector, resolved by [`crate::Tuple::operand`].
@@ -108,7 +108,7 @@ impl Instruction {
         self.modifiers.get(index).copied()
     }
 
-    /// False: the operation lacks it.
+    /// Returns whether the operation has it.
     pub fn set_modifier(&mut self, modifier: Modifier, value: u8) -> bool {
         let index = self
             .op
@@ -125,7 +125,7 @@ impl Instruction {
         }
     }
 
-    /// By name.
+    /// Value of an immediate by name.
     pub fn immediate(&self, name: &str) -> Option<u8> {
         let index = self
             .op

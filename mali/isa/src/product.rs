@@ -32,7 +32,7 @@ impl Product {
         Product::G76,
     ];
 
-    /// Like `Mali-G52`.
+    /// Name like `Mali-G52`.
     pub const fn name(self) -> &'static str {
         match self {
             Product::G71 => "Mali-G71",
@@ -63,7 +63,7 @@ impl fmt::Display for Product {
 pub struct Products(u8);
 
 impl Products {
-    /// Set of these.
+    /// Set of these products.
     pub const fn of(products: &[Product]) -> Products {
         let (mut bits, mut index) = (0, 0);
         while index < products.len() {
@@ -78,7 +78,7 @@ impl Products {
         self.0 >> product as u8 & 1 == 1
     }
 
-    /// In order.
+    /// Products in order.
     pub fn iter(self) -> impl Iterator<Item = Product> {
         Product::ALL
             .into_iter()

@@ -230,7 +230,7 @@ impl Shader {
         })
     }
 
-    /// NOPs included.
+    /// Counts instructions, NOPs included.
     pub fn instructions(&self) -> usize {
         self.clauses
             .iter()

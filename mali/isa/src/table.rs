@@ -23,7 +23,7 @@ impl Op {
         self.info().unit
     }
 
-    /// By unit and name.
+    /// Finds an operation by unit and name.
     pub fn find(unit: Unit, name: &str) -> Option<Op> {
         OPS.iter()
             .find(|info| info.unit == unit && info.name == name)

@@ -40,7 +40,7 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// Of a job.
+    /// Reach of a job.
     pub fn of(job: &Job, buffers: &Buffers) -> Self {
         let at = |va: &u64| buffers.holder(*va);
         let pointers: BTreeSet<usize> = job.pointers.iter().filter_map(at).collect();

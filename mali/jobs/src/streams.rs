@@ -29,12 +29,12 @@ pub use mali_isa::valhall::streams::{Compute, WalkError, text};
 #[derive(Clone, Copy, Debug)]
 pub struct Streams;
 
-/// Such a GPU's verified recording.
+/// Verified recording for architecture version 10.
 pub type Verified<'a> = gpureplay_core::verify::Verified<'a, Streams>;
-/// Such a GPU's session.
+/// Session on architecture version 10.
 pub type Session<'a, 'w, G> = gpureplay_core::engine::Session<'a, 'w, G, Streams>;
 
-/// Checks all rules.
+/// Checks a recording against all rules.
 ///
 /// # Errors
 /// As for [`gpureplay_core::verify()`].

@@ -80,7 +80,7 @@ impl Observer for Watch {
 /// Which chains ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// Set-up's.
+    /// Those of set-up.
     Setup,
     /// By number from 0.
     Layers(Range<usize>),
@@ -138,7 +138,7 @@ impl Measured {
         self.jobs.get(&index)?.last().copied()
     }
 
-    /// Of a job.
+    /// What a job did.
     pub fn work(&self, index: usize) -> Option<Work> {
         self.work.get(&index).cloned()
     }

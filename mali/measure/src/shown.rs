@@ -40,7 +40,7 @@ impl Job {
 }
 
 impl<'a> Shown<'a> {
-    /// Identity.
+    /// Identity of the code.
     pub fn hash(self) -> u64 {
         match self {
             Shown::Clauses(code) => code.identity.hash,
@@ -48,7 +48,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Of the code.
+    /// Bytes of the code.
     pub fn bytes(self) -> &'a [u8] {
         match self {
             Shown::Clauses(code) => &code.bytes,
@@ -64,7 +64,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Number.
+    /// Number of instructions.
     pub fn instructions(self) -> usize {
         match self {
             Shown::Clauses(code) => code.shader.instructions(),

@@ -63,7 +63,7 @@ pub struct Compute {
 pub struct Valhall {
     /// What the descriptors say.
     pub launch: Launch,
-    /// With the sizes.
+    /// Its descriptor, with the sizes.
     pub payload: ComputePayload,
     /// Code, or why it cannot be decoded.
     pub code: Result<Arc<Words>, String>,
@@ -87,7 +87,7 @@ impl Compute {
         self.job.storage.map_or(0, |storage| storage.wls_bytes())
     }
 
-    /// If the code decodes.
+    /// The code's identity, if it decodes.
     pub fn identity(&self) -> Option<Identity> {
         self.code.as_ref().ok().map(|code| code.identity)
     }
@@ -102,7 +102,7 @@ pub struct Job {
     pub chain: usize,
     /// Of its header or instruction, as on the model.
     pub address: u64,
-    /// If it exists.
+    /// Type, if it exists.
     pub kind: Option<JobType>,
     /// From the manifest; jobs of a chain share it.
     pub name: Option<Arc<str>>,
@@ -131,7 +131,7 @@ impl Job {
         self.valhall.as_ref().map(|it| it.launch).or_else(bifrost)
     }
 
-    /// If its code decodes.
+    /// Hash of its code, if that decodes.
     pub fn hash(&self) -> Option<u64> {
         let bifrost = || Some(self.compute.as_ref()?.identity()?.hash);
         match &self.valhall {
@@ -163,9 +163,9 @@ pub struct Chain {
 /// All jobs of a recording.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// Recorded.
+    /// Recorded GPU.
     pub gpu: GpuId,
-    /// Known facts.
+    /// Facts about the GPU.
     pub profile: &'static Profile,
     /// As the library lists them.
     pub layers: Vec<Layer>,
@@ -261,7 +261,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// None in set-up and finish.
+    /// Layer of a job; none in set-up and finish.
     pub fn layer(&self, job: &Job) -> Option<&Layer> {
         let chain = self.chains.get(job.chain)?;
         self.layers.get(chain.layer?)

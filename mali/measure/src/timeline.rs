@@ -23,7 +23,7 @@ const PAGE: u64 = 4096;
 /// The rest has no arrows.
 const MAX_PAGES: u64 = 1 << 20;
 
-/// Whole file.
+/// Whole timeline file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timeline {
     #[serde(rename = "traceEvents")]

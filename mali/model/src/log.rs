@@ -36,7 +36,7 @@ pub trait Log: Send + Sync {
     fn write(&self, level: Level, message: fmt::Arguments<'_>);
 }
 
-/// Drops everything.
+/// Log that drops everything.
 #[derive(Debug, Default)]
 pub struct NoLog;
 

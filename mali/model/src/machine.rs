@@ -13,7 +13,7 @@ use crate::{Finished, Gpu, IrqLines, Options, StreamDevice, StreamFinished, Stre
 
 const JOBS_SIZE: u32 = 0x1_0000;
 
-/// Of a GPU with jobs.
+/// Name of a register of a GPU with jobs.
 pub fn register_name(register: u32) -> Option<String> {
     lookup(register).map(|found| found.to_string())
 }
@@ -76,7 +76,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Bus.
+    /// The GPU's memory.
     pub fn memory(&self) -> &Arc<B> {
         match self {
             Machine::Jobs(gpu) => gpu.bus(),
@@ -92,7 +92,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// Levels.
+    /// Levels of the interrupt lines.
     pub fn irq(&self) -> IrqLines {
         match self {
             Machine::Jobs(gpu) => gpu.irq(),
@@ -100,7 +100,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// By offset.
+    /// Reads a register by its offset.
     pub fn read32(&mut self, register: u32) -> u32 {
         match self {
             Machine::Jobs(gpu) => gpu.read32(register),
@@ -108,7 +108,7 @@ impl<B: Bus> Machine<B> {
         }
     }
 
-    /// By offset.
+    /// Writes a register by its offset.
     pub fn write32(&mut self, register: u32, value: u32) {
         match self {
             Machine::Jobs(gpu) => gpu.write32(register, value),

@@ -66,7 +66,7 @@ pub struct Retargeted {
     pub unused_cores: u32,
     /// Storage that was too small.
     pub grown: Vec<Grown>,
-    /// That differ.
+    /// Those that differ.
     pub settings: Vec<Setting>,
     /// Address, recorded bytes, new bytes.
     pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,

@@ -11,7 +11,7 @@ const PIXEL: usize = 16;
 /// Limit of corners' coordinates in pixels: rasterisation fits into 64 bits.
 pub const GUARD_BAND: i64 = 1 << 16;
 
-/// Attributes or varyings.
+/// Descriptions of attributes or varyings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttributeTable {
     /// Descriptors' address, 8 bytes each.
@@ -215,7 +215,7 @@ impl Tile {
         }
     }
 
-    /// Line after line.
+    /// Takes the pixels, line after line.
     pub fn take_pixels(&self) -> Vec<[u8; PIXEL]> {
         let mut all = self.pixels.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut all)

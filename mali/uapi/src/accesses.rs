@@ -146,7 +146,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// Before the doorbell: `panfrost_job_hw_submit`.
+    /// Register writes before the doorbell: `panfrost_job_hw_submit`.
     pub fn writes(&self) -> [Access; 7] {
         let [low, high] = page_tables(self.space, self.file);
         let register = |register| job_slot::offset(u32::from(self.slot), register);

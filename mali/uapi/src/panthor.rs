@@ -178,7 +178,7 @@ impl From<&StreamGpu> for CsifInfo {
     }
 }
 
-/// As panthor tells them.
+/// Registers as panthor tells them.
 pub fn registers(info: &GpuInfo) -> [(u32, u32); 12] {
     [
         (gpu::GPU_ID, info.gpu_id),

@@ -76,7 +76,7 @@ impl Collector {
         std::mem::take(&mut self.state().jobs)
     }
 
-    /// Ended jobs.
+    /// Number of ended jobs.
     pub fn ended(&self) -> usize {
         self.state().ended
     }

@@ -18,7 +18,7 @@ pub enum AreaKind {
     Scratch,
 }
 
-/// Named addresses.
+/// Named range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
     /// From the recording.

@@ -58,7 +58,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// From finding and completeness.
+    /// Verdict from finding and completeness.
     pub fn of(found: bool, complete: bool) -> Verdict {
         match (found, complete) {
             (true, _) => Verdict::Found,

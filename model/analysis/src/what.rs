@@ -22,7 +22,7 @@ pub struct What {
     pub outside: bool,
 }
 
-/// No such analysis.
+/// A word that is no analysis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no analysis `{0}`; there are: {known}", known = What::NAMES.join(", "))]
 pub struct UnknownAnalysis(String);
@@ -51,14 +51,14 @@ impl What {
         ]
     }
 
-    /// All.
+    /// All analyses.
     pub fn all() -> What {
         let mut all = What::default();
         all.flags().into_iter().for_each(|flag| *flag = true);
         all
     }
 
-    /// Of those in the set.
+    /// Names of those in the set.
     pub fn names(mut self) -> Vec<&'static str> {
         let flags = self.flags().into_iter();
         let named = flags.zip(Self::NAMES).filter(|(flag, _)| **flag);

@@ -47,7 +47,7 @@ pub enum MapError {
     Host {
         /// Bus address.
         address: u64,
-        /// Its error.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -241,7 +241,7 @@ impl<'a> Page<'a> {
         count
     }
 
-    /// Returns how many bytes fit.
+    /// Copies bytes in; returns how many fit.
     pub fn copy_from_slice(&self, offset: usize, from: &[u8]) -> usize {
         let count = from.len().min(PAGE_SIZE.saturating_sub(offset));
         let mut at = offset;

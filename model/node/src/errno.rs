@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-/// As in `errno.h`.
+/// Error number as in `errno.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub c_int);
 

@@ -88,7 +88,7 @@ impl Model {
     }
 }
 
-/// A render node.
+/// A render node whose GPU is the model.
 pub struct Node {
     memory: Arc<Memory>,
     model: Model,

@@ -59,7 +59,7 @@ impl WorkLimit {
         self.left.load(Relaxed)
     }
 
-    /// Something was refused.
+    /// Whether something was refused.
     pub fn is_used_up(&self) -> bool {
         self.used_up.load(Relaxed)
     }

@@ -10,7 +10,7 @@ pub struct Cores {
     pub seed: u64,
 }
 
-/// Per thread.
+/// Storage per thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStorage {
     /// The first thread's address; 0: none.
@@ -21,7 +21,7 @@ pub struct ThreadStorage {
     pub threads: u32,
 }
 
-/// Of work groups.
+/// Storage of work groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkgroupStorage {
     /// The first instance's address; 0: none.
@@ -54,13 +54,13 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// `None` on overflow.
+    /// Threads of a work group; `None` on overflow.
     pub fn workgroup_threads(&self) -> Option<u32> {
         let [x, y, z] = self.workgroup_size;
         x.checked_mul(y)?.checked_mul(z)
     }
 
-    /// At most 2^96.
+    /// Work groups; at most 2^96.
     pub fn workgroups(&self) -> u128 {
         self.workgroup_count
             .iter()

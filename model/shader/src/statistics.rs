@@ -25,7 +25,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of all units.
+    /// Operations of all units.
     pub fn lane_operations(&self) -> u64 {
         self.fma + self.add + self.messages()
     }

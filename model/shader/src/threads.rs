@@ -42,7 +42,7 @@ impl Threads {
         }
     }
 
-    /// At least one.
+    /// Number of threads, at least one.
     pub fn count(&self) -> usize {
         self.count.get()
     }

@@ -111,7 +111,7 @@ pub enum ErrorKind {
     TensorSize {
         /// Index.
         tensor: u32,
-        /// Its bytes.
+        /// The tensor's bytes.
         expected: u32,
         /// Bytes given.
         found: usize,

@@ -6,7 +6,8 @@
 //! tables, address spaces, doorbells, interrupt masks. A recording only says which memory there is, what goes in,
 //! which chains run, what comes out.
 //!
-//! A [`Family`] knows permitted settings and work, and drives registers; `mali_drive` has one.
+//! A [`Family`] knows permitted settings and work, and drives registers; `mali_drive` has one. A [`Gpu`] is a device:
+//! registers, memory and interrupts, or a kernel driver for whole chains.
 //!
 //! No allocation, panic, floating point, unsafe code or unbounded wait. Errors are small values ([`ReplayError`],
 //! [`Violation`]); the library has their texts.

@@ -73,7 +73,7 @@ impl Blocks for [u8] {
     }
 }
 
-/// Of one byte string.
+/// Checksum of one byte string.
 pub fn checksum(bytes: &[u8]) -> u64 {
     Checksum::new().update(bytes).value()
 }

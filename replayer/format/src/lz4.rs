@@ -15,7 +15,7 @@ pub const MAX_BLOCK: usize = 4096;
 pub struct Level(usize);
 
 impl Level {
-    /// In the buffer.
+    /// Bytes in the buffer.
     pub const fn bytes(self) -> usize {
         self.0
     }

@@ -222,12 +222,12 @@ impl<'a> Recording<'a> {
         self.tensors
     }
 
-    /// Of all tensors; see [`Self::pieces`].
+    /// Pieces of all tensors; see [`Self::pieces`].
     pub const fn piece_entries(&self) -> &'a [PieceEntry] {
         self.pieces
     }
 
-    /// Of all pieces; see [`Self::axes`].
+    /// Axes of all pieces; see [`Self::axes`].
     pub const fn axis_entries(&self) -> &'a [AxisEntry] {
         self.axes
     }
@@ -242,7 +242,7 @@ impl<'a> Recording<'a> {
         Actions::new(self.segment_entries(segment), self.cursor(segment))
     }
 
-    /// Empty outside the section `actions`.
+    /// A segment's actions; empty if outside the section `actions`.
     pub fn segment_entries(&self, segment: &Segment) -> &'a [ActionEntry] {
         range(
             self.actions,
@@ -263,12 +263,12 @@ impl<'a> Recording<'a> {
         Cursor::new(self.data, segment.data.get())
     }
 
-    /// `None` outside the section `pieces`.
+    /// A tensor's pieces; `None` if outside the section `pieces`.
     pub fn pieces(&self, tensor: &TensorEntry) -> Option<&'a [PieceEntry]> {
         range(self.pieces, tensor.first_piece.get(), tensor.pieces.get())
     }
 
-    /// `None` outside the section `axes`.
+    /// A piece's axes; `None` if outside the section `axes`.
     pub fn axes(&self, piece: &PieceEntry) -> Option<&'a [AxisEntry]> {
         range(self.axes, piece.first_axis.get(), piece.axes.get())
     }
@@ -321,7 +321,7 @@ impl<'a> Recording<'a> {
             .unwrap_or("")
     }
 
-    /// Index and entry.
+    /// Index and entry of a named tensor.
     pub fn tensor_named(&self, name: &str) -> Option<(u32, &'a TensorEntry)> {
         (0u32..)
             .zip(self.tensors)
@@ -338,7 +338,7 @@ impl<'a> Recording<'a> {
 }
 
 impl Region {
-    /// Size.
+    /// Size in bytes.
     pub const fn bytes(&self) -> u64 {
         self.pages.get() as u64 * crate::PAGE_SIZE as u64
     }

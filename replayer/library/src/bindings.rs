@@ -77,7 +77,7 @@ impl Bindings {
         }
     }
 
-    /// In the recording's order.
+    /// All tensors, in the recording's order.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }

@@ -307,7 +307,7 @@ impl Device {
         }
     }
 
-    /// Whether it is the model.
+    /// Whether it is the GPU model.
     pub fn is_model(&self) -> bool {
         match &self.body {
             Body::Model(_) => true,

@@ -349,5 +349,5 @@ fn secure(error: &gpureplay_linux::optee::Error) -> Class {
     }
 }
 
-/// Of this crate's functions.
+/// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -27,7 +27,7 @@ pub use crate::names::{RECORDING as FILE_NAME, SIGNATURE as SIGNATURE_NAME};
 /// A recording and the files beside it.
 #[derive(Debug)]
 pub struct Files {
-    /// Of the recording itself.
+    /// The recording itself.
     pub path: PathBuf,
     /// Manifest, inputs and expected outputs.
     pub directory: PathBuf,

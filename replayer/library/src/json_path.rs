@@ -14,7 +14,7 @@ pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`one`].
+/// [`one`] for an optional path.
 ///
 /// # Errors
 /// The serializer's.
@@ -23,7 +23,7 @@ pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
     path.serialize(serializer)
 }
 
-/// As [`one`], by name.
+/// [`one`] for paths by name.
 ///
 /// # Errors
 /// The serializer's.

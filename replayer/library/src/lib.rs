@@ -88,5 +88,5 @@ pub use timing::{ChainSpan, Events, Phase, Timing, Transfer};
 pub use trust::{MOST_KEY, Trust, write_error};
 pub use unfinished::Unfinished;
 
-/// Of this library.
+/// Version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -108,7 +108,7 @@ pub struct Job {
     pub local: Option<Sizes>,
 }
 
-/// As text `24x24x1`.
+/// Three sizes, as text `24x24x1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes(pub [u64; 3]);
@@ -140,7 +140,7 @@ impl TryFrom<String> for Sizes {
     }
 }
 
-/// Facts of an output.
+/// Facts about an output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
@@ -221,7 +221,7 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// In hexadecimal, if stated.
+    /// SHA-256 of the recording in hexadecimal, if stated.
     pub fn recording_sha256(&self) -> Option<&str> {
         self.provenance.get("sha256").map(String::as_str)
     }
@@ -453,7 +453,7 @@ impl Manifest {
         Ok(before - fits)
     }
 
-    /// Of an output.
+    /// Tolerance of an output.
     pub fn tolerance(&self, output: &str) -> f64 {
         let stated = self.outputs.get(output).and_then(|output| output.tolerance);
         stated.unwrap_or(DEFAULT_TOLERANCE)

@@ -128,7 +128,7 @@ impl Recording {
         self.files().manifest.as_ref()
     }
 
-    /// Where it comes from.
+    /// Files that it comes from.
     pub fn files(&self) -> &Files {
         self.0.checked.borrow_owner().borrow_owner()
     }

@@ -32,7 +32,7 @@ pub struct TensorInfo {
 }
 
 impl TensorInfo {
-    /// In the recording's order.
+    /// All tensors, in the recording's order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let tensors = recording.tensors().iter();
         tensors
@@ -94,7 +94,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// In order.
+    /// All layers, in order.
     pub fn all(recording: &Recording<'_>) -> Vec<Self> {
         let segments = (0u32..).zip(recording.segments());
         segments

@@ -18,7 +18,7 @@ pub fn register(offset: u32) -> String {
 /// A file may state a million dimensions.
 const MAX_EXTENTS: usize = 16;
 
-/// As `f32[64,64]`.
+/// Type and shape as `f32[64,64]`.
 pub fn typed_shape(element: ElementType, shape: &[u64]) -> String {
     let extents = shape.iter().take(MAX_EXTENTS).map(u64::to_string);
     let extents = extents.collect::<Vec<_>>().join(",");
@@ -28,17 +28,17 @@ pub fn typed_shape(element: ElementType, shape: &[u64]) -> String {
     }
 }
 
-/// Of a verified tensor.
+/// Element type of a verified tensor.
 pub fn element_of(tensor: &TensorEntry) -> ElementType {
     ElementType::from_code(tensor.element.into()).unwrap_or(ElementType::U8)
 }
 
-/// Of a verified tensor.
+/// Kind of a verified tensor.
 pub fn kind_of(tensor: &TensorEntry) -> TensorKind {
     TensorKind::from_code(tensor.kind.into()).unwrap_or(TensorKind::Intermediate)
 }
 
-/// Of a tensor.
+/// Shape of a tensor.
 pub fn shape_of(_recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
     let rank = usize::from(tensor.rank).min(tensor.shape.len());
     tensor.shape[..rank]
@@ -47,7 +47,7 @@ pub fn shape_of(_recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
         .collect()
 }
 
-/// As `f32[64,64]`.
+/// Type and shape of a tensor as `f32[64,64]`.
 pub fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
     typed_shape(element_of(tensor), &shape_of(recording, tensor))
 }

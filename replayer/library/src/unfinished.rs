@@ -13,7 +13,7 @@ pub struct Unfinished {
     pub address: u64,
     /// In the chain, from 1.
     pub number: usize,
-    /// Of the chain.
+    /// Jobs of the chain.
     pub jobs: usize,
 }
 

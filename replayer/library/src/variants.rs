@@ -32,7 +32,7 @@ fn with_data(recording: &View<'_>, data: &[u8]) -> Vec<u8> {
 }
 
 impl Files {
-    /// Not verified yet.
+    /// Opens the recording for another GPU, not verified yet.
     ///
     /// # Errors
     /// Its file cannot be read, or is damaged.
@@ -85,7 +85,7 @@ impl Files {
 }
 
 impl Files {
-    /// As [`Files::verify`] does.
+    /// [`Files::verify`] for all variants.
     ///
     /// # Errors
     /// The first variant that cannot be read, is damaged, has another hash, or breaks a rule.

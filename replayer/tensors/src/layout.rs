@@ -41,7 +41,7 @@ pub enum LayoutError {
         piece: usize,
         /// Highest visited.
         element: u64,
-        /// Of the tensor.
+        /// Elements of the tensor.
         elements: u64,
     },
     /// An element is in no piece.
@@ -69,9 +69,9 @@ pub enum LayoutError {
 /// Elements adjacent in tensor and GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Row-major index of the first.
+    /// Row-major index of the first element.
     pub element: u64,
-    /// GPU address of the first.
+    /// GPU address of the first element.
     pub address: u64,
     /// How many.
     pub count: u64,
@@ -137,7 +137,7 @@ impl Layout {
         self.pieces.iter().flat_map(|piece| runs(piece, self.dtype))
     }
 
-    /// `write(address, bytes)` for each run.
+    /// Calls `write(address, bytes)` for each [`Run`].
     pub fn scatter<E: From<LayoutError>>(
         &self,
         tensor: &Tensor,
@@ -155,7 +155,7 @@ impl Layout {
         Ok(())
     }
 
-    /// `read(address, bytes)` for each run.
+    /// Calls `read(address, bytes)` for each [`Run`].
     pub fn gather<E: From<LayoutError>>(
         &self,
         tensor: &mut Tensor,

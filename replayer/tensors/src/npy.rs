@@ -59,7 +59,7 @@ pub enum NpyError {
     HeaderLength {
         /// Stated.
         length: usize,
-        /// Whole length.
+        /// The file's length.
         file: usize,
     },
     /// Not an `.npy` file's dictionary.
@@ -114,7 +114,7 @@ pub enum NpyError {
     /// Impossible shape.
     #[error(transparent)]
     Tensor(#[from] TensorError),
-    /// With the file's name.
+    /// An error with the file's name.
     #[error("{}: {source}", shown(path))]
     InFile {
         /// File.
@@ -158,7 +158,7 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     })
 }
 
-/// A whole file.
+/// Bytes of a whole file.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     let order = if tensor.dtype().bytes() == 1 {
         '|'
@@ -262,7 +262,7 @@ fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     Ok((Header::parse(header)?, data))
 }
 
-/// Reads a whole file.
+/// Parses a whole file's bytes.
 pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     let (header, data) = split_header(file)?;
     let expected = byte_length(header.dtype, &header.shape)?;

@@ -68,7 +68,7 @@ pub enum StatedError {
     Name {
         /// Name.
         name: String,
-        /// Of the tensors.
+        /// Names of the tensors.
         known: Vec<String>,
     },
     /// Two tensors would have one name.
@@ -84,7 +84,7 @@ pub enum StatedError {
         name: String,
         /// The tensor's.
         bytes: u64,
-        /// Stated.
+        /// Stated type and shape.
         form: Form,
     },
 }
@@ -118,12 +118,12 @@ impl Stated {
         Ok(())
     }
 
-    /// By the found name.
+    /// Name of a tensor by its found name.
     pub fn name<'a>(&'a self, found: &'a str) -> &'a str {
         self.rename.get(found).map_or(found, String::as_str)
     }
 
-    /// By the found name.
+    /// Type and shape of a tensor by its found name, if stated.
     pub fn form(&self, found: &str) -> Option<&Form> {
         let form = self.forms.get(found);
         form.or_else(|| self.forms.get(self.rename.get(found)?))

@@ -16,7 +16,7 @@ pub struct Distinctiveness {
     pub most_frequent: usize,
 }
 
-/// Counts bit patterns.
+/// Counts a tensor's bit patterns.
 pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
     // A table would take several times the memory, and most of a large network's compile time.
     let mut bits: Vec<u64> = (0..tensor.len()).map(|i| tensor.bits(i)).collect();

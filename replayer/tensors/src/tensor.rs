@@ -71,7 +71,7 @@ pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, Te
 }
 
 impl Tensor {
-    /// From row-major bytes.
+    /// Tensor from row-major bytes.
     pub fn new(dtype: ElementType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
         let expected = byte_length(dtype, shape)?;
         if bytes.len() != expected {
@@ -89,13 +89,13 @@ impl Tensor {
         })
     }
 
-    /// All zero.
+    /// Tensor of zeros.
     pub fn zeros(dtype: ElementType, shape: &[u64]) -> Result<Tensor, TensorError> {
         let length = byte_length(dtype, shape)?;
         Tensor::new(dtype, shape, vec![0; length])
     }
 
-    /// Of `float32`.
+    /// Tensor of `float32` elements.
     pub fn from_f32(shape: &[u64], values: &[f32]) -> Result<Tensor, TensorError> {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         Tensor::new(ElementType::F32, shape, bytes)
@@ -124,27 +124,27 @@ impl Tensor {
         &self.shape
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()
     }
 
-    /// No elements.
+    /// It has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Row-major, little-endian.
+    /// Row-major, little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// To change in place.
+    /// Row-major, little-endian bytes to change in place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Without the shape.
+    /// Bytes, without the shape.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -167,12 +167,12 @@ impl Tensor {
         }
     }
 
-    /// Of element `index` (row-major).
+    /// Value of element `index` (row-major).
     pub fn value(&self, index: usize) -> f64 {
         self.dtype.value(self.bits(index))
     }
 
-    /// Row-major.
+    /// All values, row-major.
     pub fn values(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
         (0..self.len()).map(|i| self.value(i))
     }

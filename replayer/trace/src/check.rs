@@ -9,9 +9,9 @@ pub enum Problem {
     /// Records are missing, or doubled.
     #[error("record {found} follows record {}: {} missing", expected.wrapping_sub(1), found.wrapping_sub(*expected))]
     Gap {
-        /// Expected.
+        /// Sequence number.
         expected: u64,
-        /// Found.
+        /// Sequence number.
         found: u64,
     },
     /// An ERROR record of the recorder.
@@ -60,7 +60,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// At a trace's start.
+    /// Check at a trace's start.
     pub fn new() -> Self {
         Self::default()
     }

@@ -39,7 +39,7 @@ impl Submissions {
         }
     }
 
-    /// So far.
+    /// SUBMIT records so far.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -59,7 +59,7 @@ pub enum TraceError {
         /// Type.
         kind: u16,
     },
-    /// Not the type's length.
+    /// Length does not fit the type.
     #[error("bad {kind} record at byte {position}: {length} bytes of payload, expected {expected}")]
     Payload {
         /// Record's start.
@@ -68,7 +68,7 @@ pub enum TraceError {
         kind: RecordType,
         /// Bytes after the header.
         length: usize,
-        /// Bytes after it.
+        /// Bytes after the header.
         expected: usize,
     },
     /// Undefined value.
@@ -107,7 +107,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// At a trace's beginning.
+    /// Reader at a trace's beginning.
     pub fn new(stream: R) -> Self {
         Reader {
             stream: io::BufReader::with_capacity(1 << 16, stream),

@@ -115,37 +115,37 @@ numbered! {
     ErrorCode: u32 {
         /// Detail: records lost.
         LogFull = 1, "the log was full where the driver cannot wait; records lost";
-        /// Detail: the page table's entry.
+        /// A page table cannot be followed; detail: its entry.
         Walk = 2, "a page table cannot be followed; entry";
-        /// Detail: the page's GPU address.
+        /// A mapped page cannot be read; detail: its GPU address.
         Page = 3, "a mapped page cannot be read; GPU address";
-        /// Detail: the register.
+        /// Unknown translation mode; detail: the register.
         Translation = 4, "unknown translation mode; register";
-        /// Detail: bytes asked for.
+        /// No memory; detail: bytes asked for.
         Memory = 5, "the kernel had no memory; bytes";
-        /// Detail: the slots.
+        /// A job began while another one ran; detail: the slots.
         Overlap = 6, "a job began while another one ran; slots";
-        /// Detail: a register.
+        /// The GPU was set up before the recording started; detail: a register.
         Late = 7, "the GPU was set up before the recording started; register";
-        /// Detail: the chain's head.
+        /// A job started without a memory dump; detail: the chain's head.
         Dump = 8, "a job started without a memory dump before it; chain";
         /// Detail: the slots.
         JobLost = 9, "jobs were lost in a reset or never ended; slots";
-        /// Detail: how often.
+        /// The kernel did not run a probe; detail: how often.
         Missed = 10, "the kernel did not run a probe; times";
-        /// Detail: the page's GPU address.
+        /// A page changed that neither the app nor a listed job can have changed; detail: its GPU address.
         Unseen = 11, "a page changed that neither the app nor a listed job can change (load the recorder with dirty=0); GPU address";
-        /// Detail: the process's number.
+        /// Another process of the app used the GPU; detail: its number.
         Process = 12, "another process of the app used the GPU, and only one can be recorded; process";
-        /// Detail: the object's handle.
+        /// A job uses memory whose creation was not seen; detail: its handle.
         Object = 13, "a job uses memory whose creation was not seen; handle";
         /// kbase gives such memory in the order of atoms. Detail: the atom's requirements.
         JitMemory = 14, "the app uses JIT memory, which is not recorded; requirements";
-        /// Detail: the atom's requirements.
+        /// The app submits a soft job or a render pass; detail: the atom's requirements.
         SoftJob = 15, "the app submits a soft job or a render pass, which is not recorded; requirements";
-        /// Detail: the memory's GPU address.
+        /// The app imports or aliases memory; detail: its GPU address.
         Imported = 16, "the app imports or aliases memory, which is not recorded; GPU address";
-        /// Detail: the file's number.
+        /// The app waits for kbase by epoll or io_uring; detail: the file's number.
         Waits = 17, "the app waits for kbase by epoll or io_uring, which is not recorded; file";
     }
 }
@@ -337,7 +337,7 @@ pub enum Event<'a> {
     },
 }
 
-/// One record.
+/// Record of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Byte offset in the trace.

@@ -13,7 +13,7 @@ pub type Handle = u64;
 pub struct Location {
     /// 1: a device.
     pub kind: i32,
-    /// Its ordinal.
+    /// Device ordinal.
     pub id: i32,
 }
 
@@ -126,7 +126,7 @@ pub struct KernelNode {
 }
 
 impl KernelNode {
-    /// For the driver to fill.
+    /// Zeros for the driver to fill.
     #[must_use]
     pub const fn empty() -> Self {
         Self {

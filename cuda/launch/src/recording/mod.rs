@@ -248,7 +248,7 @@ impl Recording {
         self.folder.join(part.signature(number))
     }
 
-    /// At most `limit` bytes.
+    /// Reads a part's signature, at most `limit` bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::InvalidInput`] for a link, no file or a longer one; the

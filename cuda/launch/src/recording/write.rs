@@ -62,7 +62,7 @@ impl Writer {
         self.numbered(launch, &self.next, LAUNCHES, manifest_name)
     }
 
-    /// As [`Writer::add`].
+    /// Adds a run as [`Writer::add`].
     ///
     /// # Errors
     /// It breaks a rule, or cannot be written.

@@ -20,9 +20,9 @@ pub enum ProposeError {
         "the two runs have {first} and {second} jobs; a recording cannot replay a computation that depends on its input's values"
     )]
     Jobs {
-        /// Of the first run.
+        /// Jobs of the first run.
         first: usize,
-        /// Of the second.
+        /// Jobs of the second.
         second: usize,
     },
     /// The runs do different things.

@@ -35,7 +35,7 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// Named chains.
+    /// Number of named chains.
     pub fn named(&self) -> usize {
         self.chains.iter().flatten().count()
     }

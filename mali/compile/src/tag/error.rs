@@ -3,7 +3,7 @@
 
 use super::Wanted;
 
-/// A failed search.
+/// Why a tensor was not found.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TagError {
     /// Nothing of it.

@@ -86,12 +86,12 @@ impl<G: Gpu> Faulty<G> {
         self.calls
     }
 
-    /// Whether it has happened.
+    /// Whether the fault has happened.
     pub const fn fired(&self) -> bool {
         self.fired
     }
 
-    /// On the device's clock.
+    /// Time of the fault by the device's clock.
     pub const fn fired_us(&self) -> u64 {
         self.fired_us
     }

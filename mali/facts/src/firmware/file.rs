@@ -13,7 +13,7 @@ const VERSION: u32 = 3;
 /// Read, written, coherent, shared, zero at the start.
 const FLAGS: u32 = 1 | 1 << 1 | 3 << 3 | 1 << 30 | 1 << 31;
 
-/// As the driver's `/lib/firmware/arm/mali/arch10.8/mali_csffw.bin`.
+/// Firmware file, as the driver's `/lib/firmware/arm/mali/arch10.8/mali_csffw.bin`.
 pub const fn file() -> [u8; FILE_SIZE] {
     let words = [
         MAGIC,

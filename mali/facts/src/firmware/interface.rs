@@ -159,7 +159,7 @@ pub mod group {
     }
 
     impl State {
-        /// In requests and acknowledgements.
+        /// State in requests and acknowledgements.
         pub const fn from_bits(word: u32) -> Option<State> {
             match word & STATE_MASK {
                 0 => Some(State::Terminated),

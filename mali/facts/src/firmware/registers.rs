@@ -31,7 +31,7 @@ pub const DOORBELLS: u32 = 0x8_0000;
 /// In bytes.
 pub const DOORBELL_STRIDE: u32 = 0x1_0000;
 
-/// Doorbell at an offset.
+/// Number of the doorbell at an offset.
 pub const fn doorbell(offset: u32) -> Option<u32> {
     match offset >= DOORBELLS && offset < WINDOW_SIZE && offset.is_multiple_of(DOORBELL_STRIDE) {
         true => Some((offset - DOORBELLS) / DOORBELL_STRIDE),
@@ -39,7 +39,7 @@ pub const fn doorbell(offset: u32) -> Option<u32> {
     }
 }
 
-/// Of [`GPU_COMMAND`].
+/// Commands of [`GPU_COMMAND`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Nothing.
@@ -54,7 +54,7 @@ impl Command {
     /// As written.
     pub const HARD_RESET: u32 = 0x201;
 
-    /// From a written value.
+    /// Command from a written value.
     pub const fn from_bits(value: u32) -> Option<Command> {
         match (value & 0xff, value >> 8) {
             (0, 0) => Some(Command::Nop),

@@ -61,7 +61,7 @@ pub enum LegacyMode {
     Table,
 }
 
-/// The TRANSTAB pair.
+/// The TRANSTAB register pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationTable(pub u64);
 
@@ -71,7 +71,7 @@ impl TranslationTable {
     /// Bit 4, legacy: outer shareable.
     pub const SHARE_OUTER: u64 = 1 << 4;
 
-    /// `root`: physical, 4 KiB aligned.
+    /// Value for legacy mode; `root`: physical, 4 KiB aligned.
     pub const fn legacy(root: u64, coherent: bool) -> Self {
         let share = if coherent { Self::SHARE_OUTER } else { 0 };
         Self(root & !0xfff | 3 | Self::READ_INNER | share)
@@ -86,7 +86,7 @@ impl TranslationTable {
         }
     }
 
-    /// Physical address.
+    /// Root table's physical address.
     pub const fn root(self) -> u64 {
         self.0 & 0x0000_ffff_ffff_f000
     }
@@ -109,7 +109,7 @@ pub enum TranslationMode {
     Reserved(u8),
 }
 
-/// The TRANSCFG pair.
+/// The TRANSCFG register pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationConfig(pub u64);
 
@@ -162,7 +162,7 @@ pub enum FaultAccess {
     Write = 3,
 }
 
-/// FAULTSTATUS.
+/// The FAULTSTATUS register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultStatus(pub u32);
 

@@ -171,7 +171,7 @@ commands! {
     }
 }
 
-/// GPU_ID.
+/// The GPU_ID register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuId(pub u32);
 

@@ -12,12 +12,12 @@ registers! {
     JOB_INT_THROTTLE = 0x1014, ReadWrite, Quirk, 0, "Cycles between two job interrupts.";
 }
 
-/// Interrupt bit: a chain completed.
+/// Interrupt bit: a chain completed on `slot`.
 pub const fn done(slot: u32) -> u32 {
     1 << (slot & 15)
 }
 
-/// Interrupt bit: a chain failed.
+/// Interrupt bit: a chain failed on `slot`.
 pub const fn failed(slot: u32) -> u32 {
     1 << (16 + (slot & 15))
 }

@@ -86,7 +86,7 @@ bitflags! {
 pub struct JobConfig(pub u32);
 
 impl JobConfig {
-    /// 0 to 15.
+    /// Address space, 0 to 15.
     pub const fn address_space(self) -> u32 {
         self.0 & 0xf
     }
@@ -96,7 +96,7 @@ impl JobConfig {
         JobConfigFlags::from_bits_truncate(self.0)
     }
 
-    /// Of threads, 0 to 255.
+    /// Thread priority, 0 to 255.
     pub const fn priority(self) -> u32 {
         self.0 >> 16 & 0xff
     }
@@ -119,7 +119,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// In a sentence.
+            /// Meaning, in a sentence.
             pub const fn meaning(self) -> Option<&'static str> {
                 match self.0 & 0xff {
                     $($code => Some($text),)*

@@ -31,7 +31,7 @@ const BLOCKS: [Block; 5] = [
 ];
 
 impl Block {
-    /// Offset in the window.
+    /// Offset of an instance in the window.
     pub const fn base(self, index: u32) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 0,
@@ -40,7 +40,7 @@ impl Block {
         }
     }
 
-    /// In the window.
+    /// Instances in the window.
     pub const fn instances(self) -> u32 {
         match self {
             Block::Gpu | Block::Job | Block::Mmu => 1,
@@ -49,7 +49,7 @@ impl Block {
         }
     }
 
-    /// By offset.
+    /// Registers by offset.
     pub const fn registers(self) -> &'static [Register] {
         match self {
             Block::Gpu => gpu::TABLE,
@@ -70,7 +70,7 @@ impl Block {
     }
 }
 
-/// `Display` gives full names: `JS1_COMMAND_NEXT`.
+/// Register in the window; `Display` gives its full name: `JS1_COMMAND_NEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
     /// Block.
@@ -87,7 +87,7 @@ impl Located {
         self.block.base(self.index) + self.register.offset
     }
 
-    /// Purpose.
+    /// What the register is for.
     pub const fn class(&self) -> Class {
         self.register.class
     }
@@ -182,7 +182,7 @@ pub fn by_name(name: &str) -> Option<Located> {
     None
 }
 
-/// By offset.
+/// All registers, by offset.
 pub fn all() -> impl Iterator<Item = Located> {
     BLOCKS.into_iter().flat_map(|block| {
         (0..block.instances()).flat_map(move |index| {

@@ -85,7 +85,7 @@ macro_rules! commands {
         }
 
         impl $name {
-            /// From a written value.
+            /// Command from a written value.
             pub const fn from_bits(value: u32) -> Option<Self> {
                 match value {
                     $($number => Some(Self::$command),)*

@@ -285,7 +285,7 @@ pub static LAYOUTS: &[&Layout] = &[
 ];
 
 impl LocalStorage {
-    /// Per thread; 0 for none.
+    /// Bytes of storage per thread; 0 for none.
     pub fn tls_bytes(&self) -> u64 {
         match self.tls_base() {
             0 => 0,
@@ -293,7 +293,7 @@ impl LocalStorage {
         }
     }
 
-    /// Per instance; 0 for none.
+    /// Bytes of work group storage per instance; 0 for none.
     pub fn wls_bytes(&self) -> u64 {
         let size = (self.wls_size_base(), self.wls_size_scale());
         workgroup_bytes(self.wls_instances(), size)
@@ -349,7 +349,7 @@ pub fn of_registers(
 }
 
 impl Texture {
-    /// [`Plane`]s.
+    /// Number of [`Plane`]s.
     pub fn plane_count(&self) -> u64 {
         let faces = match self.dimension() as u32 {
             texture_dimension::CUBE => 6,

@@ -57,7 +57,7 @@ impl Purpose {
         }
     }
 
-    /// In words.
+    /// Purpose in words.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Descriptor => "descriptor",

@@ -18,7 +18,7 @@ const ADDRESS_END: u64 = 1 << 48;
 const GPU_WRITE: u32 = 1 << 2;
 const GPU_NO_EXECUTE: u32 = 1 << 3;
 
-/// As the driver kept it.
+/// A region as the driver kept it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRegion {
     /// First GPU address.
@@ -189,13 +189,13 @@ impl Contents {
         stated
     }
 
-    /// If the file has it.
+    /// Page at `va`, if the file has it.
     pub fn page(&self, va: u64) -> Option<&[u8]> {
         let page = self.pages.get(&va)?;
         self.file.get(page.bytes.clone())
     }
 
-    /// Ascending.
+    /// GPU addresses of pages, ascending.
     pub fn page_addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.pages.keys().copied()
     }

@@ -6,7 +6,7 @@ use mali_facts::registers::gpu::GPU_ID;
 use crate::diagnosis::MAX_DIAGNOSED;
 use crate::{Diagnosis, ReadError};
 
-/// Of a register access.
+/// Whether a register was read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// By the driver.
@@ -22,7 +22,7 @@ pub struct Access {
     pub time_ns: u64,
     /// Read or written.
     pub direction: Direction,
-    /// In bytes.
+    /// Offset in bytes.
     pub register: u32,
     /// Value.
     pub value: u32,
@@ -85,13 +85,13 @@ impl History {
         self.first_read(GPU_ID)
     }
 
-    /// First value read.
+    /// First value read from a register.
     pub fn first_read(&self, register: u32) -> Option<u32> {
         let read = |a: &&Access| a.direction == Direction::Read && a.register == register;
         self.accesses.iter().find(read).map(|a| a.value)
     }
 
-    /// Written values, in order.
+    /// Values written to a register, in order.
     pub fn writes(&self, register: u32) -> impl Iterator<Item = u32> + '_ {
         self.accesses
             .iter()

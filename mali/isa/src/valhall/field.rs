@@ -12,7 +12,7 @@ pub struct Field {
     pub at: u8,
     /// Width.
     pub bits: u8,
-    /// Of its values.
+    /// What its values mean.
     pub meaning: Meaning,
 }
 
@@ -35,7 +35,7 @@ impl Field {
         ones(self.bits) << self.at
     }
 
-    /// Its value.
+    /// Value in a word.
     pub const fn read(&self, word: u64) -> u32 {
         (word >> self.at & ones(self.bits)) as u32
     }
@@ -51,7 +51,7 @@ impl Field {
         }
     }
 
-    /// `None` if reserved.
+    /// Value's name, if it has one.
     pub fn name_in(&self, word: u64) -> Option<&'static str> {
         match &self.meaning {
             Meaning::Named(values) => values.name(self.read(word)),
@@ -110,21 +110,21 @@ fields! {
     UNSIGNED = "unsigned", 39, 1, Flag;
     /// Where 16 loaded bits go.
     LOAD_LANE_16_BIT = "load_lane_16_bit", 36, 3, Named(&values::LOAD_LANE_16_BIT);
-    /// For 24 bits.
+    /// Where 24 loaded bits go.
     LOAD_LANE_24_BIT = "load_lane_24_bit", 36, 3, Named(&values::LOAD_LANE_24_BIT);
-    /// For 32 bits.
+    /// Where 32 loaded bits go.
     LOAD_LANE_32_BIT = "load_lane_32_bit", 36, 3, Named(&values::LOAD_LANE_32_BIT);
-    /// For 48 bits.
+    /// Where 48 loaded bits go.
     LOAD_LANE_48_BIT = "load_lane_48_bit", 36, 3, Named(&values::LOAD_LANE_48_BIT);
-    /// For 64 bits.
+    /// Where 64 loaded bits go.
     LOAD_LANE_64_BIT = "load_lane_64_bit", 36, 3, Named(&values::LOAD_LANE_64_BIT);
-    /// For 96 bits.
+    /// Where 96 loaded bits go.
     LOAD_LANE_96_BIT = "load_lane_96_bit", 36, 3, Named(&values::LOAD_LANE_96_BIT);
-    /// For 128 bits.
+    /// Where 128 loaded bits go.
     LOAD_LANE_128_BIT = "load_lane_128_bit", 36, 3, Named(&values::LOAD_LANE_128_BIT);
     /// Atomic operation.
     ATOMIC_OPERATION = "atomic_operation", 22, 4, Named(&values::ATOMIC_OPERATION);
-    /// Without operand.
+    /// Atomic operation without operand.
     ATOMIC_1 = "atomic_operation_with_1", 22, 4, Named(&values::ATOMIC_OPERATION_WITH_1);
     /// Cache hint of a converting store.
     CONVERT_ACCESS = "memory_access", 37, 3, Named(&values::MEMORY_ACCESS);
@@ -152,7 +152,7 @@ fields! {
     RHADD = "rhadd", 30, 1, Flag;
     /// How the other lane is found.
     LANE_OPERATION = "lane_operation", 32, 2, Named(&values::LANE_OPERATION);
-    /// Of inactive lanes.
+    /// Result of inactive lanes.
     INACTIVE_RESULT = "inactive_result", 22, 4, Named(&values::INACTIVE_RESULT);
     /// Result's range.
     CLAMP = "clamp", 32, 2, Named(&values::CLAMP);

@@ -15,7 +15,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// `None` if unknown.
+    /// `None` for an unknown word.
     pub fn decode(word: u64) -> Option<Instruction> {
         Op::of(word).map(|op| Instruction { op, word })
     }
@@ -25,7 +25,7 @@ impl Instruction {
         self.op
     }
 
-    /// As encoded.
+    /// Encoded word.
     pub fn word(self) -> u64 {
         self.word
     }
@@ -50,13 +50,13 @@ impl Instruction {
         self.row().sources.get(byte)?.read(byte, self.word)
     }
 
-    /// From the lowest byte.
+    /// Sources from the lowest byte.
     pub fn sources(self) -> impl Iterator<Item = Operand> {
         let sources = self.row().sources.iter().enumerate();
         sources.filter_map(move |(byte, kind)| kind.read(byte, self.word))
     }
 
-    /// If it has one.
+    /// Destination, if it has one.
     pub fn destination(self) -> Option<Destination> {
         let has_one = self.row().registers == crate::valhall::Registers::Dest;
         has_one.then_some(Destination {
@@ -123,7 +123,7 @@ pub struct Destination {
 /// Consecutive registers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staging {
-    /// Lowest.
+    /// Lowest register.
     pub first: u8,
     /// Registers.
     pub count: u8,
@@ -156,14 +156,14 @@ impl Flow {
         self.0 == 15
     }
 
-    /// `wait0`; `None` if reserved.
+    /// Name like `wait0`; `None` if reserved.
     pub fn name(self) -> Option<&'static str> {
         values::FLOW.name(self.0.into())
     }
 }
 
 impl Code {
-    /// If it is one.
+    /// Register, if it is one.
     pub fn register(self) -> Option<u8> {
         match self {
             Code::Register { index, .. } => Some(index),

@@ -17,7 +17,7 @@ pub enum Broken {
     Control(u8),
     /// A group passes the last register.
     Group {
-        /// Lowest.
+        /// Lowest register.
         first: u8,
         /// Registers.
         count: u8,

@@ -99,7 +99,7 @@ impl Secondary {
         value << at
     }
 
-    /// Whether a word has it.
+    /// Whether a word has this value.
     pub const fn is_in(self, word: u64) -> bool {
         word & self.mask() == self.value()
     }

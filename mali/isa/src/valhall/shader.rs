@@ -25,7 +25,7 @@ pub enum ShaderError {
     },
     /// More than [`MAX_WORDS`].
     Long,
-    /// No instruction.
+    /// Word that is no instruction.
     Unknown {
         /// Number.
         word: u32,
@@ -34,7 +34,7 @@ pub enum ShaderError {
     },
     /// A branch leads out of the code.
     Target {
-        /// Of the branch.
+        /// Number of the branch.
         word: u32,
         /// Target.
         target: i64,
@@ -97,7 +97,7 @@ impl<'b> Shader<'b> {
         }
     }
 
-    /// Number.
+    /// Number of words.
     pub fn words(&self) -> u32 {
         self.words
     }
@@ -121,7 +121,7 @@ impl<'b> Shader<'b> {
         self.dynamic
     }
 
-    /// In order.
+    /// Instructions in order.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction> + use<'b> {
         let bytes = self.bytes;
         (0..self.words).filter_map(move |word| Instruction::decode(word_at(bytes, word)?))

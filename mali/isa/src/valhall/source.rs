@@ -171,7 +171,7 @@ pub enum Code {
     Uniform(u8),
     /// Entry of [`CONSTANTS`], below 32.
     Constant(u8),
-    /// From the hardware.
+    /// Value from the hardware.
     Special(Special),
 }
 
@@ -194,7 +194,7 @@ impl Code {
         }
     }
 
-    /// If it is one.
+    /// Constant, if it is one.
     pub fn constant(self) -> Option<u32> {
         match self {
             Code::Constant(index) => CONSTANTS.get(usize::from(index)).copied(),
@@ -244,7 +244,7 @@ pub(crate) const SPECIALS: [(u8, u8, &str); 18] = [
     (3, 15, "program_counter"),
 ];
 
-/// That a source can name.
+/// Constants that a source can name.
 #[rustfmt::skip]
 pub const CONSTANTS: [u32; 32] = [
     0x0000_0000, 0xffff_ffff, 0x7fff_ffff, 0xfafc_fdfe, 0x0100_0000, 0x8000_2000, 0x7060_5030, 0xc0b0_a090,

@@ -21,7 +21,7 @@ impl Values {
         (!self.default.is_empty()).then_some(self.default)
     }
 
-    /// Without reserved ones.
+    /// Names with their values, without reserved ones.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &'static str)> {
         let all = (0..).zip(self.names.iter().copied());
         all.filter(|(_, name)| !name.is_empty())

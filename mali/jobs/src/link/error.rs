@@ -21,7 +21,7 @@ pub enum LinkError {
         /// Limit.
         most: usize,
     },
-    /// Too large uploads.
+    /// Too much is uploaded.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {
         /// Action's index.

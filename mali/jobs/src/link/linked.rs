@@ -17,7 +17,7 @@ pub struct Place {
     pub submission: u32,
     /// First job, from 0.
     pub first: u32,
-    /// Number.
+    /// How many jobs.
     pub jobs: u32,
 }
 

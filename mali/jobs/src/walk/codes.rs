@@ -20,9 +20,9 @@ const MAX_COMPARED: u64 = 4 << 30;
 /// Bifrost code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Of the first clause.
+    /// Address of the first clause.
     pub address: u64,
-    /// Its clauses.
+    /// Reachable clauses.
     pub shader: Shader,
     /// Identity.
     pub identity: Identity,
@@ -33,13 +33,13 @@ pub struct Code {
 /// Valhall code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// Of the first word.
+    /// Address of the first word.
     pub address: u64,
     /// As [`mali_isa::valhall::Shader::hash`].
     pub hash: u64,
     /// Named by instructions, as a bit mask.
     pub registers: u64,
-    /// Encoded.
+    /// Encoded words.
     pub bytes: Vec<u8>,
 }
 
@@ -55,10 +55,10 @@ pub struct Access {
 }
 
 impl Words {
-    /// Of a word.
+    /// Bytes of a word.
     pub const BYTES: u64 = mali_isa::valhall::WORD_BYTES as u64;
 
-    /// Number.
+    /// Number of instructions.
     pub fn instructions(&self) -> usize {
         self.bytes.len() / mali_isa::valhall::WORD_BYTES
     }

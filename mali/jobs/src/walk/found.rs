@@ -37,7 +37,7 @@ pub enum Descriptors {
 pub struct Found {
     /// Of its header; for a stream, of the dispatch's instruction on the model.
     pub address: u64,
-    /// If it exists.
+    /// Type, if it exists.
     pub kind: Option<JobType>,
     /// What it waits for.
     pub waits: Waits,
@@ -76,7 +76,7 @@ impl Submission<'_> {
         }
     }
 
-    /// In order.
+    /// Jobs in order.
     pub fn jobs(&self, profile: &Profile) -> Vec<Found> {
         match self.words {
             [] => self.chained(profile),

@@ -63,7 +63,7 @@ pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, D
     Ok(report)
 }
 
-/// As [`check`], for command streams.
+/// Checks as [`check`], for command streams.
 ///
 /// # Errors
 /// The first broken rule in program order.

@@ -32,7 +32,7 @@ pub struct Submission<'a> {
     pub memory: &'a Image,
 }
 
-/// More is uploaded than kept.
+/// More memory is uploaded than is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     /// Index.
@@ -51,7 +51,7 @@ pub enum Event<'a> {
         va: u64,
         /// Bytes.
         length: u64,
-        /// After it.
+        /// Memory afterwards.
         memory: &'a Image,
     },
     /// Chain or stream.

@@ -52,7 +52,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of all chains.
+    /// Jobs of all chains.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.chains.iter().flat_map(|chain| &chain.jobs)
     }

@@ -36,7 +36,7 @@ gpureplay_format::named! {
 pub struct DeepViolation {
     /// The rule.
     pub rule: DeepRule,
-    /// Index of the submitting one.
+    /// Index of the submitting action.
     pub action: u32,
     /// GPU address of what breaks it.
     pub address: u64,

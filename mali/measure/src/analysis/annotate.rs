@@ -30,7 +30,7 @@ enum Finding {
 #[derive(Clone, Debug, PartialEq)]
 struct Found {
     text: String,
-    /// Bytes or times.
+    /// Bytes, or how often.
     sum: u64,
     jobs: Vec<usize>,
 }

@@ -8,7 +8,7 @@ use gpureplay_format::{ElementType, Recording, RegionKind, TensorKind};
 /// A tensor with more counts as one range, without gaps.
 const MOST_RUNS: u64 = 1 << 16;
 
-/// Of a recording.
+/// Regions and tensors of a recording.
 pub fn map_of(recording: &Recording<'_>) -> Map {
     let regions = recording.regions().iter().map(|region| {
         let kind = RegionKind::from_code(region.kind.into());

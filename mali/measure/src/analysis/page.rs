@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("page/page.js");
 pub struct Peaks {
     /// Of threads, per second.
     pub instructions: Option<f64>,
-    /// To memory, per second.
+    /// Of memory, per second.
     pub bytes: Option<f64>,
 }
 

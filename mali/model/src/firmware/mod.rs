@@ -93,12 +93,12 @@ impl<B: Bus> StreamDevice<B> {
         &self.gpu.profile
     }
 
-    /// Memory.
+    /// The GPU's memory.
     pub fn bus(&self) -> &Arc<B> {
         &self.bus
     }
 
-    /// Levels.
+    /// Levels of the interrupt lines.
     pub fn irq(&self) -> IrqLines {
         IrqLines {
             job: self.job_interrupts.status() != 0,

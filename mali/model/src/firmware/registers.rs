@@ -27,7 +27,7 @@ fn of_space(offset: u32) -> Option<(usize, u32)> {
 }
 
 impl<B: Bus> StreamDevice<B> {
-    /// Unknown registers are 0.
+    /// Reads a register; unknown ones are 0.
     pub fn read32(&mut self, offset: u32) -> u32 {
         if let Some((space, register)) = of_space(offset) {
             let space = self.spaces.get(space);
@@ -56,7 +56,7 @@ impl<B: Bus> StreamDevice<B> {
         }
     }
 
-    /// Ignored if read-only.
+    /// Writes a register, unless it is read-only.
     pub fn write32(&mut self, offset: u32, value: u32) {
         if let Some((space, register)) = of_space(offset) {
             self.write_space(space, register, value);

@@ -13,7 +13,7 @@ use crate::log::log;
 use crate::streams::StreamFault;
 
 impl<B: Bus> StreamDevice<B> {
-    /// Updates interface and interrupts.
+    /// Takes a piece back: updates interface and interrupts.
     pub fn finish(&mut self, finished: StreamFinished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.epoch == self.epoch {

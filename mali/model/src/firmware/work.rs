@@ -35,7 +35,7 @@ struct Ring {
     output: u64,
 }
 
-/// Piece of a stream.
+/// Piece of a stream to run.
 pub struct StreamWork<B: Bus> {
     environment: Environment<B>,
     memory: Memory<B>,

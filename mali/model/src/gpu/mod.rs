@@ -22,7 +22,7 @@ use crate::power::{Domain, Power};
 use crate::slot::Slot;
 use crate::space::{FaultPolicy, Space, is_bus_fault};
 
-/// The host's choices.
+/// The host's choices about a model.
 #[derive(Clone)]
 pub struct Options {
     /// Host threads; 0: one per processor.
@@ -131,7 +131,7 @@ pub struct Finished {
 }
 
 impl<B: Bus> Work<B> {
-    /// The chain's.
+    /// The chain's job slot.
     pub fn slot(&self) -> u32 {
         self.chain.slot
     }
@@ -185,12 +185,12 @@ impl<B: Bus> Gpu<B> {
         self.profile
     }
 
-    /// Memory.
+    /// The GPU's memory.
     pub fn bus(&self) -> &Arc<B> {
         &self.bus
     }
 
-    /// Levels.
+    /// Levels of the interrupt lines.
     pub fn irq(&self) -> IrqLines {
         IrqLines {
             job: self.job_interrupts.status() != 0,
@@ -285,7 +285,7 @@ impl<B: Bus> Gpu<B> {
         })
     }
 
-    /// Updates registers and interrupts.
+    /// Takes a chain back: updates registers and interrupts.
     pub fn finish(&mut self, finished: Finished) {
         self.outstanding = self.outstanding.saturating_sub(1);
         if finished.outcome.status == JobStatus::TERMINATED && self.work.is_used_up() {

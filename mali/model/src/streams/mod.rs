@@ -89,7 +89,7 @@ impl<B: Bus> Streams<B> {
         }
     }
 
-    /// At 62.5 MHz.
+    /// A 62.5 MHz counter.
     pub fn timestamp(&self) -> u64 {
         self.clock.timestamp()
     }
@@ -99,7 +99,7 @@ impl<B: Bus> Streams<B> {
         self.work.set(clauses);
     }
 
-    /// Renews [`Options::work_limit`].
+    /// Renews the work limit.
     pub fn renew_work(&self) {
         self.work.renew();
     }

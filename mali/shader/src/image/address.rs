@@ -54,12 +54,12 @@ pub struct Plane {
     pub texel: u32,
     /// Bytes per row of texels or tiles.
     pub row: i32,
-    /// Bytes.
+    /// Bytes per slice.
     pub slice: i32,
 }
 
 impl Plane {
-    /// Wraps as in hardware.
+    /// Address of a texel; wraps as in hardware.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> u64 {
         let slice = (self.slice as i64).wrapping_mul(z as i64);

@@ -133,7 +133,7 @@ impl Texture {
     /// Most bytes of a surface record.
     pub const LONGEST_RECORD: usize = valhall::Plane::SIZE;
 
-    /// Of a surface record.
+    /// Bytes of a surface record.
     pub const fn record_bytes(&self) -> usize {
         match self.records {
             Records::Planes => valhall::Plane::SIZE,
@@ -278,9 +278,9 @@ pub struct Sampler {
     pub wrap: [Wrap; 3],
     /// Coordinates are fractions.
     pub normalized: bool,
-    /// When magnifying.
+    /// Magnifying takes the nearest texel.
     pub magnify_nearest: bool,
-    /// When reducing.
+    /// Reducing takes the nearest texel.
     pub minify_nearest: bool,
     /// Choice of levels.
     pub mipmap: Mipmap,
@@ -338,7 +338,7 @@ impl Sampler {
         decoded!(sampler)
     }
 
-    /// Decodes Valhall's.
+    /// Decodes a descriptor of Valhall.
     pub fn of_valhall(sampler: &valhall::Sampler) -> Result<Sampler, DescriptorError> {
         decoded!(sampler)
     }
@@ -405,7 +405,7 @@ impl ImageBuffer {
         })
     }
 
-    /// `None` outside the image.
+    /// Address of a texel; `None` outside the image.
     #[inline]
     pub const fn address(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if self.extent.contains(x, y, z) {

@@ -44,7 +44,7 @@ impl RegisterFormat {
         }
     }
 
-    /// Components.
+    /// Components per register.
     #[inline]
     pub const fn per_register(self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl RegisterFormat {
         }
     }
 
-    /// For 1 to 4 components.
+    /// Registers for 1 to 4 components.
     #[inline]
     pub const fn registers(self, components: usize) -> usize {
         components.div_ceil(self.per_register())

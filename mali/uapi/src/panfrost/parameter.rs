@@ -124,7 +124,7 @@ pub fn answer(number: u32, mut read: impl FnMut(u32) -> u32) -> Option<u64> {
     })
 }
 
-/// From the two parameters.
+/// GPU_ID, from the two parameters.
 pub const fn gpu_id(product: u64, revision: u64) -> gpu::GpuId {
     gpu::GpuId((product as u32) << 16 | revision as u32 & 0xffff)
 }

@@ -28,7 +28,7 @@ impl Request {
         self.0 as u8
     }
 
-    /// Class.
+    /// Class of the request.
     pub const fn class(self) -> u8 {
         (self.0 >> 8) as u8
     }
@@ -61,7 +61,7 @@ macro_rules! requests {
     ($($class:ident { $($(#[$doc:meta])* $name:ident = $number:literal, $direction:expr, $argument:ty;)+ })+) => {
         $($($(#[$doc])* pub const $name: Request = Request::new::<$argument>($direction, Request::$class, $number);)+)+
 
-        /// Numbers in their classes.
+        /// Numbers of requests in their classes.
         pub mod number {
             $($($(#[$doc])* pub const $name: u8 = $number;)+)+
         }

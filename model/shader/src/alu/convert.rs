@@ -133,7 +133,7 @@ pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
     )
 }
 
-/// For a `swz0` modifier.
+/// Arranges halves for a `swz0` modifier.
 #[inline(always)]
 pub const fn arranged(x: u32, halves: Halves) -> u32 {
     halves.apply(x)

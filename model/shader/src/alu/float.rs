@@ -110,7 +110,7 @@ const fn above(a: u32, b: u32) -> bool {
     ka > kb
 }
 
-/// The larger.
+/// Larger of `a` and `b`.
 #[inline(always)]
 pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -141,7 +141,7 @@ pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
     }
 }
 
-/// The smaller.
+/// Smaller of `a` and `b`.
 #[inline(always)]
 pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));

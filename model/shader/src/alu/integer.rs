@@ -43,7 +43,7 @@ impl Element {
         matches!(self, Element::S32 | Element::S16 | Element::S8)
     }
 
-    /// Unsigned, of this width.
+    /// The unsigned elements of this width.
     pub const fn unsigned(self) -> Element {
         match self {
             Element::S32 | Element::U32 => Element::U32,

@@ -21,7 +21,7 @@ pub mod scale;
 pub mod shift;
 pub mod special;
 
-/// Of an inexact result.
+/// Rounding of an inexact result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Round {
     /// To nearest even (`none` in the instruction tables).
@@ -130,7 +130,7 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// 32 bits.
+    /// The 32-bit pattern.
     #[inline(always)]
     pub const fn word(self, yes: bool) -> u32 {
         let mask = (yes as u32).wrapping_neg();
@@ -141,7 +141,7 @@ impl Truth {
         }
     }
 
-    /// 16 bits.
+    /// The 16-bit pattern.
     #[inline(always)]
     pub const fn half(self, yes: bool) -> u16 {
         let mask = (yes as u16).wrapping_neg();
@@ -152,7 +152,7 @@ impl Truth {
         }
     }
 
-    /// 8 bits.
+    /// The 8-bit pattern.
     #[inline(always)]
     pub const fn byte(self, yes: bool) -> u8 {
         let mask = (yes as u8).wrapping_neg();

@@ -14,7 +14,7 @@ pub enum Shift {
     Arithmetic,
 }
 
-/// After a shift.
+/// The logic operation after a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Logic {
     /// And.
@@ -25,7 +25,7 @@ pub enum Logic {
     Xor,
 }
 
-/// After a shift.
+/// The arithmetic operation after a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sum {
     /// `shifted + other`.

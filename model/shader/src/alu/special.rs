@@ -138,7 +138,7 @@ pub enum LogTable {
     Natural,
 }
 
-/// Of the logarithm.
+/// Part of the logarithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LogPart {
     /// All of it, rounded once.
@@ -198,7 +198,7 @@ pub enum ExpPart {
     /// The power itself.
     #[default]
     Whole,
-    /// Less one (`small`).
+    /// The power less one (`small`).
     LessOne,
     /// What rounding to single precision leaves (`low`).
     Low,

@@ -33,7 +33,7 @@ const PAGE_COST: u64 = 8;
 pub struct UniformBuffer {
     /// Virtual.
     pub address: u64,
-    /// Zeros lie outside.
+    /// Size; what lies outside is zero.
     pub bytes: u64,
 }
 
@@ -48,7 +48,7 @@ impl Default for Results {
 }
 
 impl Results {
-    /// A lane's words.
+    /// Writes a lane's words.
     #[inline(always)]
     pub fn put(&mut self, lane: usize, words: &[u32]) {
         for (row, word) in self.0.iter_mut().zip(words) {

@@ -104,7 +104,7 @@ impl<'s> Tlb<'s> {
         number as usize & (self.entries.len() - 1)
     }
 
-    /// In ascending order.
+    /// Reads in ascending order.
     pub fn read(&mut self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
         let mut done = 0;
         while done < to.len() {

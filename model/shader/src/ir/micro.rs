@@ -58,11 +58,11 @@ pub enum Kind {
     Store,
     /// One word at the address in `a`, `b`.
     Atomic,
-    /// The same with 64 bits.
+    /// 64 bits at the address in `a`, `b`.
     AtomicDouble,
     /// Conversion descriptor `c`, address in `a`, `b`; `e` is as `m`.
     LoadTexel,
-    /// Likewise.
+    /// Conversion descriptor `c`, address in `a`, `b`; `e` is as `m`.
     StoreTexel,
     /// Reads by coordinates.
     Texture,

@@ -130,7 +130,7 @@ loop_over_lanes!(two: two_avx512, two_avx2, two_portable, rare_two, loop2_avx512
 loop_over_lanes!(three: three_avx512, three_avx2, three_portable, rare_three, loop3_avx512, loop3_avx2, shared3, body3, (a: u32, b: u32, c: u32));
 loop_over_lanes!(four: four_avx512, four_avx2, four_portable, rare_four, loop4_avx512, loop4_avx2, shared4, body4, (a: u32, b: u32, c: u32, e: u32));
 
-/// Rare operations.
+/// Rare operations: one copy of the function for all hosts.
 pub mod rare {
     use super::OnRows;
 

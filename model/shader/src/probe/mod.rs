@@ -110,7 +110,7 @@ impl Launch<'_> {
     }
 }
 
-/// Of threads and work groups.
+/// Storage of threads and work groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Storages {
     thread: (u64, u64),
@@ -275,13 +275,13 @@ pub struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Of a lane's first byte.
+    /// Address of a lane's first byte.
     #[inline]
     pub fn address(&self, lane: usize) -> u64 {
         u64::from(self.high[lane % LANES]) << 32 | u64::from(self.low[lane % LANES])
     }
 
-    /// Bytes to write.
+    /// A lane's bytes to write.
     pub fn value(&self, lane: usize) -> Option<[u8; 16]> {
         let words = self.values?.map(|row| row[lane % LANES]);
         Some(crate::words::bytes_of(words))

@@ -13,7 +13,7 @@ pub(crate) use whole::{repeat, spread};
 /// Of the architecture; temporaries and constants follow.
 pub const REGISTERS: usize = 64;
 
-/// Of one batch.
+/// The rows of one batch.
 #[derive(Debug)]
 pub struct Rows {
     #[allow(clippy::vec_box)]

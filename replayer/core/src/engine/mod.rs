@@ -115,7 +115,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
         }
     }
 
-    /// [`Session::open`], once.
+    /// The work of [`Session::open`], once.
     ///
     /// # Errors
     /// As for [`Session::open`].
@@ -142,7 +142,7 @@ impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     /// All run segments, in order.
     ///
     /// # Errors
-    /// What failed.
+    /// What failed. The GPU is reset; the next run starts afresh.
     pub fn run(&mut self, tensors: &mut dyn Tensors) -> Result<(), ReplayError> {
         self.submits = 0;
         let mut result = self.set_up(tensors);

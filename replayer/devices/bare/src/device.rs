@@ -137,7 +137,7 @@ impl<M: Machine> Device<M> {
         &self.arena.machine
     }
 
-    /// With page tables, in bytes.
+    /// Bytes in use, with page tables.
     pub const fn memory_used(&self) -> usize {
         self.arena.used
     }

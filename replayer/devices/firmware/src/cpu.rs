@@ -57,7 +57,7 @@ pub fn start_mmu() {
     }
 }
 
-/// Of the virtual counter.
+/// Ticks of the virtual counter.
 pub fn ticks() -> u64 {
     let value: u64;
     // SAFETY: reads a counter.
@@ -73,7 +73,7 @@ pub fn microseconds(ticks: u64) -> u64 {
     ticks / per_microsecond
 }
 
-/// `after`: microseconds.
+/// Starts the timer; `after` is in microseconds.
 pub fn start_timer(after: u64) {
     let frequency: u64;
     // SAFETY: the virtual timer belongs to this image.

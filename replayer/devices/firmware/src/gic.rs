@@ -58,7 +58,7 @@ pub fn enable(interrupt: u32) {
     write32(base + SET_ENABLE, 1 << (interrupt % 32));
 }
 
-/// A level stays pending.
+/// Masks an interrupt; a level stays pending.
 pub fn disable(interrupt: u32) {
     write32(
         frame(interrupt) + word(interrupt) + CLEAR_ENABLE,

@@ -39,7 +39,7 @@ pub fn refused(violation: &Violation) {
     text("\n");
 }
 
-/// The GPU has been reset.
+/// A replay failed; the GPU has been reset.
 pub fn failed(error: &ReplayError) {
     text("FAILED ");
     match error.kind {

@@ -22,7 +22,7 @@ pub fn text(text: &str) {
     }
 }
 
-/// In decimal.
+/// Writes a number in decimal.
 pub fn number(mut value: u64) {
     let mut digits = [0u8; 20];
     let mut first = digits.len();
@@ -39,7 +39,7 @@ pub fn number(mut value: u64) {
     }
 }
 
-/// With prefix.
+/// Writes a number in hexadecimal, with prefix.
 pub fn hex(value: u64) {
     text("0x");
     let digits = (64 - (value | 1).leading_zeros()).div_ceil(4);

@@ -68,7 +68,7 @@ pub struct Interrupts {
 }
 
 impl Board {
-    /// For [`Board::named`].
+    /// Names for [`Board::named`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         FILES.iter().map(|(name, _)| *name)
     }

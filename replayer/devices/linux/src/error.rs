@@ -28,7 +28,7 @@ pub enum OpenError {
     /// Another driver's render node.
     #[error("{path}: its driver is {found}, expected {wanted}")]
     OtherDriver {
-        /// Node.
+        /// Render node.
         path: PathBuf,
         /// Name and versions.
         wanted: String,
@@ -75,9 +75,9 @@ pub enum OpenError {
     OtherBoard {
         /// Board.
         board: String,
-        /// The board's registers.
+        /// Register address of the board.
         expected: u64,
-        /// Those in the device tree.
+        /// Register address in the device tree.
         found: u64,
     },
     /// A driver holds the GPU.

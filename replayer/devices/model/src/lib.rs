@@ -111,7 +111,7 @@ impl<B: Bus> OnModel<B> {
         self.working
     }
 
-    /// Run so far.
+    /// Chains run so far.
     pub fn chains(&self) -> u64 {
         self.chains
     }
@@ -132,7 +132,7 @@ impl<B: Bus> OnModel<B> {
         }
     }
 
-    /// In use, with page tables.
+    /// Pages in use, with page tables.
     pub fn pages(&self) -> usize {
         self.memory.pages()
     }

@@ -23,7 +23,7 @@ pub struct Step<'v> {
     pub opcode: Opcode,
     /// The next upload's offset in `data` before this action.
     pub before: u64,
-    /// After this action.
+    /// The next upload's offset in `data` after this action.
     pub after: u64,
 }
 

@@ -33,7 +33,7 @@ pub struct Tensor {
 /// Loop nest, see [`crate::layout::PieceEntry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Of the first element.
+    /// Address of the first element.
     pub va: u64,
     /// First element's index in C order.
     pub element: u32,
@@ -68,7 +68,7 @@ impl Piece {
         }
     }
 
-    /// In C order.
+    /// Dense array in C order.
     pub fn dense(elements: u32, element: ElementType, va: u64) -> Self {
         let axis = Axis {
             extent: elements,
@@ -109,7 +109,7 @@ impl Piece {
 }
 
 impl Tensor {
-    /// In C order.
+    /// Dense tensor in C order.
     pub fn dense(
         name: &str,
         kind: TensorKind,

@@ -23,7 +23,7 @@ pub const MAX_SETTINGS: usize = 256;
 /// Elements visited one by one to prove coverage by pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
-/// Of a check.
+/// Result of a check.
 pub type Result<T = ()> = std::result::Result<T, Broken>;
 
 fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Result {

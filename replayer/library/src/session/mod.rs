@@ -28,12 +28,12 @@ use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
 use crate::timing::{Clock, Events, Timed, Timing, sizes};
 
-/// For a session.
+/// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Default: [`Choice::Best`].
     pub device: Choice,
-    /// Of the model.
+    /// Options of the model.
     pub model: ModelOptions,
     /// Allow another GPU.
     pub ignore_identity: bool,
@@ -217,7 +217,7 @@ impl Session {
         }
     }
 
-    /// Of the last run.
+    /// Times of the last run.
     pub fn timing(&self) -> &Timing {
         &self.timing
     }
@@ -227,7 +227,7 @@ impl Session {
         self.clock.events().1
     }
 
-    /// Of loading the recording.
+    /// Events of loading the recording.
     pub fn setup_events(&self) -> Events {
         self.clock.events().0
     }

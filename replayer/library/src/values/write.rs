@@ -11,7 +11,7 @@ use crate::number::Number;
 /// Standard output's name.
 pub const STANDARD_OUTPUT: &str = "-";
 
-/// By any of its names.
+/// The path names standard output.
 pub fn is_standard_output(path: &Path) -> bool {
     [
         STANDARD_OUTPUT,

@@ -32,7 +32,7 @@ pub enum Note {
     Refused {
         /// Number.
         launch: u32,
-        /// The runtime's.
+        /// The runtime's error.
         status: i32,
     },
     /// All earlier commands of this queue are complete.
@@ -113,7 +113,7 @@ pub struct Transfer {
     pub complete: bool,
 }
 
-/// A transfer's bytes.
+/// What is known of a transfer's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Their [`content_hash`].
@@ -133,7 +133,7 @@ pub struct Copied {
     pub to: Place,
     /// From the first byte to the last; 0 of an image.
     pub size: u64,
-    /// The same for written bytes.
+    /// From the first byte written to the last; 0 of an image.
     pub to_size: u64,
     /// One run each; else bytes between are left out.
     pub dense: bool,
@@ -206,7 +206,7 @@ pub enum NoteError {
     /// Word without meaning at its place.
     #[error("the note's {field} is '{word}'")]
     Field {
-        /// Expected.
+        /// What was expected.
         field: &'static str,
         /// Word.
         word: String,

@@ -377,7 +377,7 @@ impl Run {
         (found.count(), size.fold(0, u64::saturating_add))
     }
 
-    /// Launched kernels.
+    /// Number of launched kernels.
     #[must_use]
     pub fn launches(&self) -> usize {
         let launches = self.operations.iter();

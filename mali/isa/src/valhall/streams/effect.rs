@@ -70,7 +70,7 @@ pub struct Sync {
     pub kind: SyncKind,
     /// 64 bits, else 32.
     pub wide: bool,
-    /// Of the value.
+    /// Where the value is.
     pub address: u64,
     /// Added, set or compared.
     pub value: u64,
@@ -83,9 +83,9 @@ pub struct Sync {
 pub enum SyncKind {
     /// Adds to the value.
     Add,
-    /// Replaces it.
+    /// Replaces the value.
     Set,
-    /// Waits for it.
+    /// Waits for the value.
     Wait(Condition),
 }
 

@@ -43,12 +43,12 @@ impl Field {
         ones(self.bits) << self.at
     }
 
-    /// Its value.
+    /// Value in a word.
     pub const fn read(&self, word: u64) -> u64 {
         word >> self.at & ones(self.bits)
     }
 
-    /// Value with its sign.
+    /// Value as a signed number.
     pub const fn number(&self, word: u64) -> i64 {
         let value = self.read(word) as i64;
         match self.kind {

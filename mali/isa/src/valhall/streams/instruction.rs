@@ -6,7 +6,7 @@ use core::fmt::{self, Display, Formatter};
 use super::field::{Field, Kind};
 use super::table::Op;
 
-/// Of an instruction.
+/// Bytes of an instruction.
 pub const WORD_BYTES: usize = 8;
 
 /// Word that the table knows.
@@ -30,7 +30,7 @@ impl Instruction {
         self.op
     }
 
-    /// As encoded.
+    /// Encoded word.
     pub const fn word(self) -> u64 {
         self.word
     }

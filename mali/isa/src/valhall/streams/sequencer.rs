@@ -11,11 +11,11 @@ use super::table::Op;
 
 pub use self::saved::SAVED_WORDS;
 
-/// Of a queue.
+/// Registers of a queue.
 pub const REGISTERS: usize = 96;
-/// Greatest depth.
+/// Greatest depth of calls.
 pub const CALLS: usize = 8;
-/// Of a queue.
+/// Scoreboards of a queue.
 pub const SCOREBOARDS: usize = 8;
 
 const WORD: u64 = WORD_BYTES as u64;
@@ -90,7 +90,7 @@ impl Sequencer {
         self.enter(address, bytes)
     }
 
-    /// `None` at the stream's end.
+    /// Next address; `None` at the stream's end.
     pub fn address(&mut self) -> Option<u64> {
         loop {
             let frame = self.frames.get(self.depth)?;
@@ -396,7 +396,7 @@ impl Default for Sequencer {
 }
 
 impl Transfer {
-    /// Registers and their addresses.
+    /// Each register and its word's address.
     pub fn words(self) -> impl Iterator<Item = (u8, u64)> {
         let chosen = move |bit: &u8| self.mask >> bit & 1 != 0;
         (0..16).filter(chosen).map(move |bit| {

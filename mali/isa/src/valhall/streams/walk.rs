@@ -20,7 +20,7 @@ pub enum WalkError {
         /// Cause.
         fault: Fault,
     },
-    /// Its effect depends on memory.
+    /// An instruction's effect depends on memory.
     Dynamic {
         /// Address.
         at: u64,

@@ -14,7 +14,7 @@ use crate::rows::Rows;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Of the steps that follow.
+    /// Batch of the steps that follow.
     Batch(usize),
     Lanes {
         mask: u64,

@@ -29,9 +29,9 @@ const QUEUE: Duration = Duration::from_secs(20);
 
 /// [`DeviceError::Refused`] code: no room.
 pub const NO_ROOM: i32 = -11;
-/// A stream faulted.
+/// [`DeviceError::Refused`] code: a stream faulted.
 pub const FAULTED: i32 = -12;
-/// Ended after 5 s.
+/// [`DeviceError::Refused`] code: ended after 5 s.
 pub const TOO_LONG: i32 = -13;
 
 /// Meaning of a [`DeviceError::Refused`] code.

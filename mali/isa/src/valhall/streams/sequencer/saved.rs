@@ -5,11 +5,11 @@ use super::{CALLS, Frame, REGISTERS, SCOREBOARDS, Sequencer};
 
 const SET: usize = 4;
 const FRAME: usize = 6;
-/// Of a queue's state.
+/// Words of a queue's state.
 pub const SAVED_WORDS: usize = REGISTERS + SET * (1 + SCOREBOARDS) + FRAME * (CALLS + 1) + 2;
 
 impl Sequencer {
-    /// As words.
+    /// State as words.
     pub fn save(&self) -> [u32; SAVED_WORDS] {
         let sets = core::iter::once(&self.defined).chain(&self.pending);
         let sets = sets.flat_map(|set| (0..SET).map(move |at| (set >> (32 * at)) as u32));
