@@ -15,10 +15,8 @@ pub(crate) use install::Install;
 use std::{
     collections::BTreeMap,
     env, fs,
-    panic::resume_unwind,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    thread,
 };
 
 use clap::{Args, ValueEnum};
@@ -140,17 +138,17 @@ impl Dist {
     fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
         let packages = folder.join("packages");
         files::create_dir(&packages)?;
-        // One by one, a core would be idle while the last crates compile.
-        let (command, libraries) = thread::scope(|scope| {
-            let command = scope.spawn(|| source.build(folder, self.machine, "musl", "gpureplay"));
-            let libraries = self.libraries(source, folder);
-            (
-                command.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                libraries,
-            )
-        });
-        let command = command?.join("gpureplay");
-        let (library, companions) = libraries?;
+        let command = source.build(folder, self.machine, "musl", "gpureplay")?;
+        let command = command.join("gpureplay");
+        let library = source.build(folder, self.machine, "gnu", "gpureplay-c")?;
+        let library = Library::built(&library)?;
+        let companions = deb::COMPANIONS
+            .iter()
+            .map(|(package, file)| {
+                let release = source.build(folder, self.machine, "gnu", package)?;
+                Ok(release.join(file))
+            })
+            .collect::<Result<Vec<_>>>()?;
         let plain = packages.join(format!("gpureplay-{}", self.machine.debian()));
         fs::copy(&command, &plain).map_err(Error::io("write", &plain))?;
         let mut made = vec![plain];
@@ -181,19 +179,6 @@ impl Dist {
         }
         Ok(sums)
     }
-
-    fn libraries(&self, source: &Source, folder: &Path) -> Result<(Library, Vec<PathBuf>)> {
-        let library = source.build(folder, self.machine, "gnu", "gpureplay-c")?;
-        let library = Library::built(&library)?;
-        let companions = deb::COMPANIONS
-            .iter()
-            .map(|(package, file)| {
-                let release = source.build(folder, self.machine, "gnu", package)?;
-                Ok(release.join(file))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Ok((library, companions))
-    }
 }
 
 impl Source {
@@ -208,9 +193,8 @@ impl Source {
         })
     }
 
-    /// `c`, the C library: `musl` or `gnu`. Each has its own target directory, which cargo locks.
+    /// `c`, the C library: `musl` or `gnu`.
     fn build(&self, folder: &Path, machine: Machine, c: &str, package: &str) -> Result<PathBuf> {
-        let built = folder.join(c);
         let target = format!("{}-unknown-linux-{c}", machine.name());
         let home = env::var_os("CARGO_HOME")
             .map(PathBuf::from)
@@ -237,7 +221,7 @@ impl Source {
             .args(["build", "--release", "--locked", "--package", package])
             .args(["--target", &target])
             .arg("--target-dir")
-            .arg(&built)
+            .arg(folder)
             .env("RUSTFLAGS", flags.join(" "))
             .env("GPUREPLAY_COMMIT", &self.commit);
         if machine == Machine::Aarch64 {
@@ -248,7 +232,7 @@ impl Source {
             cargo.env(linker, "aarch64-linux-gnu-gcc");
         }
         run(&format!("building {package}"), &mut cargo)?;
-        Ok(built.join(target).join("release"))
+        Ok(folder.join(target).join("release"))
     }
 }
 
