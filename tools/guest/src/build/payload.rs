@@ -5,10 +5,8 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
-    panic::resume_unwind,
     path::{Path, PathBuf},
     process::Command,
-    thread,
 };
 
 use crate::{
@@ -35,20 +33,11 @@ const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
 
 pub(crate) fn build(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
-    // One by one, each would leave a core idle while its last crates compile.
-    thread::scope(|scope| {
-        let server = scope.spawn(|| host_server(folder));
-        let guest = for_guest(folder);
-        let server = server.join().unwrap_or_else(|panic| resume_unwind(panic));
-        guest.and(server)
-    })
-}
-
-fn for_guest(folder: &Folder) -> Result<()> {
     apps(folder)?;
     command(folder)?;
     opencl_layer(folder)?;
-    patched_driver(folder)
+    patched_driver(folder)?;
+    host_server(folder)
 }
 
 pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {

@@ -126,7 +126,7 @@ pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()
             break status;
         }
         if terminal && start.elapsed() > Duration::from_secs(1) {
-            eprint!("\r\x1b[K  {what}… {:3} s", start.elapsed().as_secs());
+            eprint!("\r  {what}… {:3} s", start.elapsed().as_secs());
             let _ = std::io::stderr().flush();
         }
         std::thread::sleep(Duration::from_millis(if terminal { 200 } else { 50 }));
