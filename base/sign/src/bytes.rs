@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers and slices, without panics.
 
+/// Little-endian; 0 outside.
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     array(bytes, at).map_or(0, u64::from_le_bytes)
 }

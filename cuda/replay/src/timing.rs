@@ -20,13 +20,13 @@ impl Times {
         self.0.count()
     }
 
-    /// Shortest run, in microseconds.
+    /// Shortest run, in microseconds; 0 without runs.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0.least().unwrap_or_default()
     }
 
-    /// Median, in microseconds.
+    /// Median, in microseconds; 0 without runs.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.0.median().unwrap_or_default()

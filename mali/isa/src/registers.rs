@@ -50,7 +50,7 @@ pub struct RegisterUse {
 }
 
 impl RegisterBlock {
-    /// Bits 0-7.
+    /// FAU index.
     pub const fn fau_index(self) -> u8 {
         self.0 as u8
     }

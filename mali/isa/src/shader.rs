@@ -152,7 +152,8 @@ impl Shader {
         })
     }
 
-    /// Reads words by byte offset, for example through an MMU. Branches must stay in the 4 GiB above the start.
+    /// Reads 16-byte words by byte offset, for example through an MMU. Branches must stay in the 4 GiB above the
+    /// shader's start.
     ///
     /// # Errors
     /// As [`Shader::decode`], or what `word` returns.

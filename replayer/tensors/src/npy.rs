@@ -158,7 +158,7 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
     })
 }
 
-/// Bytes of a whole file.
+/// Bytes of an `.npy` file.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     let order = if tensor.dtype().bytes() == 1 {
         '|'
@@ -262,7 +262,7 @@ fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     Ok((Header::parse(header)?, data))
 }
 
-/// Parses a whole file's bytes.
+/// Reads the bytes of an `.npy` file.
 pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
     let (header, data) = split_header(file)?;
     let expected = byte_length(header.dtype, &header.shape)?;

@@ -57,7 +57,7 @@ impl Image {
         Self::new(self.height, self.width, count, data)
     }
 
-    /// With the channels of both.
+    /// An image with the channels of both.
     pub fn join(&self, other: &Self) -> Self {
         let pixels = self.data.chunks_exact(self.channels);
         let data = pixels

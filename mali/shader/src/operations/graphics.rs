@@ -254,7 +254,7 @@ impl Attribute {
     }
 }
 
-/// Vertex `a`, instance `b`, attribute `c`.
+/// `LD_ATTR`: vertex `a`, instance `b`, attribute `c`.
 pub(crate) fn load_attribute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     vertices(core, "+LD_ATTR", "the attributes of a vertex")?;
     let dispatch = &State::of(core)?.dispatch;
@@ -286,7 +286,7 @@ fn vertex(op: &MicroOp, rows: &Rows, lane: usize) -> Result<(u32, u32), Trouble>
     Ok((vertex, index))
 }
 
-/// A varying's address and conversion. Sources as [`load_attribute`].
+/// `LEA_ATTR`: address and conversion of a varying. Sources as [`load_attribute`].
 pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let vertices = vertices(core, "+LEA_ATTR", "the attributes of a vertex")?;
     for lane in lanes(rows.mask()) {
@@ -299,7 +299,7 @@ pub(crate) fn varying_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     finish(op, rows, core, 3)
 }
 
-/// Where vertex `a`'s output goes on Valhall.
+/// `LEA_BUF_IMM`: a vertex shader's output on Valhall; vertex `a`.
 pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let vertices = vertices(core, "LEA_BUF_IMM", "the packet of a vertex")?;
     for lane in lanes(rows.mask()) {
@@ -309,7 +309,7 @@ pub(crate) fn packet_address(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, 2)
 }
 
-/// Not interpolated: offset `a` into a vertex's attributes.
+/// `LD_VAR_BUF_IMM`, not interpolated: offset `a` into a vertex's attributes.
 pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "LD_VAR_BUF_IMM", "the varyings of a fragment")?;
     let (packets, count) = (fragments.packets, components(op.m));
@@ -331,7 +331,7 @@ pub(crate) fn packet_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>)
     finish(op, rows, core, count)
 }
 
-/// Varying `a`.
+/// `LD_VAR_FLAT`: varying `a`.
 pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR_FLAT", "the varyings of a fragment")?;
     let mut count = 0;
@@ -347,6 +347,7 @@ pub(crate) fn flat_varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -
     finish(op, rows, core, count)
 }
 
+/// `VAR_TEX`: varying in bits 15:8 of `m`, texture and sampler in 7:0, half precision in 16, computed level in 17.
 pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+VAR_TEX", "the varyings of a fragment")?;
     let lookup = Lookup {
@@ -358,7 +359,7 @@ pub(crate) fn varying_texture(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>
     look_up(&fragments, lookup, op, rows, core)
 }
 
-/// Varying `a`.
+/// `LD_VAR`: varying `a`.
 pub(crate) fn varying(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+LD_VAR", "the varyings of a fragment")?;
     let number = |rows: &Rows, lane: usize| rows.get(op.a).0[lane];
@@ -458,14 +459,14 @@ fn look_up(
     finish(op, rows, core, if lookup.half { 2 } else { 4 })
 }
 
-/// Coverage `a` stays: jobs with alpha tests are refused.
+/// `ATEST`: coverage `a`, which stays: jobs with alpha tests are refused.
 pub(crate) fn alpha_test(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     fragments(core, "+ATEST", "the coverage of a fragment")?;
     core.results.0[0].0 = rows.get(op.a).0;
     finish(op, rows, core, 1)
 }
 
-/// Coverage `a`, descriptor `b`, `c`, colour in staging registers.
+/// `BLEND`: coverage `a`, descriptor `b`, `c`, colour in staging registers.
 pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let fragments = fragments(core, "+BLEND", "the pixels of a tile")?;
     let mut pixels = Vec::with_capacity(LANES);

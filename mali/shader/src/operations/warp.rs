@@ -50,7 +50,7 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Don
     Ok(())
 }
 
-/// `WMASK`: lanes with non-zero `a`.
+/// `WMASK`: lanes with non-zero `a`; modifier bit 8 stands for inactive lanes.
 pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Done {
     let (mask, size) = (rows.mask(), group(op, core));
     let fill = if op.m >> 8 & 1 == 1 { !mask } else { 0 };

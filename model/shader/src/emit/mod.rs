@@ -31,7 +31,7 @@ pub trait Emit {
     /// A row for a value in between.
     fn temporary(&mut self) -> Result<u16, Trap>;
 
-    /// In sixteenths of a clause.
+    /// Cost of executing lane by lane, in sixteenths of a clause.
     fn lane_cost(&mut self) -> &mut u32;
 
     /// Notes that a register's first value may be seen.

@@ -48,6 +48,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
+    /// # Errors
+    /// `mmap`'s, or other threads keep taking addresses.
     pub(crate) fn of_process(regions: usize) -> Result<Self, Errno> {
         for _ in 0..TRIES {
             match Self::new(&Gaps::now()?, regions) {
