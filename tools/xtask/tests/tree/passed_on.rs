@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-/// Each is a product, a limit or a kind of work.
+/// All that crates of `mali` pass on of those that declare Mali; each is a product, a limit or a kind of work.
 const PASSED_ON: [&str; 5] = [
     "pub use mali_facts::page_table::Format;",
     "pub use mali_facts::page_table::{PAGE_BYTES, VIRTUAL_BITS};",
