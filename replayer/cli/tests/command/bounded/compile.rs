@@ -53,7 +53,7 @@ fn compiled_from(trace: &[u8], twice: bool) -> (i32, String, String) {
         false => String::new(),
     };
     let compile = format!("compile --suggest {path} {second}");
-    limited(&[SECONDS, MEMORY], &compile)
+    limited(MEMORY, &compile)
 }
 
 fn launch(id: usize, queue: usize, items: u64) -> String {

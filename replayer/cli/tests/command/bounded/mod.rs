@@ -8,7 +8,7 @@ mod shown;
 mod work;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{Platform, SECTIONS};
@@ -17,6 +17,7 @@ use gpureplay_format::{
 };
 use gpureplay_kit::command::{Words, outcome};
 use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, null_chain, null_job};
+use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::start::{Ended, Folder, GPUREPLAY, Says, json, shipped};
 use crate::values::{npy, png, safetensors};
@@ -54,18 +55,17 @@ impl File {
 }
 
 fn ran(recording: &Path, words: &str) -> (i32, String, String) {
-    limited(&[MEMORY], &format!("{words} {}", recording.display()))
+    limited(MEMORY, &format!("{words} {}", recording.display()))
 }
 
 fn run(recording: &Path, words: &str) -> (i32, String, String) {
     let run = format!("run --threads 1 {words} {}", recording.display());
-    limited(&[MEMORY_WITH_MODEL], &run)
+    limited(MEMORY_WITH_MODEL, &run)
 }
 
-fn limited(limits: &[&str], words: &str) -> (i32, String, String) {
+fn limited(memory: &str, words: &str) -> (i32, String, String) {
     println!("{words}");
-    let limits: String = limits.iter().map(|it| format!("ulimit {it} && ")).collect();
-    let script = limits + "exec \"$0\" \"$@\"";
+    let script = format!("ulimit {memory} && ulimit {SECONDS} && exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     shell.args(["-c", &script, GPUREPLAY]).args(words.words());
     outcome(shell.output().unwrap())
@@ -93,25 +93,27 @@ fn peak(words: &str) -> u64 {
     peak_with(words, &[])
 }
 
+/// The kernel counts at a program's end, and counts its parent's pages in until it starts: between the two stands
+/// this binary, anew and small.
 fn peak_with(words: &str, variables: &[(&str, &str)]) -> u64 {
-    let mut child = Command::new(GPUREPLAY)
-        .args(words.words())
-        .envs(variables.iter().copied())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut most = 0;
-    let ended = loop {
-        if let Some(ended) = child.try_wait().unwrap() {
-            break ended;
-        }
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with("VmHWM:"));
-        let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-        most = most.max(number.unwrap_or(0));
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    };
-    assert!(ended.success(), "{words}");
-    most
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args("--exact bounded::peak_of_the_words --nocapture".words())
+        .env(WORDS, words)
+        .envs(variables.iter().copied());
+    let (code, text, error) = outcome(test.output().unwrap());
+    assert_eq!(code, 0, "{text}{error}");
+    let taken = text.lines().find_map(|line| line.strip_suffix(" KiB"));
+    taken.expect(&text).parse().unwrap()
+}
+
+const WORDS: &str = "GPUREPLAY_TEST_WORDS";
+
+#[test]
+fn peak_of_the_words() {
+    let words = std::env::var(WORDS).unwrap_or("--version".to_owned());
+    let mut command = Command::new(GPUREPLAY);
+    let status = command.args(words.words()).stdout(Stdio::null()).status();
+    assert!(status.unwrap().success(), "{words}");
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    println!("\n{} KiB", usage.max_rss());
 }
